@@ -1,0 +1,24 @@
+"""The memory that people and their AI agents keep for life, in their own notes."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+__all__ = ["Filter", "Vault", "__version__"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+    from vaultmem.core.query import Filter
+
+
+def __getattr__(name: str) -> object:
+    """Load the API when it is first used, so that the command line starts fast."""
+    if name == "Vault":
+        from vaultmem.api import Vault
+
+        return Vault
+    if name == "Filter":
+        from vaultmem.core.query import Filter
+
+        return Filter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

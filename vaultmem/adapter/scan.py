@@ -1,0 +1,226 @@
+"""The Markdown scan all dialects share: what is code, maths or comment; which line is where."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_TOKEN = re.compile(r"\\.|`+|~{3,}|\$+|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]")
+_PREFIX = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+")
+# Where a paragraph ends at the latest, so that one stray backtick cannot reach into the next item.
+_BLOCK_END = re.compile(
+    r"\n(?=[ \t>]*+(?:\n|\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|```|~~~|\|))"
+)
+_FENCE = re.compile(r"^([ \t>]*+)(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
+_UNQUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
+_MATHS_END = re.compile(r"\\.|(?<=[^\s\\])\$(?![\d$])")
+_RUN = re.compile(r"`+")
+
+
+class Hidden(NamedTuple):
+    """A stretch of code, maths or comment by its offsets."""
+
+    begin: int
+    end: int
+    fence: bool  # a fenced code block, from its opening line to its closing line
+
+
+def blanked(text: str, start: int = 0) -> str:
+    """The text with code, maths and HTML comments turned into blanks, line ends kept.
+
+    What the editors do not read links, tags and tasks from (R-LINK-18). `%%` comments stay.
+    Offsets and line numbers of the result are those of the text; `start` is where the body begins.
+    """
+    return without(text, hidden(text, start))
+
+
+def without(text: str, spans: Sequence[Hidden]) -> str:
+    """The text with these spans turned into blanks, line ends kept."""
+    if not spans:
+        return text
+    out = []
+    start = 0
+    for span in spans:
+        out.append(text[start : span.begin])
+        out.append(blanks(text[span.begin : span.end]))
+        start = span.end
+    out.append(text[start:])
+    return "".join(out)
+
+
+def blanks(text: str) -> str:
+    """As many blanks as the text has characters, with its line ends."""
+    if "\n" not in text:
+        return " " * len(text)
+    return "\n".join([" " * len(line) for line in text.split("\n")])
+
+
+def hidden_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
+    """The offsets (begin, end) of what `hidden` finds."""
+    return [(span.begin, span.end) for span in hidden(text, start)]
+
+
+def hidden(text: str, start: int = 0) -> list[Hidden]:
+    """Fenced and inline code, maths and HTML comments, in order. Linear in the text."""
+    if not ("`" in text or "$" in text or "<!--" in text or "~~~" in text):
+        return []
+    return _Scan(text, start).spans()
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line begins."""
+    lines = text.split("\n")
+    return [0, *accumulate([len(line) + 1 for line in lines[:-1]])]
+
+
+def line_at(starts: list[int], offset: int) -> int:
+    """The number of the line, from 1, that holds this offset."""
+    return bisect_right(starts, offset)
+
+
+class _Scan:
+    """One pass from left to right; every memory of a failed search keeps hostile text linear."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = start
+        self.line_start = start
+        self.seen = start
+        self.fresh = True  # no token yet on this line
+        self.block_end = start
+        self.callout_end = start
+        self.runs_end = -1
+        self.runs: dict[int, list[int]] = {}
+        self.no_dollar_before = start
+        self.no_maths_before = start
+        self.comment_can_end = True
+
+    def spans(self) -> list[Hidden]:
+        found = []
+        position = self.start
+        search = _TOKEN.search
+        while token := search(self.text, position):
+            position = token.end()
+            self._advance(token.start())
+            fence = self._fence(token)
+            end = fence or self._end(token)
+            if end > position:
+                found.append(Hidden(token.start(), end, bool(fence)))
+                position = end
+            self.fresh = False
+        return found
+
+    def _advance(self, offset: int) -> None:
+        newline = self.text.rfind("\n", self.seen, offset)
+        if newline >= 0:
+            self.line_start = newline + 1
+            self.fresh = True
+        self.seen = offset
+
+    def _end(self, token: re.Match[str]) -> int:
+        first = self.text[token.start()]
+        if first == "`":
+            return self._code(token)
+        if first == "$":
+            return self._maths(token)
+        if first == "<":
+            return self._comment(token)
+        return 0
+
+    def _begins_line(self, offset: int) -> bool:
+        return self.fresh and bool(_PREFIX.fullmatch(self.text, self.line_start, offset))
+
+    def _paragraph_end(self, offset: int) -> int:
+        if offset >= self.block_end:
+            boundary = _BLOCK_END.search(self.text, offset)
+            self.block_end = boundary.start() if boundary else len(self.text)
+        return self.block_end
+
+    def _fence(self, token: re.Match[str]) -> int:
+        text, start, end = self.text, token.start(), token.end()
+        if end - start < 3 or text[start] not in "`~" or not self._begins_line(start):
+            return 0
+        line_end = text.find("\n", end)
+        if line_end < 0:
+            line_end = len(text)
+        if text[start] == "`" and "`" in text[end:line_end]:
+            return 0
+        quoted = ">" in text[self.line_start : start]
+        limit = self._callout_end(line_end) if quoted else len(text)
+        deepest = _width(text[self.line_start : start]) + 3
+        for close in _FENCE.finditer(text, line_end, limit):
+            mark = close[2]
+            if mark[0] != text[start] or len(mark) < end - start:
+                continue
+            if quoted or (">" not in close[1] and _width(close[1]) <= deepest):
+                return close.end()
+        return max(limit, end)
+
+    def _callout_end(self, line_end: int) -> int:
+        """Where the lines with ">" end, and with them the code that began in one of them."""
+        if line_end >= self.callout_end:
+            after = _UNQUOTED.search(self.text, line_end + 1)
+            self.callout_end = after.start() if after else len(self.text)
+        return self.callout_end
+
+    def _code(self, token: re.Match[str]) -> int:
+        length = token.end() - token.start()
+        end = self._paragraph_end(token.start())
+        if end != self.runs_end:
+            self.runs_end = end
+            self.runs = {}
+            for run in _RUN.finditer(self.text, token.start(), end):
+                self.runs.setdefault(run.end() - run.start(), []).append(run.start())
+        starts = self.runs.get(length, [])
+        index = bisect_left(starts, token.end())
+        return starts[index] + length if index < len(starts) else 0
+
+    def _maths(self, token: re.Match[str]) -> int:
+        length = token.end() - token.start()
+        if length == 1:
+            return self._inline_maths(token.end())
+        return self._display_maths(token) if length == 2 else 0
+
+    def _inline_maths(self, begin: int) -> int:
+        text = self.text
+        if begin < self.no_dollar_before or begin >= len(text) or text[begin].isspace():
+            return 0
+        line_end = text.find("\n", begin)
+        if line_end < 0:
+            line_end = len(text)
+        for close in _MATHS_END.finditer(text, begin, line_end):
+            if close[0] == "$":
+                return close.end()
+        self.no_dollar_before = line_end
+        return 0
+
+    def _display_maths(self, token: re.Match[str]) -> int:
+        begin = token.end()
+        if begin < self.no_maths_before:
+            return 0
+        limit = len(self.text)
+        if not self._begins_line(token.start()):
+            limit = self._paragraph_end(begin)
+        close = self.text.find("$$", begin, limit)
+        if close < 0:
+            self.no_maths_before = limit
+            return 0
+        return close + 2
+
+    def _comment(self, token: re.Match[str]) -> int:
+        if not self.comment_can_end:
+            return 0
+        close = self.text.find("-->", token.start() + 2)
+        if close >= 0:
+            return close + 3
+        self.comment_can_end = False
+        return len(self.text) if self._begins_line(token.start()) else 0
+
+
+def _width(indentation: str) -> int:
+    return len(indentation.expandtabs(4))

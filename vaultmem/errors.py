@@ -1,0 +1,47 @@
+"""What went wrong, said to a person: what happened, which file, what to do next."""
+
+from __future__ import annotations
+
+
+class VaultmemError(Exception):
+    """An error with a clear text of one line; `exit_code` is what the command ends with."""
+
+    exit_code = 1
+
+
+class UsageError(VaultmemError):
+    """The command was typed wrongly."""
+
+    exit_code = 2
+
+
+class VaultNotFoundError(VaultmemError):
+    """No vault was named and none could be found."""
+
+
+class VaultGoneError(VaultmemError):
+    """The vault folder is missing, empty, or most of its notes vanished at once."""
+
+
+class NoteNotFoundError(VaultmemError):
+    """No note, or more than one, answers to the name given."""
+
+
+class NoteChangedError(VaultmemError):
+    """Somebody else changed the note while we were about to write it."""
+
+
+class FrontMatterError(VaultmemError):
+    """The properties of a note cannot be edited safely."""
+
+
+class StateError(VaultmemError):
+    """The state folder cannot be used."""
+
+
+class ModelError(VaultmemError):
+    """The embedding model is missing, damaged or unknown."""
+
+
+class ConfigError(VaultmemError):
+    """A setting has a value that makes no sense."""
