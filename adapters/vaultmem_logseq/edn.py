@@ -1,0 +1,108 @@
+"""A small, tolerant reader of EDN, the notation of Logseq's config.edn."""
+
+from __future__ import annotations
+
+import re
+
+Edn = None | bool | int | float | str | list["Edn"] | dict[str, "Edn"]
+
+_TOKEN = re.compile(
+    r"""
+    (?P<skip>[\s,]++|;[^\n]*+)
+    |(?P<discard>\#_)
+    |(?P<open>\#?\{|[\[(])
+    |(?P<close>[\])}])
+    |\#?"(?P<string>(?:[^"\\]|\\.)*+)"
+    |(?P<atom>\\.[^\s,()\[\]{}";]*+|[^\s,()\[\]{}";]++)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_CLOSING = {"{": "}", "#{": "}", "[": "]", "(": ")"}
+_WORDS: dict[str, Edn] = {"nil": None, "true": True, "false": False}
+_INTEGER = re.compile(r"[+-]?\d{1,18}N?")
+_FLOAT = re.compile(r"[+-]?\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?M?")
+_TOO_DEEP = 500
+
+
+class Keyword(str):
+    """A keyword such as :hidden, with its colon, so that no string equals it by accident."""
+
+    __slots__ = ()
+
+
+class _Form:
+    """One open bracket with the values read so far."""
+
+    def __init__(self, opening: str) -> None:
+        self.opening = opening
+        self.values: list[Edn] = []
+        self.discards = 0
+
+    def add(self, value: Edn) -> None:
+        if self.discards:
+            self.discards -= 1
+        else:
+            self.values.append(value)
+
+    def value(self) -> Edn:
+        if self.opening != "{":
+            return self.values
+        pairs = zip(self.values[::2], self.values[1::2], strict=False)
+        return {key: value for key, value in pairs if isinstance(key, str)}
+
+
+def read(text: str) -> Edn:
+    """The first form of the text; None when there is none or the brackets do not match.
+
+    Sets and lists become lists, characters and symbols strings; tagged literals lose their tag.
+    Map keys other than keywords, symbols and strings are left out.
+    """
+    forms = [_Form("")]
+    position = 0
+    while token := _TOKEN.match(text, position):
+        position = token.end()
+        if not _take(token, forms):
+            return None
+        if len(forms) == 1 and forms[0].values:
+            return forms[0].values[0]
+    return None
+
+
+def _take(token: re.Match[str], forms: list[_Form]) -> bool:
+    kind, source = token.lastgroup, token[0]
+    if kind == "discard":
+        forms[-1].discards += 1
+    elif kind == "open":
+        forms.append(_Form(source))
+        return len(forms) < _TOO_DEEP
+    elif kind == "close":
+        if _CLOSING.get(forms[-1].opening) != source:
+            return False
+        closed = forms.pop()
+        forms[-1].add(closed.value())
+    elif kind == "string":
+        forms[-1].add(_ESCAPE.sub(_unescaped, token["string"]))
+    elif kind == "atom" and not source.startswith("#"):
+        forms[-1].add(_atom(source))
+    return True
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    return _ESCAPED.get(code, code)
+
+
+def _atom(source: str) -> Edn:
+    if source.startswith(":"):
+        return Keyword(source)
+    if source in _WORDS:
+        return _WORDS[source]
+    if _INTEGER.fullmatch(source):
+        return int(source.rstrip("N"))
+    if _FLOAT.fullmatch(source):
+        return float(source.rstrip("M"))
+    return source

@@ -1,0 +1,234 @@
+"""The outline of a page: its blocks with their text, markers, dates and properties."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem_logseq import dates, properties
+from vaultmem_logseq.properties import Property
+from vaultmem_logseq.references import UUID
+
+if TYPE_CHECKING:
+    from vaultmem_logseq.dates import Stamp
+
+_START = re.compile(r"^([ \t]*+)(?:-(?=[ \t]|$)|(#++)(?=[ \t]|$))", re.MULTILINE)
+MARKERS = "TODO|DOING|NOW|LATER|DONE|WAITING|WAIT|CANCELED|CANCELLED|IN-PROGRESS|STARTED"
+_HEAD = re.compile(rf"(?:(#++)[ \t]++|#++$)?(?:({MARKERS}) +(?=\S))?(?:\[#([ABC])\][ \t]*+)?")
+_BULLET_HEAD = re.compile(r"[#\[TDNLWCIS]")
+# Only blocks with one of these have lines that are no text.
+_SPECIAL = re.compile(r"::|:LOGBOOK:|SCHEDULED:|DEADLINE:", re.IGNORECASE)
+_STRUCTURE = re.compile(r"[ \t]*+(?:$|[|>]|#\+|\*[ \t]|\+[ \t]|\d++[.)][ \t])")
+_UUID = re.compile(UUID)
+
+
+class Block(NamedTuple):
+    """One block; lines count from 1 in the file, offsets are those of the file's text."""
+
+    level: int  # 1 for the outermost; 0 for the text before the first block
+    text: str  # without bullet, indentation, marker, properties and dates
+    line: int
+    end_line: int
+    start: int
+    title: str = ""  # the first line of the text, as the editor shows it
+    id: str | None = None
+    marker: str | None = None
+    priority: str | None = None
+    heading: int = 0  # 1 to 6 for a heading
+    bullet: bool = False
+    properties: tuple[Property, ...] = ()
+    scheduled: Stamp | None = None
+    deadline: Stamp | None = None
+    lines: tuple[int, ...] = ()  # of each line of the text, where lines between them are no text
+
+    def line_of(self, row: int) -> int:
+        """The line in the file of a line of the text, counted from 0."""
+        return self.lines[row] if self.lines else self.line + row
+
+
+def outline(text: str, shape: str, start: int = 0) -> list[Block]:
+    """All blocks in order, the text before the first one as a block of level 0.
+
+    `shape` is the text with code blanked (masks.Masks.shape); `start` is where the body begins.
+    """
+    found = list(_START.finditer(shape, start))
+    line = text.count("\n", 0, start) + 1
+    first = found[0].start() if found else len(text)
+    blocks = []
+    if first > start:
+        blocks.append(_preface(text[start:first], shape[start:first], line, start))
+        line += text.count("\n", start, first)
+    levels = Levels()
+    for index, match in enumerate(found):
+        end = found[index + 1].start() if index + 1 < len(found) else len(text)
+        raw = text[match.end() : end]
+        level = levels.level(1 if match[2] else len(match[1]) + 1)
+        if "\n" not in raw[:-1]:
+            blocks.append(_short(raw, match, level, line))
+            line += raw.count("\n")
+        else:
+            blocks.append(_long(raw, shape[match.end() : end], match, level, line))
+            line += raw.count("\n")
+    return blocks
+
+
+class Levels:
+    """The depth of each block by the indentation of those above it."""
+
+    def __init__(self) -> None:
+        self.widths: list[int] = []
+
+    def level(self, width: int) -> int:
+        while self.widths and self.widths[-1] >= width:
+            self.widths.pop()
+        self.widths.append(width)
+        return len(self.widths)
+
+
+class _Head(NamedTuple):
+    title: str
+    marker: str | None
+    priority: str | None
+    heading: int
+
+
+def _head(line: str, match: re.Match[str]) -> _Head:
+    marks = len(match[2] or "")
+    if not _BULLET_HEAD.match(line):
+        return _Head(line, None, None, min(marks, 6))
+    head = _HEAD.match(line)
+    assert head is not None  # every part of it may be missing
+    if not marks and head[0].startswith("#"):
+        marks = len(head[1] or head[0].strip())
+    elif marks and head[1]:
+        return _Head(line, None, None, min(marks, 6))
+    return _Head(line[head.end() :], head[2], head[3], min(marks, 6))
+
+
+def _short(raw: str, match: re.Match[str], level: int, line: int) -> Block:
+    """A block of one line, by far the most frequent kind."""
+    title = raw.strip()
+    bullet = match[2] is None
+    if "::" in title and (found := _property(raw.rstrip("\n"), line, match.end())):
+        return Block(
+            level,
+            "",
+            line,
+            line,
+            match.start(),
+            id=block_id((found,)),
+            bullet=bullet,
+            properties=(found,),
+        )
+    head = _head(title, match)
+    return Block(
+        level, head.title, line, line, match.start(), head.title, None,
+        head.marker, head.priority, head.heading, bullet,
+    )  # fmt: skip
+
+
+def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> Block:
+    body = Body(len(match[1]) + 2)
+    first, _, rest = raw.partition("\n")
+    title = first.strip()
+    head = _Head("", None, None, 0)
+    if "::" in title and (found := _property(first, line, match.end())):
+        body.properties.append(found)
+    else:
+        head = _head(title, match)
+    body.read(rest, shape[len(first) + 1 :], line + 1, match.end() + len(first) + 1)
+    text, lines = joined([head.title, *body.kept], [line, *body.numbers])
+    return Block(
+        level, text, line, line + raw.rstrip().count("\n"), match.start(), head.title,
+        block_id(body.properties), head.marker, head.priority, head.heading, match[2] is None,
+        tuple(body.properties), body.scheduled, body.deadline, lines,
+    )  # fmt: skip
+
+
+def _preface(raw: str, shape: str, line: int, start: int) -> Block:
+    body = Body(0)
+    body.read(raw, shape, line, start)
+    text, lines = joined(body.kept, body.numbers)
+    end_line = line + raw.rstrip().count("\n")
+    return Block(
+        0, text, line, end_line, start, id=block_id(body.properties),
+        properties=tuple(body.properties), lines=lines,
+    )  # fmt: skip
+
+
+def joined(kept: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]]:
+    """The text of these lines without empty ones around it, and the number of each."""
+    text = "\n".join(kept)
+    stripped = text.lstrip("\n")
+    skipped = len(text) - len(stripped)
+    stripped = stripped.rstrip()
+    return stripped, tuple(numbers[skipped : skipped + stripped.count("\n") + 1])
+
+
+class Body:
+    """Reads the lines of a block after its first one, each for what it is."""
+
+    special = _SPECIAL
+
+    def __init__(self, indent: int) -> None:
+        self.indent = indent
+        self.kept: list[str] = []
+        self.numbers: list[int] = []  # the line of each kept one
+        self.properties: list[Property] = []
+        self.scheduled: Stamp | None = None
+        self.deadline: Stamp | None = None
+        self.in_paragraph = False
+        self.in_logbook = False
+
+    def read(self, raw: str, shape: str, line: int, offset: int) -> None:
+        if not self.special.search(raw):
+            self.kept = [self.unindented(each) for each in raw.split("\n")]
+            self.numbers = list(range(line, line + len(self.kept)))
+            return
+        for each, visible in zip(raw.split("\n"), shape.split("\n"), strict=True):
+            self.take(each, visible, line, offset)
+            line += 1
+            offset += len(each) + 1
+
+    def take(self, each: str, visible: str, line: int, offset: int) -> None:
+        if self.in_logbook or (not visible.strip() and each.strip().upper() == ":LOGBOOK:"):
+            self.in_logbook = each.strip().upper() != ":END:"
+            self.in_paragraph = False
+        elif dates.LINE.match(visible):
+            if not self.in_paragraph:
+                self.date(visible)
+        elif "::" in visible and (found := _property(each, line, offset)):
+            self.properties.append(found)
+            self.in_paragraph = False
+        else:
+            self.kept.append(self.unindented(each))
+            self.numbers.append(line)
+            self.in_paragraph = not _STRUCTURE.match(visible)
+
+    def date(self, line: str) -> None:
+        for stamp in dates.stamps(line):
+            if stamp.deadline:
+                self.deadline = self.deadline or stamp
+            else:
+                self.scheduled = self.scheduled or stamp
+
+    def unindented(self, line: str) -> str:
+        if not line[: self.indent].strip():
+            return line[self.indent :]
+        return line.lstrip()
+
+
+def _property(line: str, number: int, offset: int) -> Property | None:
+    found = properties.LINE.fullmatch(line)
+    if found is None:
+        return None
+    begin, end = found.span(2) if found[2] else (found.end(), found.end())
+    key = properties.key_of(found[1])
+    return Property(key, found[2] or "", number, offset + begin, offset + end)
+
+
+def block_id(found: tuple[Property, ...] | list[Property]) -> str | None:
+    for each in found:
+        if each.key == "id" and _UUID.fullmatch(each.value):
+            return each.value.lower()
+    return None

@@ -1,0 +1,257 @@
+"""One page of a graph, read into a note."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vaultmem.adapter import FrontMatter, Heading, Link, Note, Value
+from vaultmem_logseq import names, org, properties
+from vaultmem_logseq.days import JournalDays
+from vaultmem_logseq.masks import Masks, masks
+from vaultmem_logseq.outline import Block, outline
+from vaultmem_logseq.pieces import pieces
+from vaultmem_logseq.references import Reference, references
+from vaultmem_logseq.tasks import tasks
+from vaultmem_logseq.yaml_block import yaml_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vaultmem_logseq.properties import Property
+    from vaultmem_logseq.settings import Settings
+
+# No page name begins with a slash, so these keys belong to no page by accident.
+_DAY = "/day/"
+_ALIAS_KEYS = ("alias", "aliases")
+
+
+class PageReader:
+    """Reads pages under the settings of one graph."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.days = JournalDays(settings.title_format, settings.file_format)
+
+    def key(self, name: str) -> str:
+        """What a page is looked up by: its canonical name, or its day for a journal."""
+        day = self.days.day(name.strip().strip("/"))
+        return self.day_key(day) if day else names.canonical(name)
+
+    def day_key(self, day: str) -> str:
+        """What the journal of this ISO day is looked up by."""
+        return f"{_DAY}{day}"
+
+    def page_name(self, key: str) -> str:
+        """The lower-case page name that a key stands for."""
+        return self.days.title(key[len(_DAY) :]).lower() if key.startswith(_DAY) else key
+
+    def read(self, path: str, text: str, front: FrontMatter) -> Note:
+        """The note in this file (see Rules.parse)."""
+        reading = _Reading(self, text)
+        if path.lower().endswith(".org"):
+            page = org.page(text)
+            reading.page_properties(page.properties)
+            reading.blocks = page.blocks
+            reading.seen = page.seen
+        else:
+            reading.outline(front)
+        return reading.note(path, front)
+
+    def title(self, path: str, given: str) -> tuple[str, str | None]:
+        """The page's title and its day if it is a journal; `given` is a title in its properties."""
+        given = given if names.canonical(given) else ""
+        title = given.strip() or self._title_of_file(path)
+        day = self.days.day(title.strip().strip("/"))
+        if day is None and not given:
+            day = self._day_of_file(path)
+        if day:
+            return self.days.title(day), day
+        return title.strip().strip("/") or title, None
+
+    def _title_of_file(self, path: str) -> str:
+        # Logseq 2 writes mirrors of its database in the newer format, whatever the settings say.
+        lowbar = self.settings.triple_lowbar or path.startswith("mirror/markdown/")
+        return names.title_from_path(path, triple_lowbar=lowbar) or path
+
+    def _day_of_file(self, path: str) -> str | None:
+        if not path.startswith((f"{self.settings.journals}/", "mirror/markdown/journals/")):
+            return None
+        return self.days.day_of_file(path.rpartition("/")[2].rpartition(".")[0])
+
+
+class _Reading:
+    """Collects what one page says."""
+
+    def __init__(self, reader: PageReader, text: str) -> None:
+        self.reader = reader
+        self.text = text
+        self.seen = Masks(text, text)
+        self.blocks: list[Block] = []
+        self.properties: dict[str, Value] = {}
+        self.property_links: list[Link] = []
+        self.at_top: set[int] = set()  # lines of page properties
+
+    def outline(self, front: FrontMatter) -> None:
+        start = front.body
+        if start:
+            self.yaml(front)
+        self.seen = masks(self.text, start)
+        self.blocks = outline(self.text, self.seen.shape, start)
+        if self.blocks and self.blocks[0].level == 0:
+            self.page_properties(_at_the_top(self.blocks[0]))
+
+    def yaml(self, front: FrontMatter) -> None:
+        for each in yaml_properties(self.text[: front.body], front.properties):
+            self.properties[each.key] = each.value
+            if each.key in self.reader.settings.comma_properties:
+                listed = properties.listed(each.source)
+                self.properties[each.key] = list(listed)
+                self._list_links(each.key, listed, each.line)
+            elif each.has_references:
+                self._found_links(each.key, references(each.source), each.line)
+
+    def page_properties(self, found: Iterable[Property]) -> None:
+        for each in found:
+            self.at_top.add(each.line)
+            if each.value:
+                self.properties[each.key] = self._value(each)
+
+    def _value(self, each: Property) -> Value:
+        if each.key in self.reader.settings.comma_properties:
+            return list(properties.listed(each.value))
+        if properties.is_own(each.key):
+            return properties.typed(each.value, ()) if each.key != "title" else each.value
+        visible = self.seen.references
+        return properties.typed(
+            each.value,
+            (ref.path for ref in references(visible, each.start, each.end) if ref.kind != "block"),
+        )
+
+    def _block_links(self) -> None:
+        for block in self.blocks:
+            for each in block.properties:
+                self._links_of(each)
+
+    def _links_of(self, each: Property) -> None:
+        settings = self.reader.settings
+        if each.key in settings.comma_properties:
+            self._list_links(each.key, properties.listed(each.value), each.line)
+        elif not (
+            properties.is_own(each.key)
+            or properties.is_quoted(each.value)
+            or each.key in settings.plain_properties
+        ):
+            found = references(self.seen.references, each.start, each.end)
+            self._found_links(each.key, found, each.line)
+
+    def _list_links(self, key: str, listed: Iterable[str], line: int) -> None:
+        if key in _ALIAS_KEYS:
+            return
+        for name in filter(names.canonical, listed):
+            self.property_links.append(
+                Link("property", name, None, None, line, self.reader.key(name))
+            )
+
+    def _found_links(self, key: str, found: Iterable[Reference], line: int) -> None:
+        if key in _ALIAS_KEYS or properties.is_own(key):
+            return
+        for ref in found:
+            kind = "block" if ref.kind == "block" else "property"
+            self.property_links.append(
+                Link(kind, ref.path, None, ref.display, line, self._key(ref))
+            )
+
+    def _key(self, ref: Reference) -> str:
+        return f"(({ref.path}))" if ref.kind == "block" else self.reader.key(ref.path)
+
+    def _text_links(self) -> list[Link]:
+        """The references in the text, property values left out."""
+        visible = self.seen.references
+        if not ("[" in visible or "#" in visible or "((" in visible or "{{" in visible):
+            return []
+        values = [(each.start, each.end) for block in self.blocks for each in block.properties]
+        begin = self.blocks[0].start if self.blocks else 0
+        line, counted = 1, 0
+        found = []
+        for start, end in _between(values, begin, len(visible)):
+            for ref in references(visible, start, end):
+                line += visible.count("\n", counted, ref.start)
+                counted = ref.start
+                found.append(self._link(ref, line))
+        return found
+
+    def _link(self, ref: Reference, line: int) -> Link:
+        return Link(ref.kind, ref.path, None, ref.display, line, self._key(ref), ref.start, ref.end)
+
+    def note(self, path: str, front: FrontMatter) -> Note:
+        self._block_links()
+        text_links = self._text_links()
+        title, day = self.reader.title(path, str(self.properties.get("title") or ""))
+        aliases = self._aliases(title)
+        own = {self.reader.key(alias) for alias in aliases}
+        links = [link for link in (*self.property_links, *text_links) if link.key not in own]
+        open_tasks, dated = tasks(self.blocks)
+        return Note(
+            title=title,
+            pieces=pieces(self.blocks),
+            properties=self.properties,
+            frontmatter_error=front.error,
+            aliases=aliases,
+            tags=self._tags(text_links),
+            headings=tuple(
+                Heading(block.heading, block.title, block.line)
+                for block in self.blocks
+                if block.heading
+            ),
+            links=tuple(links),
+            tasks=open_tasks,
+            dates=dated,
+            anchors=_anchors(self.blocks),
+            journal=day,
+            namespace=None if day else names.namespace(title),
+        )
+
+    def _aliases(self, title: str) -> tuple[str, ...]:
+        own = self.reader.key(title)
+        found: dict[str, str] = {}
+        for key in _ALIAS_KEYS:
+            for alias in _texts(self.properties.get(key)):
+                if self.reader.key(alias) not in {own, ""}:
+                    found.setdefault(self.reader.key(alias), alias)
+        return tuple(found.values())
+
+    def _tags(self, text_links: Iterable[Link]) -> tuple[str, ...]:
+        """The page's tags, then those in its text, each in its first spelling."""
+        found: dict[str, str] = {}
+        for tag in _texts(self.properties.get("tags")):
+            found.setdefault(names.canonical(tag), tag)
+        for link in text_links:
+            if link.kind == "tag":
+                found.setdefault(names.canonical(link.path), link.path)
+        return tuple(found.values())
+
+
+def _texts(value: Value) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _at_the_top(preface: Block) -> list[Property]:
+    """The property lines before any other text of the page."""
+    first_text = preface.line_of(0) if preface.text else preface.end_line + 1
+    return [each for each in preface.properties if each.line < first_text]
+
+
+def _between(spans: Iterable[tuple[int, int]], begin: int, end: int) -> Iterable[tuple[int, int]]:
+    for start, stop in spans:
+        if start > begin:
+            yield begin, start
+        begin = max(begin, stop)
+    yield begin, end
+
+
+def _anchors(blocks: Iterable[Block]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for block in blocks:
+        if block.id:
+            found.setdefault(block.id, block.line)
+    return found

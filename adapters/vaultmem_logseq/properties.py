@@ -1,0 +1,93 @@
+"""Property lines, `key:: value`, and what their values mean (R-LS-17, R-LS-18)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vaultmem.adapter import Value
+
+LINE = re.compile(r"[ \t]*+([^\s:`\[\](){}#]++)::(?:[ \t]++(.*\S)|)[ \t]*+")
+_PAGE = r"\[\[((?:[^\[\]]|\[(?!\[)|\](?!\]))++)\]\]"
+_LISTED = re.compile(_PAGE)
+_ITEM = re.compile(rf'(?:(?<![^,，\s])"[^"]*+"|{_PAGE}|[^,，])++')
+_KEY_NOISE = re.compile(r'["^(){}]+')
+
+# Logseq's own: their values steer the editor and hold no references.
+_OWN = frozenset(
+    {
+        *(
+            "id",
+            "collapsed",
+            "custom-id",
+            "heading",
+            "background-color",
+            "created-at",
+            "updated-at",
+        ),
+        *("title", "icon", "template", "template-including-parent", "public", "filters"),
+        *("exclude-from-graph-view", "ls-type", "macros", "card-last-interval", "card-repeats"),
+        *("card-last-reviewed", "card-next-schedule", "card-ease-factor", "card-last-score"),
+    }
+)
+_OWN_PREFIXES = ("query-", "hl-", "logseq.")
+
+
+class Property(NamedTuple):
+    """One property line of a page or block."""
+
+    key: str  # lower case, with "-" for "_"
+    value: str
+    line: int
+    start: int  # offsets of the value in the text
+    end: int
+
+
+def key_of(name: str) -> str:
+    """A property name as Logseq stores it."""
+    key = _KEY_NOISE.sub("", name.lower().replace("_", "-").replace(" ", "-"))
+    return "id" if key == "custom-id" else key
+
+
+def is_own(key: str) -> bool:
+    """Whether the property is one of Logseq's own, which hold no references."""
+    return key in _OWN or key.startswith(_OWN_PREFIXES)
+
+
+def is_quoted(value: str) -> bool:
+    """Whether the whole value is in double quotes."""
+    return len(value) >= 2 and value[0] == value[-1] == '"'
+
+
+def listed(value: str) -> list[str]:
+    """The names in the value of `alias::`, `tags::` and the like, in order, each once."""
+    names: dict[str, None] = {}
+    for item in _ITEM.finditer(value):
+        _add_names(item[0].strip(), names)
+    return list(names)
+
+
+def _add_names(item: str, names: dict[str, None]) -> None:
+    if is_quoted(item):
+        names.update(dict.fromkeys([item[1:-1].strip()] if item[1:-1].strip() else []))
+        return
+    if "[[" not in item:
+        names.update(dict.fromkeys(name.strip() for name in item.split("#") if name.strip()))
+        return
+    found = [name.strip() for name in _LISTED.findall(item) if name.strip()]
+    names.update(dict.fromkeys(found or [item]))
+
+
+def typed(value: str, references: Iterable[str]) -> Value:
+    """The value of a property that is no list by its key; `references` are those found in it."""
+    if is_quoted(value):
+        return value
+    if value in {"true", "false"}:
+        return value == "true"
+    if value.isascii() and value.isdigit() and len(value) <= 18:
+        return int(value)
+    names: list[Value] = list(dict.fromkeys(references))
+    return names or value

@@ -1,0 +1,106 @@
+"""The dialect as the engine sees it: which files are pages and how links find them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from vaultmem_logseq.names import canonical, title_from_path
+from vaultmem_logseq.page import PageReader
+from vaultmem_logseq.settings import CONFIG, Settings, from_config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vaultmem.adapter import Folder, FrontMatter, Note, Rules
+
+_READING = "1"  # goes up when the same page would be read differently
+_FORMATS = (".md", ".markdown", ".org")
+_NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
+# A real page wins over an alias: links look for the page first. Page names begin with no slash.
+_ALIAS = "/alias/"
+
+
+class LogseqDialect:
+    """The entry point of the package."""
+
+    name = "logseq"
+    home = ("pages/", "journals/", "logseq/")
+
+    def claims(self, root: Folder) -> int:
+        """2 for a file graph, else 0."""
+        return 2 if root.exists(CONFIG) else 0
+
+    def open(self, root: Folder) -> Rules:
+        """The rules of this graph; an unreadable config.edn gives Logseq's defaults."""
+        return LogseqRules(from_config(root.read(CONFIG)))
+
+
+class LogseqRules:
+    """Logseq's reading of one graph."""
+
+    dialect = "logseq"
+    mention_style = "latin"
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.reader = PageReader(settings)
+        told = repr([_READING, *(sorted(x) if isinstance(x, frozenset) else x for x in settings)])
+        self.fingerprint = f"logseq-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    def kind(self, path: str) -> str:
+        """ "note" for pages and journals; nothing else can be linked to."""
+        if not path.lower().endswith(_FORMATS) or path.startswith(_NOT_PAGES):
+            return ""
+        if path.startswith(".") or "/." in path or "node_modules/" in path:
+            parts = path.split("/")
+            if "node_modules" in parts[:-1] or any(part.startswith(".") for part in parts):
+                return ""
+        return "" if path.startswith(self.settings.hidden) else "note"
+
+    def excluded(self, path: str) -> bool:  # noqa: ARG002 - part of the contract
+        """Nothing: what `:hidden` names is no page at all."""
+        return False
+
+    def parse(self, path: str, text: str, front: FrontMatter) -> Note:
+        """Read a page."""
+        return self.reader.read(path, text, front)
+
+    def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 - contract
+        """The page's key, its aliases and its blocks."""
+        if note is None:
+            return ()
+        key = self.reader.key
+        own = self.reader.day_key(note.journal) if note.journal else canonical(note.title)
+        aliases = (_ALIAS + key(alias) for alias in note.aliases)
+        return tuple(dict.fromkeys([own, *aliases, *(f"(({each}))" for each in note.anchors)]))
+
+    def lookups(self, key: str) -> tuple[str, ...]:
+        """The page itself, then a page with this alias."""
+        return (key,) if key.startswith("((") else (key, _ALIAS + key)
+
+    def affected(self, name: str) -> tuple[str, ...]:
+        """The one key that looks for this name."""
+        return (name.removeprefix(_ALIAS),)
+
+    def resolve(
+        self,
+        path: str,  # noqa: ARG002 - part of the contract
+        key: str,
+        source: str,  # noqa: ARG002 - part of the contract
+        candidates: Sequence[str],
+    ) -> str | None:
+        """One page in every case: named so by its file before by `title::`, then by order."""
+
+        def rank(candidate: str) -> tuple[bool, bool, str]:
+            title = title_from_path(candidate, triple_lowbar=self.settings.triple_lowbar)
+            at_home = candidate.startswith(LogseqDialect.home)
+            return self.reader.key(title) != key, not at_home, candidate
+
+        return min(candidates, key=rank, default=None)
+
+    def uri(self, vault: str, path: str, title: str) -> str:  # noqa: ARG002 - contract
+        """The link that opens the page in Logseq."""
+        graph = vault.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+        return f"logseq://graph/{quote(graph, safe='')}?page={quote(title, safe='')}"

@@ -1,0 +1,100 @@
+"""Page titles from file names, journal days and keys (R-LS-1 to R-LS-3, R-LS-16)."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vaultmem_logseq.days import DayFormat, JournalDays
+from vaultmem_logseq.names import canonical, namespace, title_from_path
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("pages/Work___Plan.md", "Work/Plan"),
+        ("pages/What%3F.md", "What?"),
+        ("pages/a.b.md", "a.b"),
+        ("pages/old%2Fstyle.md", "old/style"),
+        ("CON___.md", "CON"),
+        ("pages/a______b.md", "a/b"),
+        ("pages/100%.md", "100%"),
+        ("pages/%E4%B8%AD.md", "中"),
+        ("pages/%FF.md", "%FF"),
+        ("x/deep/Deep.org", "Deep"),
+        ("pages/contents.md", "Contents"),
+        ("pages/Cafe\u0301.md", "Café"),
+    ],
+)
+def test_triple_lowbar(path: str, title: str) -> None:
+    assert title_from_path(path, triple_lowbar=True) == title
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("pages/a.b.md", "a/b"),
+        ("pages/a%2Fb.md", "a/b"),
+        ("pages/v1.2.md", "v1/2"),
+        ("pages/Work___Plan.md", "Work___Plan"),
+        ("pages/100%.md", "100%"),
+        ("pages/%FF.md", "%FF"),
+    ],
+)
+def test_legacy(path: str, title: str) -> None:
+    assert title_from_path(path, triple_lowbar=False) == title
+
+
+def test_canonical_and_namespace() -> None:
+    assert canonical(" /A/Cafe\u0301/ ") == "a/café"
+    assert namespace("A/B/c") == "a/b"
+    assert namespace("plain") is None
+    assert namespace("https://x.org/y") is None
+    assert namespace("../up") is None
+    assert namespace("/lead") is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Nov 21st, 2026", "nov 21ST, 2026", "2026-11-21", "2026_11_21"],
+)
+def test_every_spelling_of_a_day(title: str) -> None:
+    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) == "2026-11-21"
+
+
+@pytest.mark.parametrize(
+    "title", ["2026-11-21 notes", "2026-02-30", "Nov 2026", "21", "2026/11/21", "x" * 200]
+)
+def test_other_titles_are_no_days(title: str) -> None:
+    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "title"),
+    [
+        ("MMM do, yyyy", "Nov 3rd, 2026"),
+        ("do MMMM yyyy", "3rd November 2026"),
+        ("EEE, dd.MM.yyyy", "Tue, 03.11.2026"),
+        ("EEEE, MMMM d, yyyy", "Tuesday, November 3, 2026"),
+        ("yyyy'年'M'月'd'日'", "2026年11月3日"),
+        ("yyyy/MM/dd", "2026/11/03"),
+        ("yyyyMMdd", "20261103"),
+        ("dd-MM-yy", "03-11-26"),
+    ],
+)
+def test_formats(pattern: str, title: str) -> None:
+    assert DayFormat(pattern).title("2026-11-03") == title
+    assert DayFormat(pattern).day(title) == "2026-11-03"
+
+
+@pytest.mark.parametrize("pattern", ["", "yyyy", "((", "MM dd", "yyyy yyyy MM dd dd"])
+def test_a_strange_format_only_fails_to_match(pattern: str) -> None:
+    assert JournalDays(pattern, pattern).day("2026-11-21") == "2026-11-21"
+
+
+@given(st.integers(0, 36524), st.sampled_from(["MMM do, yyyy", "EEEE d MMMM yyyy", "M.d.yyyy"]))
+def test_what_a_format_writes_it_reads(offset: int, pattern: str) -> None:
+    day = (date(1970, 1, 1) + timedelta(days=offset)).isoformat()
+    assert DayFormat(pattern).day(DayFormat(pattern).title(day)) == day

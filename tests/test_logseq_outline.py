@@ -1,0 +1,166 @@
+"""Blocks, their text, tasks and dates (R-LS-11 to R-LS-14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from vaultmem_logseq.masks import masks
+from vaultmem_logseq.outline import Block, outline
+from vaultmem_logseq.pieces import pieces
+from vaultmem_logseq.tasks import tasks
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Task
+
+ID = "64a0b1c2-0000-4000-8000-000000000001"
+
+
+def read(text: str) -> list[Block]:
+    return outline(text, masks(text).shape)
+
+
+def shape(text: str) -> list[tuple[int, str]]:
+    return [(block.level, block.text) for block in read(text)]
+
+
+def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    return tasks(read(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- a\n\t- b\n\t\t- c\n- d", [(1, "a"), (2, "b"), (3, "c"), (1, "d")]),
+        ("- a\n    - b\n  - c\n- d", [(1, "a"), (2, "b"), (2, "c"), (1, "d")]),
+        ("- a\n\t\t\t- far", [(1, "a"), (2, "far")]),
+        ("- a\n  * star\n  + plus\n  1. one\n  - b", [(1, "a\n* star\n+ plus\n1. one"), (2, "b")]),
+        (
+            "- a\n  ```\n  - code\n    deeper\n  ```\n- b",
+            [(1, "a\n```\n- code\n  deeper\n```"), (1, "b")],
+        ),
+        ("- ```js\n  - c\n  ```", [(1, "```js\n- c\n```")]),
+        ("- open\n  ```\n- next", [(1, "open\n```"), (1, "next")]),
+        (
+            "- q\n  #+BEGIN_QUOTE\n  - in\n  #+END_QUOTE",
+            [(1, "q\n#+BEGIN_QUOTE\n- in\n#+END_QUOTE")],
+        ),
+        ("intro\n\nmore\n- a", [(0, "intro\n\nmore"), (1, "a")]),
+        (
+            "# Head\ntext\n## Sub\n- a\n\t- ## b",
+            [(1, "Head\ntext"), (1, "Sub"), (1, "a"), (2, "b")],
+        ),
+        ("-\n- \n-x\n-- y\n- - z", [(1, ""), (1, "-x\n-- y"), (1, "- z")]),
+        ("#tag is text\n#", [(0, "#tag is text"), (1, "")]),
+        ("- a\n  k:: v\n  b\n  Key_Two:: w", [(1, "a\nb")]),
+        ("- k:: v\n  after", [(1, "after")]),
+        ("- a\n  see k:: v\n  http://x::y", [(1, "a\nsee k:: v\nhttp://x::y")]),
+        ("- a\n  :LOGBOOK:\n  CLOCK: [2026-11-20 Fri]\n  :END:\n  b", [(1, "a\nb")]),
+        ("- a\n  :LOGBOOK:\n  no end\n- b", [(1, "a\n:LOGBOOK:\nno end"), (1, "b")]),
+        ("- ### DONE [#C] z\n## TODO x", [(1, "z"), (1, "x")]),
+    ],
+)
+def test_outline(text: str, expected: list[tuple[int, str]]) -> None:
+    assert [each for each in shape(text) if each != (1, "")] == [
+        each for each in expected if each != (1, "")
+    ]
+
+
+def test_lines_ids_and_properties() -> None:
+    first, second = read(f"- a\n  id:: {ID}\n  Key_Name:: v\n\n- b\n  id:: not-a-uuid\n")
+    assert (first.line, first.end_line, first.id) == (1, 3, ID)
+    assert [(each.key, each.value, each.line) for each in first.properties] == [
+        ("id", ID, 2),
+        ("key-name", "v", 3),
+    ]
+    assert (second.line, second.end_line, second.id) == (5, 6, None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["todo x", "TODO", "TODO ", "TODOx", "[ ] x", "**TODO** x", "x TODO y", "TODO: x", "1. TODO x"],
+)
+def test_no_task(line: str) -> None:
+    assert tasks_of(f"- {line}\n- y") == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "marker", "priority", "text"),
+    [
+        ("- TODO [#A] x", " ", "TODO", "A", "x"),
+        ("- WAIT x", " ", "WAIT", None, "x"),
+        ("\t- STARTED x", "/", "STARTED", None, "x"),
+        ("- IN-PROGRESS [#D] x", "/", "IN-PROGRESS", None, "[#D] x"),
+        ("## DONE x", "x", "DONE", None, "x"),
+        ("- ## CANCELLED [#B] x", "-", "CANCELLED", "B", "x"),
+        ("- TODO [#C]", " ", "TODO", "C", ""),
+        ("- NOW x [#A]", "/", "NOW", None, "x [#A]"),
+    ],
+)
+def test_markers(line: str, status: str, marker: str, priority: str | None, text: str) -> None:
+    (task,), _ = tasks_of(line)
+    assert (task.status, task.marker, task.priority, task.text) == (status, marker, priority, text)
+    assert (task.done, task.cancelled) == (status == "x", status == "-")
+
+
+@pytest.mark.parametrize(
+    ("line", "scheduled", "due", "repeater"),
+    [
+        ("SCHEDULED: <2026-11-21 Sat>", "2026-11-21", None, None),
+        ("SCHEDULED: <2026-11-21>", "2026-11-21", None, None),
+        ("SCHEDULED: <2026-11-21 周六 9:05 .+2w>", "2026-11-21T09:05", None, ".+2w"),
+        ("DEADLINE: <2026-11-21 Sat ++1y>", None, "2026-11-21", "++1y"),
+        ("DEADLINE: <2026-11-21 Sat 24:61 +1d>", None, "2026-11-21", "+1d"),
+        (
+            "SCHEDULED: <2026-11-21 Sat> DEADLINE: <2026-11-22 Sun 10:00>",
+            "2026-11-21",
+            "2026-11-22T10:00",
+            None,
+        ),
+        ("SCHEDULED: <2026-02-31 Tue>", None, None, None),
+        ("text SCHEDULED: <2026-11-21 Sat>", None, None, None),
+        ("text\n  SCHEDULED: <2026-11-21 Sat>", None, None, None),
+        ("k:: v\n  SCHEDULED: <2026-11-21 Sat>", "2026-11-21", None, None),
+        (":LOGBOOK:\n  :END:\n  SCHEDULED: <2026-11-21 Sat>", "2026-11-21", None, None),
+        ("```\n  SCHEDULED: <2026-11-21 Sat>\n  ```", None, None, None),
+        (
+            "SCHEDULED: <2026-11-21 Sat>\n  DEADLINE: <2026-11-22 Sun +3h>",
+            "2026-11-21",
+            "2026-11-22",
+            "+3h",
+        ),
+    ],
+)
+def test_dates(line: str, scheduled: str | None, due: str | None, repeater: str | None) -> None:
+    (task,), dated = tasks_of(f"- TODO x\n  {line}\n")
+    assert (task.scheduled, task.due, task.repeater) == (scheduled, due, repeater)
+    assert dated == ()
+    _, plain = tasks_of(f"- x\n  {line}\n")
+    assert [(each.scheduled, each.due, each.marker) for each in plain] == (
+        [(scheduled, due, None)] if scheduled or due else []
+    )
+
+
+def test_pieces_have_the_first_lines_of_their_parents() -> None:
+    found = pieces(read("intro\n\nmore\n- TODO a\n  rest\n\t- b\n\t  id:: x\n\t\t- c\n- d"))
+    assert [(each.text, each.line, each.end_line, each.headings) for each in found] == [
+        ("intro", 1, 1, ()),
+        ("more", 3, 3, ()),
+        ("a\nrest", 4, 5, ()),
+        ("b", 6, 7, ("a",)),
+        ("c", 8, 8, ("a", "b")),
+        ("d", 9, 9, ()),
+    ]
+
+
+def test_a_long_block_is_cut_at_paragraphs_but_not_in_code() -> None:
+    words = "word " * 150
+    text = f"# Top\n{words}\n\nk:: v\n```\n{words}\n\n{words}\n```\n\nlast"
+    found = pieces(read(text))
+    assert [(each.line, each.end_line, each.headings) for each in found] == [
+        (1, 2, ()),
+        (5, 9, ("Top",)),
+        (11, 11, ("Top",)),
+    ]
+    assert found[1].text.startswith("```\n")
+    assert found[1].text.endswith("\n```")

@@ -1,0 +1,291 @@
+"""Pages read whole: references, properties, aliases, titles (R-LS-3 to R-LS-10, R-LS-17 to 21)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vaultmem_logseq import dialect
+from vaultmem_logseq.rules import LogseqRules
+from vaultmem_logseq.settings import Settings
+
+from vaultmem.adapter import FrontMatter, Note
+from vaultmem.store.frontmatter import split
+
+ID = "64a0b1c2-0000-4000-8000-000000000001"
+RULES = LogseqRules(Settings(triple_lowbar=True))
+
+
+def read(text: str, path: str = "pages/p.md", rules: LogseqRules = RULES) -> Note:
+    return rules.parse(path, text, split(text))
+
+
+def paths(text: str) -> list[str]:
+    return [link.path for link in read(text).links]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- [[A]] #b #[[C d]] [l]([[E]]) {{embed [[F]]}}", ["A", "b", "C d", "E", "F"]),
+        (
+            "- [[A|b]] [[A#h]] [x](other.md) [y](http://a/b.md) ![p](../assets/p.png)",
+            ["A|b", "A#h", "x"],
+        ),
+        (
+            "- #1984 词#粘连 #a.b. #c, #d! (#e x) a##f \\#no \\[[no]]",
+            ["1984", "粘连", "a.b", "c", "d", "e", "f"],
+        ),
+        (
+            "- [[a [[b]] c]] [[x [[y [[z]] ]] ]]",
+            ["a [[b]] c", "b", "x [[y [[z]] ]]", "y [[z]]", "z"],
+        ),
+        ("- [[Sq]uare]] [[ ]] [[]] [[x\n  y]] [[a/b/c]]", ["Sq]uare", "a/b/c"]),
+        ("- `[[no]]` $$[[no]]$$ <!-- [[no]] --> %% [[yes]] %%", ["yes"]),
+        ("- x\n  ```\n  [[no]] #no\n  ```\n  [[yes]]", ["yes"]),
+        ("- x\n  ```\n  [[yes]]\n- #too", ["yes", "too"]),
+        ("- x\n  :LOGBOOK:\n  [[no]]\n  :END:\n  [[yes]]", ["yes"]),
+        ("- {{query (and [[no]] #no)}} {{video https://x/[[no]]}}", []),
+        (
+            "- x\n  #+BEGIN_QUERY\n  [[no]]\n  #+END_QUERY\n  #+BEGIN_TIP\n  [[yes]]\n  #+END_TIP",
+            ["yes"],
+        ),
+        ('- http://x/#no <http://x/#no> [l](http://x/#no) **#no** <b class="#no">', []),
+        ("- TODO [#A] [[yes]]\n- x [#B]", ["yes"]),
+        ("- | [[a]] | #b |\n  > [[c]]", ["a", "b", "c"]),
+        ("pre [[a]]\n- [[b]]", ["a", "b"]),
+        (f"- ((nope)) (({ID})) {{{{embed (({ID}))}}}} [l]((({ID})))", [ID, ID, ID]),
+        ("- [[../assets/x.png]] [[draws/a.excalidraw]]", []),
+    ],
+)
+def test_references(text: str, expected: list[str]) -> None:
+    assert paths(text) == expected
+
+
+def test_links_say_what_and_where_they_are() -> None:
+    text = f"k:: [[P]]\n\n- a #T\n  [la]([[Q]])\n- (({ID.upper()})) {{{{embed [[E]]}}}}"
+    links = read(text).links
+    assert [(each.kind, each.key, each.line, each.display) for each in links] == [
+        ("property", "p", 1, None),
+        ("tag", "t", 3, None),
+        ("markdown", "q", 4, "la"),
+        ("block", f"(({ID}))", 5, None),
+        ("embed", "e", 5, None),
+    ]
+    spelled = [text[each.start : each.end] for each in links[1:]]
+    assert spelled == ["#T", "[la]([[Q]])", f"(({ID.upper()}))", "{{embed [[E]]}}"]
+    assert links[0].start == -1
+
+
+def test_page_properties() -> None:
+    note = read(
+        'tags:: #fun, 中文，[[two, words]], fun\nAlias_:: x\nauthor:: "[[No]]"\nyear:: 007\n'
+        "done:: false\nseen:: [[A]] and #b\nurl:: http://x/#y\nempty::\nlong:: "
+        + "9" * 30
+        + "\n- k:: v\n"
+    )
+    assert note.properties == {
+        "tags": ["fun", "中文", "two, words"],
+        "alias-": "x",
+        "author": '"[[No]]"',
+        "year": 7,
+        "done": False,
+        "seen": ["A", "b"],
+        "url": "http://x/#y",
+        "long": "9" * 30,
+    }
+    assert note.tags == ("fun", "中文", "two, words")
+    assert [link.path for link in note.links] == ["fun", "中文", "two, words", "A", "b"]
+
+
+def test_properties_count_for_the_page_only_at_its_top() -> None:
+    assert read("text\ntitle:: X\n- a").title == "p"
+    assert read("- title:: X\n- a").title == "p"
+    assert read("\ntitle:: X\n\nother:: 1\ntext\nlate:: 2\n").properties == {
+        "title": "X",
+        "other": 1,
+    }
+    assert [link.path for link in read("- a\n  source:: [[G]]\n  id:: [[no]]").links] == ["G"]
+
+
+def test_aliases_split_at_both_commas_and_are_no_links() -> None:
+    note = read(
+        "title:: Real\nalias:: AI, [[人工智能]]，[[a, b]], real, ai\n\n- [[AI]] [[Real]] [[b]]"
+    )
+    assert note.title == "Real"
+    assert note.aliases == ("AI", "人工智能", "a, b")
+    assert [link.path for link in note.links] == ["Real", "b"]
+
+
+def test_yaml_at_the_top() -> None:
+    note = read(
+        "---\ntitle: A b\nalias: x, y\ntags:\n  - one\n  - '[[two]]'\n"
+        'see: "[[No]]"\nto: to [[C]]\n---\n\n- a'
+    )
+    assert note.title == "A b"
+    assert note.aliases == ("x", "y")
+    assert note.tags == ("one", "two")
+    assert [(link.path, link.line) for link in note.links] == [("one", 4), ("two", 4), ("C", 8)]
+    assert [piece.line for piece in note.pieces] == [11]
+    assert read("---\ntags: [x, y]\n---\n").tags == ("x", "y")
+
+
+def test_yaml_that_cannot_be_read_is_read_by_line_as_logseq_does() -> None:
+    text = '---\ntitle: A: b\nalias: "q"\n---\n- [[x]]'
+    note = RULES.parse("pages/p.md", text, FrontMatter({}, "bad", text.index("- [[")))
+    assert note.title == "A: b"
+    assert note.aliases == ("q",)
+    assert note.frontmatter_error == "bad"
+    assert [link.line for link in note.links] == [5]
+
+
+def test_journals() -> None:
+    settings = Settings(title_format="EEEE, dd.MM.yyyy", file_format="dd-MM-yyyy")
+    rules = LogseqRules(settings)
+    assert read("- x", "journals/2026_11_21.md").title == "Nov 21st, 2026"
+    assert read("- x", "other/2026-11-21.md").journal == "2026-11-21"
+    custom = read("- [[2026-11-21]]", "journals/21-11-2026.md", rules)
+    assert (custom.title, custom.journal) == ("Saturday, 21.11.2026", "2026-11-21")
+    assert custom.links[0].key in rules.names("journals/21-11-2026.md", custom)
+    assert read("- x", "pages/21-11-2026.md", rules).journal is None
+    titled = read("title:: My day\n- x", "journals/2026_11_21.md")
+    assert (titled.title, titled.journal) == ("My day", None)
+
+
+def test_names_of_slashes_alone_and_quoted_names() -> None:
+    note = read('title:: /\nalias:: ,/\ntags:: "x, y", z\n- [[/]] #[[ / ]] [[ /a/ ]]')
+    assert (note.title, note.aliases, note.tags) == ("p", (), ("x, y", "z"))
+    assert [link.key for link in note.links] == ["x, y", "z", "a"]
+
+
+def test_namespace_and_anchors() -> None:
+    note = read(f"- a\n  id:: {ID.upper()}\n- b\n  id:: {ID}", "pages/A___B___c.md")
+    assert note.namespace == "a/b"
+    assert note.anchors == {ID: 1}
+    assert f"(({ID}))" in RULES.names("pages/A___B___c.md", note)
+
+
+def test_org() -> None:
+    text = (
+        "#+title: Org page\n#+alias: o\nintro\n* TODO [#A] Head [[file:x.org][Label]] :t:\n"
+        f"SCHEDULED: <2026-11-21 Sat>\n"
+        f":PROPERTIES:\n:id: {ID}\n:END:\n** =[[no]]= [[Plain][shown]]\n"
+        "#+BEGIN_SRC\n* no [[no]]\n#+END_SRC\n[[https://x][no]] #tag\n"
+    )
+    note = read(text, "pages/x.org")
+    assert (note.title, note.aliases) == ("Org page", ("o",))
+    assert [link.path for link in note.links] == ["Label", "Plain", "tag"]
+    (task,) = note.tasks
+    assert (task.line, task.marker, task.priority, task.scheduled) == (4, "TODO", "A", "2026-11-21")
+    assert note.anchors == {ID: 4}
+    assert [piece.line for piece in note.pieces] == [3, 4, 9]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("pages/a.md", "note"),
+        ("loose.MARKDOWN", "note"),
+        ("logseq/notes.md", "note"),
+        ("pages/x.org", "note"),
+        ("logseq/bak/a.md", ""),
+        ("logseq/.recycle/a.md", ""),
+        ("logseq/version-files/a.md", ""),
+        ("a/node_modules/b.md", ""),
+        ("pages/my node_modules/b.md", "note"),
+        ("pages/.hid.md", ""),
+        ("archived/a.md", ""),
+        ("whiteboards/w.edn", ""),
+        ("assets/p.png", ""),
+    ],
+)
+def test_which_files_are_pages(path: str, kind: str) -> None:
+    assert LogseqRules(Settings(hidden=("archived",))).kind(path) == kind
+
+
+def test_a_page_wins_over_an_alias() -> None:
+    alias = read("alias:: Thing", "pages/a.md")
+    page = read("- x", "pages/Thing.md")
+    names = {path: RULES.names(path, note) for path, note in [("a", alias), ("t", page)]}
+    first, second = RULES.lookups("thing")
+    assert [path for path, given in names.items() if first in given] == ["t"]
+    assert [path for path, given in names.items() if second in given] == ["a"]
+    assert RULES.affected(first) == RULES.affected(second) == ("thing",)
+
+
+def test_resolve_prefers_the_file_of_that_name_then_the_order() -> None:
+    assert RULES.resolve("x", "x", "s.md", ["pages/b.md", "z/X.md"]) == "z/X.md"
+    assert RULES.resolve("x", "x", "s.md", ["z/x.md", "a/x.md", "pages/x.md"]) == "pages/x.md"
+    assert RULES.resolve("x", "x", "s.md", []) is None
+
+
+def test_dialect_and_uri() -> None:
+    class Graph:
+        def exists(self, path: str) -> bool:
+            return path == "logseq/config.edn"
+
+        def read(self, path: str) -> bytes | None:
+            return b"{:file/name-format :triple-lowbar}" if self.exists(path) else None
+
+    class Other:
+        def exists(self, path: str) -> bool:
+            return path == ".obsidian"
+
+        def read(self, path: str) -> bytes | None:
+            return None if path else b""
+
+    assert (dialect.claims(Graph()), dialect.claims(Other())) == (2, 0)
+    lowbar, legacy = dialect.open(Graph()), dialect.open(Other())
+    assert lowbar.fingerprint != legacy.fingerprint
+    assert legacy.parse("pages/a.b.md", "", FrontMatter({}, None, 0)).title == "a/b"
+    mirrored = legacy.parse(
+        "mirror/markdown/pages/a.b.md", f"id:: {ID}\n- x", FrontMatter({}, None, 0)
+    )
+    assert (mirrored.title, mirrored.anchors) == ("a.b", {ID: 1})
+    assert (
+        lowbar.uri("/home/me/My graph/", "p", "a/b c?")
+        == "logseq://graph/My%20graph?page=a%2Fb%20c%3F"
+    )
+
+
+PARTS = st.sampled_from(
+    [*"[]()#{}`$<>-*:|\\\n\t ,，", "[[", "]]", "((", "))", "{{embed ", "}}", "- ", "\n- ", "\n\t- ",
+     ":: ", "TODO ", "[#A]",
+     "```", "~~~", "---\n", "tags", "alias", "title", ID, "SCHEDULED: <2026-11-21",
+     ":LOGBOOK:\n", ":END:", "#+BEGIN_SRC\n", "#+END_SRC\n", "http://", "x.md", "中", "é",
+     "\u2028", "\0", "\ud800", ":PROPERTIES:\n"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(PARTS | st.text(max_size=5), max_size=60).map("".join), st.sampled_from(["md", "org"])
+)
+def test_any_text_is_a_page(text: str, extension: str) -> None:
+    text = text.replace("\r", "")
+    note = RULES.parse(f"pages/p.{extension}", text, split(text))
+    lines = text.count("\n") + 1
+    assert all(1 <= piece.line <= piece.end_line <= lines for piece in note.pieces)
+    assert all(1 <= link.line <= lines for link in note.links)
+    ends = [piece.end_line for piece in note.pieces]
+    assert all(piece.line >= end for piece, end in zip(note.pieces[1:], ends, strict=False))
+    RULES.names(f"pages/p.{extension}", note)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["[", "((", "#", "{{embed ", "[[a ", "[a](", "[[ [[a]] ", "#a **", "alias:: [[a, ",
+     "a:: b\n", ":LOGBOOK:\n",
+     "#+BEGIN_SRC\n", "```\n", "- - ", "#a http://x/#b", "* ", "- a\n  SCHEDULED: <",
+     "<!-- ", "`", "$a "],
+)  # fmt: skip
+def test_hostile_text_takes_linear_time(part: str) -> None:
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        begun = time.process_time()
+        RULES.parse("pages/p.md", text, FrontMatter({}, None, 0))
+        return time.process_time() - begun
+
+    # Quadratic time would make the second 16 times the first; 0.3 s allow for a busy machine.
+    assert seconds(128_000) < 8 * min(seconds(32_000) for _ in range(2)) + 0.3
