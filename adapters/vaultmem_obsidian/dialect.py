@@ -1,0 +1,27 @@
+"""The entry point: whether a folder is an Obsidian vault, and the rules that hold in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vaultmem_obsidian.rules import ObsidianRules
+from vaultmem_obsidian.settings import read_settings
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Folder
+
+
+class ObsidianDialect:
+    """Obsidian, and any folder of Markdown notes that no other editor claims."""
+
+    name = "obsidian"
+    home: tuple[str, ...] = ()
+
+    def claims(self, root: Folder) -> int:
+        return 2 if root.exists(".obsidian") else 1
+
+    def open(self, root: Folder) -> ObsidianRules:
+        return ObsidianRules(read_settings(root))
+
+
+dialect = ObsidianDialect()

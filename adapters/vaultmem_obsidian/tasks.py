@@ -1,0 +1,194 @@
+"""Task lines as the Tasks plugin reads them: the box, the fields at the end, the block id."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.adapter import Task
+from vaultmem.adapter.scan import line_at
+from vaultmem_obsidian.days import iso_day
+from vaultmem_obsidian.reminders import TIME, clock_reminder, moment, take_reminder
+
+if TYPE_CHECKING:
+    from vaultmem_obsidian.settings import Settings
+
+# A box glued to a bracket is a link with one letter as its text.
+_BOX = re.compile(r"\[([^\[\]\n])\](?![(\[:])")
+_BEFORE_BOX = re.compile(r"[ \t>]*+(?:([-*+])|\d{1,9}[.)])[ \t]++")
+_BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)$")
+_MARKS = re.compile("[📅📆🗓⏳⌛🛫➕✅❌🔁🏁🆔⛔🔺⏫🔼🔽⏬⏰]|::")
+_LONGEST_FIELD = 400
+_MOST_FIELDS = 40
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_IDS = r"[a-zA-Z0-9_-]+(?:[ ]*,[ ]*[a-zA-Z0-9_-]+)*+"
+_FIELD = re.compile(
+    rf"(?:(?P<mark>[📅📆🗓⏳⌛🛫➕✅❌⏰])\ufe0f?[ ]*(?P<day>{_DAY})(?:[ ]+(?P<time>{TIME}))?"
+    r"|(?P<priority>[🔺⏫🔼🔽⏬])\ufe0f?"
+    r"|🔁\ufe0f?[ ]*(?P<repeat>[a-zA-Z0-9, !]+)"
+    r"|🏁\ufe0f?[ ]*[a-zA-Z]+"
+    r"|🆔\ufe0f?[ ]*(?P<id>[a-zA-Z0-9_-]+)"
+    rf"|⛔\ufe0f?[ ]*(?P<depends>{_IDS})"
+    r"|\[[ ]*(?P<key>[A-Za-z]+)::[ ]*(?P<value>[^\[\]\n]*)\](?:[ ]*,)?"
+    r"|\([ ]*(?P<round_key>[A-Za-z]+)::[ ]*(?P<round_value>[^()\n]*)\)(?:[ ]*,)?"
+    r"|(?:(?<=\s)|^)(?P<tag>#[^\s!@#$%^&*(),.?\":{}|<>]+))$"
+)
+_DATES = {
+    "📅": "due", "📆": "due", "🗓": "due", "⏳": "scheduled", "⌛": "scheduled", "🛫": "start",
+    "➕": "created", "✅": "completed", "❌": "cancelled_on",
+    "scheduled": "scheduled", "start": "start", "created": "created", "due": "due",
+    "completion": "completed", "cancelled": "cancelled_on",
+}  # fmt: skip
+_PRIORITIES = {"🔺": "highest", "⏫": "high", "🔼": "medium", "🔽": "low", "⏬": "lowest"}
+_WORDS = {
+    "priority": re.compile("highest|high|medium|low|lowest"),
+    "repeat": re.compile(r"[a-zA-Z0-9, !]+"),
+    "id": re.compile(r"[a-zA-Z0-9_-]+"),
+    "dependsOn": re.compile(_IDS),
+    "onCompletion": re.compile("[a-zA-Z]+"),
+}
+_NAMES = {"repeat": "recurrence", "dependsOn": "depends_on"}
+
+
+class Box(NamedTuple):
+    """What stands before the words of a task."""
+
+    line: int
+    status: str
+    bullet: bool  # "-", "*" or "+", not a number
+
+
+def find_tasks(
+    text: str, plain: str, body: int, starts: list[int], settings: Settings
+) -> list[Task]:
+    """The tasks of a note; `plain` is its text without code, maths and comments."""
+    tasks = []
+    last = 0
+    for match in _BOX.finditer(plain, body):
+        line = line_at(starts, match.start())
+        if line == last:
+            continue
+        last = line
+        before = _BEFORE_BOX.match(plain, starts[line - 1], match.start())
+        if not before or before.end() != match.start():
+            continue
+        end = starts[line] - 1 if line < len(starts) else len(text)
+        words = text[match.end() : end].strip()
+        task = read_task(Box(line, match[1], bool(before[1])), words, settings)
+        if task:
+            tasks.append(task)
+    return tasks
+
+
+def read_task(box: Box, words: str, settings: Settings) -> Task | None:
+    """The task with these words behind the box; None without words or without the global filter."""
+    counts = settings.global_filter in words
+    block = _BLOCK_ID.search(words[-_LONGEST_FIELD:])
+    if block:
+        words = words[: -len(block[0])].rstrip()
+    reminder = None
+    if box.bullet:
+        words, reminder = take_reminder(words, settings.date_trigger, settings.time_trigger)
+    fields = _Fields()
+    if not words.isascii() or "::" in words:
+        words = fields.take(words)
+    if box.bullet and not reminder:
+        words, reminder = clock_reminder(words)
+    remind = reminder.when if reminder else fields.clock or fields.due_clock
+    if not (words or fields.read or reminder) or not (counts or reminder):
+        return None
+    if reminder and reminder.repeat:
+        fields.texts.setdefault("recurrence", reminder.repeat)
+    return Task(
+        box.line,
+        box.status,
+        words,
+        done=box.status in "xX",
+        cancelled=box.status == "-",
+        remind=remind if box.bullet else None,
+        depends_on=fields.depends_on,
+        block_id=block[1] if block else None,
+        due=fields.texts.get("due"),
+        scheduled=fields.texts.get("scheduled"),
+        start=fields.texts.get("start"),
+        created=fields.texts.get("created"),
+        completed=fields.texts.get("completed"),
+        cancelled_on=fields.texts.get("cancelled_on"),
+        priority=fields.texts.get("priority"),
+        recurrence=fields.texts.get("recurrence"),
+        id=fields.texts.get("id"),
+    )
+
+
+class _Fields:
+    """Fields read from the end of the line backwards, so that the leftmost of two wins."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str | None] = {}
+        self.depends_on: tuple[str, ...] = ()
+        self.clock: str | None = None
+        self.due_clock: str | None = None
+        self.read = False
+
+    def take(self, words: str) -> str:
+        """Read all fields; the words that are left, with the tags that stood among the fields."""
+        if not _MARKS.search(words):
+            return words
+        end = len(words)
+        tags: list[str] = []
+        for _ in range(_MOST_FIELDS):
+            field = _FIELD.search(words, max(0, end - _LONGEST_FIELD), end)
+            if not field:
+                break
+            tag = field["tag"]
+            if tag:
+                tags.append(tag)
+            elif self._read(field):
+                self.read = True
+            else:
+                break
+            end = field.start()
+            while end and words[end - 1].isspace():
+                end -= 1
+        return " ".join([words[:end], *reversed(tags)]) if end else " ".join(reversed(tags))
+
+    def _read(self, field: re.Match[str]) -> bool:
+        if mark := field["mark"]:
+            return self._read_date(mark, field["day"], field["time"])
+        if key := field["key"] or field["round_key"]:
+            return self._read_word(key, (field["value"] or field["round_value"] or "").strip())
+        if symbol := field["priority"]:
+            self.texts["priority"] = _PRIORITIES[symbol]
+        elif repeat := field["repeat"]:
+            return self._read_word("repeat", repeat.strip())
+        elif identity := field["id"]:
+            return self._read_word("id", identity)
+        elif depends := field["depends"]:
+            return self._read_word("dependsOn", depends)
+        return True
+
+    def _read_date(self, mark: str, day: str, time: str | None) -> bool:
+        when = moment(day, time)
+        if mark == "⏰":
+            self.clock = when
+            return True
+        name = _DATES[mark]
+        if time and name != "due":
+            return False  # Tasks has no times: what follows the day is ordinary text
+        self.texts[name] = iso_day(day)
+        self.due_clock = when if time else None
+        return True
+
+    def _read_word(self, key: str, value: str) -> bool:
+        if key in _DATES:
+            if not re.fullmatch(_DAY, value):
+                return False
+            self.texts[_DATES[key]] = iso_day(value)
+            return True
+        if key not in _WORDS or not _WORDS[key].fullmatch(value):
+            return False
+        if key == "dependsOn":
+            self.depends_on = tuple(part.strip() for part in value.split(","))
+        elif key != "onCompletion":
+            self.texts[_NAMES.get(key, key)] = value
+        return True

@@ -1,0 +1,224 @@
+"""The next day of a repeating task, by the Tasks plugin's rules: "every month on the last Friday".
+
+The words are those of rrule's English. A plain unit is counted on from the old day and stays in the
+month (31 January, every month: 28 February); with "when done" it is counted from the day of doing.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import MAXYEAR, date, datetime, time, timedelta
+from typing import Literal, NamedTuple
+
+from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
+from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
+)
+Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
+_UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
+_DAYS = {"mon": MO, "tue": TU, "wed": WE, "thu": TH, "fri": FR, "sat": SA, "sun": SU}
+_DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTH_NAMES = [
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+]  # fmt: skip
+_ORDINALS = {"first": 1, "second": 2, "third": 3}
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
+_WORKDAYS = [MO, TU, WE, TH, FR]
+_YEARS_AHEAD = 40  # 29 February falls on each weekday once in 28 years
+
+
+class Rule(NamedTuple):
+    """One rule; without days and months it is a plain step of `interval` units."""
+
+    unit: Unit
+    interval: int = 1
+    weekdays: tuple[Weekday, ...] = ()
+    month_days: tuple[int, ...] = ()  # from the end when negative
+    months: tuple[int, ...] = ()
+    when_done: bool = False
+
+
+def next_day(text: str, day: date, done_on: date) -> date | None:
+    """The day after `day` on which a task with this rule is due again.
+
+    `done_on` counts instead of `day` in rules that end with "when done". None when the text is no
+    rule that we know, or has no further day.
+    """
+    rule = read_rule(text)
+    if rule is None:
+        return None
+    start = done_on if rule.when_done else day
+    if rule.weekdays or rule.month_days or rule.months:
+        return _next_match(rule, start)
+    return _step(rule, start)
+
+
+def read_rule(text: str) -> Rule | None:
+    """The rule in words; None when any word is not understood."""
+    words = " ".join(text.lower().replace("!", " ").split())
+    when_done = words.endswith(" when done")
+    tokens = _tokens(words.removesuffix(" when done"))
+    rule = _Reader(tokens).rule() if tokens else None
+    return rule._replace(when_done=when_done) if rule else None
+
+
+def _tokens(words: str) -> list[str]:
+    """Words, ordinals as "#3", numbers, commas; nothing when something else stands in the text."""
+    found = []
+    position = 0
+    while position < len(words):
+        match = _TOKEN.match(words, position)
+        if not match:
+            return []
+        found.append(f"#{match['ordinal']}" if match["ordinal"] else match[0].strip())
+        position = match.end()
+    return found
+
+
+class _Reader:
+    """every [number] unit [on [the] what {, what}]"""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.weekdays: list[Weekday] = []
+        self.month_days: list[int] = []
+        self.months: list[int] = []
+
+    def rule(self) -> Rule | None:
+        if not self._accept("every"):
+            return None
+        interval = self._interval()
+        unit = self._unit()
+        if unit is None or interval == 0:
+            return None
+        while self._accept("on", "in", "the"):
+            self._skip("on", "in", "the")
+            if not self._list():
+                return None
+        if self.at < len(self.tokens):
+            return None
+        days = tuple(self.weekdays)
+        return Rule(unit, interval, days, tuple(self.month_days), tuple(self.months))
+
+    def _next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def _accept(self, *words: str) -> bool:
+        if self._next() not in words:
+            return False
+        self.at += 1
+        return True
+
+    def _skip(self, *words: str) -> None:
+        while self._accept(*words):
+            pass
+
+    def _interval(self) -> int:
+        word = self._next()
+        number = int(word) if word.isdigit() else _NUMBERS.get(word)
+        if number is None:
+            return 1
+        self.at += 1
+        return number
+
+    def _unit(self) -> Unit | None:
+        word = self._next().removesuffix("s")
+        if word == "weekday":
+            self.at += 1
+            self.weekdays += _WORKDAYS
+            return WEEKLY
+        if word in _UNITS:
+            self.at += 1
+            return _UNITS[word]
+        if self._list():
+            return YEARLY if self.months else WEEKLY
+        return None
+
+    def _list(self) -> bool:
+        """Days and months with commas, "and" or "or" between them; whether there was one."""
+        if not self._what():
+            return False
+        while self._accept(",", "and", "or"):
+            self._skip(",", "and", "or", "the", "on")
+            if not self._what():
+                return False
+        return True
+
+    def _what(self) -> bool:
+        nth = self._nth()
+        word = self._next()
+        if weekday := _weekday(word):
+            self.at += 1
+            self.weekdays.append(weekday(nth) if nth else weekday)
+        elif nth:
+            self._accept("day", "days")
+            self.month_days.append(nth)
+        elif word in {"weekday", "weekdays"}:
+            self.at += 1
+            self.weekdays += _WORKDAYS
+        elif month := _month(word):
+            self.at += 1
+            self.months.append(month)
+        else:
+            return False
+        return True
+
+    def _nth(self) -> int:
+        word = self._next()
+        if word == "last":
+            self.at += 1
+            return -1
+        number = int(word[1:]) if word.startswith("#") else _ORDINALS.get(word, 0)
+        if not number:
+            return 0
+        self.at += 1
+        return -number if self._accept("last") else number
+
+
+def _weekday(word: str) -> Weekday | None:
+    for name in _DAY_NAMES:
+        if len(word) > 1 and name.startswith(word.removesuffix("s") if len(word) > 5 else word):
+            return _DAYS[name[:3]]
+    return None
+
+
+def _month(word: str) -> int:
+    for number, name in enumerate(_MONTH_NAMES, start=1):
+        if len(word) > 2 and name.startswith(word):
+            return number
+    return 0
+
+
+def _next_match(rule: Rule, start: date) -> date | None:
+    nth = any(day.n for day in rule.weekdays)
+    if nth and rule.unit not in {MONTHLY, YEARLY}:
+        return None
+    begin = datetime.combine(start, time())
+    last = min(MAXYEAR, start.year + _YEARS_AHEAD + rule.interval)
+    matches = rrule(
+        rule.unit,
+        dtstart=begin,
+        interval=rule.interval,
+        byweekday=rule.weekdays or None,
+        bymonthday=rule.month_days or None,
+        bymonth=rule.months or None,
+        until=datetime(last, 12, 31),  # noqa: DTZ001 - days, not moments
+    )
+    found = matches.after(begin)
+    return found.date() if found else None
+
+
+def _step(rule: Rule, start: date) -> date | None:
+    try:
+        if rule.unit in {DAILY, WEEKLY}:
+            return start + timedelta(days=rule.interval * (7 if rule.unit == WEEKLY else 1))
+        count = start.month - 1 + rule.interval * (12 if rule.unit == YEARLY else 1)
+        year, month = start.year + count // 12, count % 12 + 1
+        return date(year, month, min(start.day, monthrange(year, month)[1]))
+    except (OverflowError, ValueError):  # beyond the year 9999
+        return None
