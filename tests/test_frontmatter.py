@@ -1,0 +1,488 @@
+"""Front matter is found as the editors find it and read as YAML 1.2, in every shape and size."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.store.frontmatter import compose, locate, split
+from vaultmem.store.yaml12 import LIMIT, read
+from vaultmem.store.yaml_lines import scalar, simple, written, written_text
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Value
+
+Json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=8), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def properties(block: str) -> dict[str, object]:
+    front = split(f"---\n{block}\n---\n")
+    assert front.error is None, front.error
+    return dict(front.properties)
+
+
+def error(block: str) -> str:
+    front = split(f"---\n{block}\n---\n[[T]]\n")
+    assert front.properties == {}
+    assert front.error is not None
+    assert "\n" not in front.error
+    return front.error
+
+
+# --- Where front matter is (R-YAML-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("---\na: 1\n---\nbody", "body"),
+        ("---  \na: 1\n--- \t\nbody", "body"),
+        ("\ufeff---\na: 1\n---\nbody", "body"),
+        ("---\r\na: 1\r\n---\r\nbody\r\n", "body\r\n"),
+        ("---\na: 1\n---", ""),
+        ("---\na: 1\n---\r\n", ""),
+        ("---\na: 1\n---\n\n---\nb: 2\n---\n", "\n---\nb: 2\n---\n"),
+    ],
+)
+def test_found(text: str, body: str) -> None:
+    front = split(text)
+    assert front.properties == {"a": 1}
+    assert text[front.body :] == body
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "---",
+        "---\n",
+        "---\na: 1\n",
+        "----\na: 1\n----\n",
+        "---\na: 1\n----\n",
+        "\n---\na: 1\n---\n",
+        " ---\na: 1\n---\n",
+        "--- x\na: 1\n---\n",
+        "---\na: 1\n --- \n",
+        "---\na: 1\n---x\n",
+        "a\n---\na: 1\n---\n",
+        "\ufeff\ufeff---\na: 1\n---\n",
+    ],
+)
+def test_not_found(text: str) -> None:
+    assert split(text) == ({}, None, 0)
+
+
+@pytest.mark.parametrize(
+    "block", ["---\n---\n", "---\n\n---\n", "---\n# only a comment\n---\n", "---\n~\n---\n"]
+)
+def test_empty_block_is_fine(block: str) -> None:
+    assert split(block + "x") == ({}, None, len(block))
+
+
+@given(st.text(), st.text())
+def test_the_body_starts_after_the_first_closing_line(block: str, body: str) -> None:
+    text = f"---\n{block}\n---\n{body}"
+    front = split(text)
+    assert text[front.body :].endswith(body)
+    assert text[: front.body].rstrip("\n").rstrip(" \t\r").endswith("---")
+    assert "\n" not in (front.error or "")
+    json.dumps(front.properties, allow_nan=False)
+
+
+# --- What values mean (R-YAML-1, 2, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("YES", "YES"),
+        ("on", "on"),
+        ("tRue", "tRue"),
+        ("true", True),
+        ("True", True),
+        ("FALSE", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("nUll", "nUll"),
+        ("12:30", "12:30"),
+        ("190:20:30.15", "190:20:30.15"),
+        ("2026-05-07", "2026-05-07"),
+        ("2026-05-07T10:00:00", "2026-05-07T10:00:00"),
+        ("2026-05-07 10:00:00 +02:00", "2026-05-07 10:00:00 +02:00"),
+        ("2026-13-45", "2026-13-45"),
+        ("0123", 123),
+        ("+7", 7),
+        ("-7", -7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("0b11", "0b11"),
+        ("1_000", "1_000"),
+        ("4.50", 4.5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e3", 1000.0),
+        ("1E-2", 0.01),
+        ("1.5.2", "1.5.2"),
+        ("-", "-"),
+        (".inf", ".inf"),
+        ("-.INF", "-.INF"),
+        (".nan", ".nan"),
+        ("1e999", "1e999"),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", "9223372036854775808"),
+        ("9" * 5000, "9" * 5000),
+        ("٣", "٣"),
+        ("<<", "<<"),
+        ("=", "="),
+    ],
+)
+def test_scalars_of_yaml_12(text: str, value: object) -> None:
+    found = scalar(text)
+    assert (found, type(found)) == (value, type(value))
+    if text != "-":
+        assert properties(f"k: {text}")["k"] == value
+        assert properties(f"k: [{text or '~'}] # comment")["k"] == [value]
+
+
+def test_a_property_that_yaml_11_would_spoil() -> None:
+    assert properties("on: no\ny: yes\n<<: {a: 1}\n1: one\n1.10: v") == {
+        "on": "no",
+        "y": "yes",
+        "<<": {"a": 1},
+        "1": "one",
+        "1.10": "v",
+    }
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ("up: [[A]]", {"up": [["A"]]}),
+        ("up: '[[A]]'", {"up": "[[A]]"}),
+        ("tags:\n- a\n-   b", {"tags": ["a", "b"]}),
+        ("tags:\n  - a\n\n  - b # c", {"tags": ["a", "b"]}),
+        ("tags: [a, b,]", {"tags": ["a", "b"]}),
+        ('{"tags": ["a"], "n": 1, "x":null}', {"tags": ["a"], "n": 1, "x": None}),
+        ("a: &x [1, two]\nb: *x", {"a": [1, "two"], "b": [1, "two"]}),
+        ("a: |\n  one\n\n  two\nb: >-\n  x\n  y", {"a": "one\n\ntwo\n", "b": "x y"}),
+        ("a: !!str 12\nb: !!int '7'\nc: !tag x", {"a": "12", "b": 7, "c": "x"}),
+        ("a: one\n  two", {"a": "one two"}),
+        ("url: http://x.org/a:b#c", {"url": "http://x.org/a:b#c"}),
+        ("a: 'it''s'\nb: \"q\\\"\\u00e9\\n\"", {"a": "it's", "b": 'q"é\n'}),
+        ("a:\n  b:\n    - c: 1\n      d: 2", {"a": {"b": [{"c": 1, "d": 2}]}}),
+        ("标题: 计划 — 一\nключ: да\n🌲: x", {"标题": "计划 — 一", "ключ": "да", "🌲": "x"}),
+        ('a: x\u2028y\u0085z\nb: "\u2029"', {"a": "x\u2028y\u0085z", "b": "\u2029"}),
+        ("my key: 1\nother-key : 2", {"my key": 1, "other-key": 2}),
+        ("a: b\r\nc:\r\n  - d\r", {"a": "b", "c": ["d"]}),
+        ("? a\n: b", {"a": "b"}),
+        ("a:\nb:   \nc: ''", {"a": None, "b": None, "c": ""}),
+    ],
+)
+def test_shapes(block: str, expected: dict[str, object]) -> None:
+    assert properties(block) == expected
+    assert list(properties(block)) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ("title: Foo: bar", "line 2: mapping values"),
+        ("a: 1\ntags:\n\t- a", "line 4"),
+        ("owner: @bob", "line 2"),
+        ("owner: `x`", "line 2"),
+        ("owner: %x", "line 2"),
+        ("a: 1\nup: [[T]] and more", "line 3"),
+        ("tags: [#a, #b]", "line"),
+        ("tags: [a]\ntags: [b]", 'line 3: the key "tags" stands there twice'),
+        ("a:\n  b: 1\n  'b': 2", 'line 4: the key "b" stands there twice'),
+        ("created: {{date}}", "line 2: a key that is"),
+        ("? [a]\n: b", "line 2: a key that is"),
+        ("a: &x [*x]", 'line 2: nothing is called "&x"'),
+        ("a: *gone", 'line 2: nothing is called "&gone"'),
+        ("a: &x 1\n*x : 2", "line 3: a key that is not a text"),
+        ("- a\n- b", "no properties"),
+        ("just a text", "no properties"),
+        ("a: 1\n...\nb: 2", "line"),
+        ("a: 1\n--- # two\nb: 2", "line 3: a second YAML document"),
+        ("a: \x07", "control characters"),
+        ("a: \ud800", "line 2: half a letter"),
+        ("a: 'open", "line"),
+        ('a: "\\q"', "line 2"),
+    ],
+)
+def test_unreadable_gives_one_line_and_no_properties(block: str, says: str) -> None:
+    assert says in error(block)
+
+
+# --- Nothing takes long, nothing overflows
+
+LETTERS = "abcdefghijklm"
+HOSTILE = {
+    "brackets": "[" * 60_000,
+    "bracket lines": "[\n" * 30_000,
+    "braces": "{a: " * 15_000,
+    "dashes": "- " * 30_000,
+    "questions": "? " * 30_000,
+    "indentation": "".join(f"{' ' * depth}k:\n" for depth in range(350)),
+    "nine to the twelfth": "a: &a [x, x, x, x, x, x, x, x, x]\n"
+    + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise(LETTERS)),
+    "one long text many times": f"a: &a {'x' * 30_000}\nb: [{', '.join(['*a'] * 8_000)}]",
+    "anchors on anchors": "&a " * 20_000,
+    "colons": "a" + ":" * 60_000,
+    "blanks": f'a:{" " * 60_000}"',
+    "open list": "a: [" + "b, " * 20_000,
+    "words": "a " * 30_000,
+    "directives": "%a\n" * 20_000,
+    "too long": "a: " + "x" * LIMIT,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_blocks_are_refused_at_once(name: str) -> None:
+    started = time.process_time()
+    error(HOSTILE[name])
+    assert time.process_time() - started < 1.0
+
+
+def test_large_honest_blocks_are_read() -> None:
+    assert len(properties("\n".join(f"key{n}: value {n}" for n in range(3000)))) == 3000
+    assert properties("a: " + "[" * 60 + "]" * 60)["a"] != []
+    assert error("a: " + "[" * 64 + "]" * 64) == "line 2: nested deeper than 64 levels"
+    assert len(properties("a: |\n" + "  [[[[[[\n" * 7000)["a"]) == 49_000  # type: ignore[arg-type]
+
+
+def test_shared_values_are_bounded_not_forbidden() -> None:
+    block = "base: &b {a: 1}\n" + "\n".join(f"k{n}: *b" for n in range(500))
+    assert properties(block)["k499"] == {"a": 1}
+
+
+# --- The fast way means the same as the full reader
+
+WORDS = st.sampled_from(
+    [
+        "a",
+        "b1",
+        "tags",
+        "no",
+        "true",
+        "null",
+        "~",
+        "12",
+        "0x1f",
+        "1e3",
+        "-3",
+        "2026-01-02",
+        "x y",
+        "C++",
+        "a:b",
+        "http://x/y",
+        "12:30",
+        "a#b",
+        "a #b",
+        "a: b",
+        "a:",
+        "é",
+        "计划",
+        "🌲",
+        "[[A]]",
+        "'q'",
+        '"q"',
+        '"',
+        "'",
+        "[a, b]",
+        "[]",
+        "[a,b , c]",
+        "[ a ]",
+        "[a",
+        "{}",
+        "&a",
+        "*a",
+        "- a",
+        "-",
+        "?",
+        "a\tb",
+        "\xa0",
+        "\u2028",
+        "|",
+    ]
+)
+LINES = st.one_of(
+    st.builds("{}: {}".format, WORDS, WORDS),
+    st.builds("{}:{}".format, WORDS, st.sampled_from(["", " ", "  ", "x"])),
+    st.builds("{}- {}".format, st.sampled_from(["", " ", "  ", "\t"]), WORDS),
+    st.builds("{}{}".format, st.sampled_from(["", "  "]), WORDS),
+    st.sampled_from(
+        ["", " ", "# c", "...", "  - ", "tags:", "a: b", "b: ''", "x: [a b, c]", "y:  z  "]
+    ),
+    st.text(max_size=12),
+)
+
+
+@given(st.lists(LINES, max_size=8).map("\n".join))
+def test_fast_way_equals_full_reader(block: str) -> None:
+    fast = simple(block + "\n")
+    if fast is None:
+        return
+    full = read(block + "\n").properties
+    assert json.dumps(fast) == json.dumps(full)
+
+
+def test_fast_way_is_taken_for_ordinary_notes() -> None:
+    block = (
+        'created: 2026-05-07\ntags:\n  - a\n  - b c\nup: "[[X]]"\nlist: [a, b]\nn: 4.5\nempty:\n'
+    )
+    assert simple(block) == read(block).properties
+
+
+# --- Writing
+
+
+@given(st.text() | st.text("0123456789.eE+-_:xobTZ infa", max_size=12))
+def test_written_text_reads_back_in_both_yamls(text: str) -> None:
+    import yaml
+
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        return
+    line = f"k: {written_text(text)}\n"
+    assert read(line).properties == {"k": text}
+    assert yaml.safe_load(line) == {"k": text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "No",
+        "on",
+        "y",
+        "null",
+        "~",
+        "",
+        "12:30",
+        "2026-05-07",
+        "007",
+        "1e3",
+        "0o17",
+        "0x1F",
+        "1_000",
+        "+1",
+        "a: b",
+        "a #b",
+        "a:",
+        "- x",
+        "@x",
+        "`x",
+        "%x",
+        "[[A]]",
+        "see [[A]]",
+        "{x",
+        "&x",
+        "*x",
+        "!x",
+        "|",
+        ">",
+        "?",
+        " x",
+        "x ",
+        "#x",
+        "---",
+        "...",
+        ".5",
+        "<<",
+        "=",
+        "-5",
+        "'q'",
+        '"q"',
+        "two\nlines",
+        "tab\tx",
+        ",",
+        "\x7f",
+        "TRUE",
+    ],
+)
+def test_doubtful_text_gets_double_quotes(text: str) -> None:
+    assert written_text(text).startswith('"')
+    assert read(f"k: {written_text(text)}").properties == {"k": text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["done", "in progress", "计划", "a-b", "C++", "x#y", "http://a.b/c", "it's", "🌲 tree", "a,b"],
+)
+def test_plain_text_stays_plain(text: str) -> None:
+    assert written_text(text) == text
+
+
+@given(Json)
+def test_written_values_read_back(value: object) -> None:
+    text = written(value)  # type: ignore[arg-type]
+    found = read(f"k: {text}\n").properties["k"]
+    assert json.dumps(found) == json.dumps(value)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), Json
+    ),
+    st.text(),
+)
+def test_composed_notes_read_back(values: dict[str, object], body: str) -> None:
+    text = compose(values, body)  # type: ignore[arg-type]
+    front = split(text)
+    assert front.error is None
+    assert json.dumps(front.properties) == json.dumps(values)
+    assert text[front.body :] == body
+
+
+def test_composed_note_is_made_for_people() -> None:
+    values: dict[str, Value] = {
+        "id": "7f",
+        "标签": ["计划", "no"],
+        "content": "x",
+        "on": True,
+        "due": None,
+    }
+    assert compose(values, "Body\n") == (
+        '---\nid: 7f\n标签:\n  - 计划\n  - "no"\ncontent: x\n"on": true\ndue:\n---\nBody\n'
+    )
+    assert compose({}, "x") == "---\n\n---\nx"
+
+
+def test_reading_plain_front_matter_imports_no_yaml() -> None:
+    code = (
+        "import sys; from vaultmem.store.frontmatter import split\n"
+        "assert split('---\\na: 1\\n---\\n').properties == {'a': 1}\n"
+        "assert not {'yaml', 'frontmatter'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_locate_counts_from_the_start_of_the_text() -> None:
+    text = "\ufeff---\r\na: 1\r\n---\r\nx"
+    block = locate(text)
+    assert block is not None
+    assert text[block.start : block.end] == "a: 1\r\n"
+    assert text[block.body :] == "x"

@@ -1,0 +1,148 @@
+"""Find the files of a vault, fast and without following anything out of it.
+
+Every file that is not hidden is listed, notes and others (others can be linked to). What stands in
+the way is reported and never stops the walk.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.errors import VaultGoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TEMPORARY = ("~", ".tmp", ".swp")  # of editors and sync programs (R-FILE-4); the rest has a dot
+_SKIPPED_FOLDERS = frozenset({"node_modules"})
+
+
+class Entry(NamedTuple):
+    """One file, as the folder listing has it."""
+
+    path: str  # relative to the vault, "/" between, Unicode NFC
+    size: int  # bytes
+    mtime_ns: int
+    inode: int
+    raw: str  # the path as the disk spells it, relative to the vault; open files by it
+
+
+class Trouble(NamedTuple):
+    """Something the walk passed over. Nothing below an unlisted folder is known to be gone."""
+
+    path: str  # printable; letters that are no UTF-8 stand as \\xNN
+    reason: str
+    folder: bool = False
+
+
+def walk(root: str, troubles: list[Trouble]) -> Iterator[Entry]:
+    """List the files below `root` in no particular order; what is passed over goes to `troubles`.
+
+    Raises VaultGoneError when the root itself cannot be listed.
+    """
+    root = root.rstrip("/")
+    other_forms: list[Entry] = []  # names on disk that are not in NFC
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        for entry in _list(root, folder, folders, troubles):
+            if entry.path == entry.raw:
+                yield entry
+            else:
+                other_forms.append(entry)
+    yield from _apart(root, other_forms, troubles)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file name is one that editors and sync programs use for a moment."""
+    return name.endswith(_TEMPORARY) or name.startswith(".")
+
+
+def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -> list[Entry]:
+    """The files of one folder; its folders are put onto `folders`."""
+    found: list[Entry] = []
+    prefix = folder + "/" if folder else ""
+    try:
+        with os.scandir(f"{root}/{folder}") as listing:
+            for item in listing:
+                name = item.name
+                if name[0] == ".":
+                    continue
+                if not name.isascii() and not _is_utf8(name):
+                    troubles.append(Trouble(printable(prefix + name), "its name is not UTF-8"))
+                elif item.is_file(follow_symlinks=False):
+                    if not name.endswith(_TEMPORARY):
+                        _take(item, prefix + name, found, troubles)
+                else:
+                    _take_other(item, prefix + name, folders, troubles)
+    except OSError as error:
+        if not folder:
+            raise VaultGoneError(f"the vault {root} cannot be read: {error.strerror}") from error
+        if not isinstance(error, FileNotFoundError):  # else gone since its parent was listed
+            reason = f"cannot be listed: {error.strerror}"
+            troubles.append(Trouble(nfc(folder), reason, folder=True))
+    return found
+
+
+def _take_other(
+    item: os.DirEntry[str], raw: str, folders: list[str], troubles: list[Trouble]
+) -> None:
+    """A folder, a link or something odd."""
+    if item.is_dir(follow_symlinks=False):
+        if item.name not in _SKIPPED_FOLDERS:
+            folders.append(raw)
+        return
+    reason = "a symbolic link" if item.is_symlink() else "not a regular file"
+    troubles.append(Trouble(nfc(raw), f"{reason}; it is not read"))
+
+
+def _take(item: os.DirEntry[str], raw: str, found: list[Entry], troubles: list[Trouble]) -> None:
+    try:
+        stat = item.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        troubles.append(Trouble(nfc(raw), f"cannot be looked at: {error.strerror}"))
+        return
+    path = raw if raw.isascii() else nfc(raw)
+    found.append(Entry(path, stat.st_size, stat.st_mtime_ns, stat.st_ino, raw))
+
+
+def _apart(root: str, entries: list[Entry], troubles: list[Trouble]) -> Iterator[Entry]:
+    """Of several files whose names are one in NFC, only one: the one in NFC, else the first."""
+    taken: set[str] = set()
+    for entry in sorted(entries, key=lambda entry: entry.raw):
+        if entry.path in taken or _is_other_file(f"{root}/{entry.path}", entry.inode):
+            reason = "another file has the same name in another spelling of its accents"
+            troubles.append(Trouble(entry.path, f"{reason} ({entry.raw!a}); rename one"))
+        else:
+            taken.add(entry.path)
+            yield entry
+
+
+def _is_other_file(path: str, inode: int) -> bool:
+    """Whether a file of that spelling is there too (on macOS it is the same file)."""
+    try:
+        return os.lstat(path).st_ino != inode
+    except OSError:
+        return False
+
+
+def nfc(text: str) -> str:
+    """The form of names in all of vaultmem."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def printable(raw: str) -> str:
+    """A name from the disk that can be shown and stored, whatever its bytes."""
+    return os.fsencode(raw).decode("utf-8", "backslashreplace")
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

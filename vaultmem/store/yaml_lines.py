@@ -1,0 +1,185 @@
+"""What plain YAML means and how it is written, without a parser.
+
+Scalars of the YAML 1.2 core schema, the simplest front matter, and the lines of a property. Editors
+read YAML 1.2; PyYAML's own rules (1.1) would turn `no` into False.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING
+
+from vaultmem.errors import FrontMatterError
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Value
+
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT = re.compile(r"[-+]?[0-9]+")
+_PREFIXED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LONGEST_INT = 20  # sign and 19 digits: what 64 bits and other programs hold
+_INT64 = 1 << 63
+
+
+def scalar(text: str) -> str | int | float | bool | None:
+    """The value of an unquoted scalar. Infinity, nan and numbers beyond 64 bits stay text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _INT.fullmatch(text):
+        return _integer(text, 10)
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    if _PREFIXED.fullmatch(text):
+        return _integer(text, 0)
+    return text
+
+
+def _integer(text: str, radix: int) -> int | str:
+    if len(text) > _LONGEST_INT:
+        return text
+    number = int(text, radix)
+    return number if -_INT64 <= number < _INT64 else text
+
+
+# --- The fast way in: lines whose meaning needs no parser; anything else is left to one.
+
+# Letters that libyaml takes in a plain text without a second thought (no control characters, no
+# exotic line breaks, no byte order mark).
+_ODD = r"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
+_PLAIN = rf"(\w[^:#{_ODD}]*(?::(?=[\w/])[^:#{_ODD}]*)*)"
+_QUOTED = rf'"([^"\\{_ODD}]*)"|' + rf"'([^'{_ODD}]*)'"
+_ITEM = r"\w[\w\-/.]*(?: +[\w\-/.]+)*"
+_FLOW = rf"(\[ *(?:{_ITEM}(?: *, *{_ITEM})*)? *\])"
+_ENTRY_LINE = re.compile(rf"([^\W\d]\w*(?:[ -]\w+)*):(?: +(?:{_PLAIN}|{_QUOTED}|{_FLOW}))? *")
+_ITEM_LINE = re.compile(rf"( *)- +(?:{_PLAIN}|{_QUOTED})")
+_LONGEST_KEY = 200
+
+
+def simple(block: str) -> dict[str, Value] | None:
+    """Properties of a block of `key: value` lines and plain lists; None when a parser is needed."""
+    found: dict[str, Value] = {}
+    items: list[Value] | None = None  # the list that the lines "- x" belong to
+    indent, open_key = "", ""
+    for line in block.split("\n"):
+        entry = _ENTRY_LINE.fullmatch(line)
+        if entry is not None:
+            key = entry[1]
+            if key in found or len(key) > _LONGEST_KEY:
+                return None
+            found[key] = _entry_value(entry)
+            items, open_key = None, key if entry.lastindex == 1 else ""
+            continue
+        if not line:
+            continue
+        item = _ITEM_LINE.match(line)
+        if item is None or not open_key or line[item.end() :].strip(" "):
+            return None
+        if items is None:
+            found[open_key] = items = []
+            indent = item[1]
+        elif item[1] != indent:
+            return None
+        items.append(_item_value(item))
+    return found
+
+
+def _entry_value(match: re.Match[str]) -> Value:
+    form = match.lastindex
+    if form == 1:
+        return None
+    if form == 2:
+        return scalar(match[2].rstrip(" "))
+    if form == 5:
+        inner = match[5][1:-1].strip(" ")
+        return [scalar(item.strip(" ")) for item in inner.split(",")] if inner else []
+    return match[form or 0]
+
+
+def _item_value(match: re.Match[str]) -> Value:
+    form = match.lastindex or 0
+    return scalar(match[2].rstrip(" ")) if form == 2 else match[form]
+
+
+# --- Writing: one form that YAML 1.1 and 1.2 read alike.
+
+_WORDS_OF_11 = frozenset(
+    ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<")
+)
+_LIKE_NUMBER = re.compile(
+    r"[-+]?(?:[0-9._:]+(?:e[-+]?[0-9]*)?|0[box][0-9a-f_]+|\.(?:inf|nan))"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t \t].*)?",
+    re.IGNORECASE,
+)
+_NEEDS_QUOTES = re.compile(
+    rf"[-?:,\[\]{{}}#&*!|>'\"%@`~]|.*(?::(?: |\Z)| #|\[\[|[{_ODD}])", re.DOTALL
+)
+_NOT_IN_JSON = re.compile(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def written(value: Value, *, item: bool = False) -> str:
+    """A value on one line. Nothing (null) is written as nothing, but in a list as `null`."""
+    if value is None:
+        return "null" if item else ""
+    if isinstance(value, str):
+        return written_text(value)
+    return written_flow(value)
+
+
+def written_text(text: str) -> str:
+    """A text, in double quotes when any YAML could read it as something else (R-EDIT-5)."""
+    plain = (
+        text.strip() == text
+        and text.lower() not in _WORDS_OF_11
+        and not _LIKE_NUMBER.fullmatch(text)
+        and not _NEEDS_QUOTES.match(text)
+    )
+    return text if text and plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    if _SURROGATE.search(text):
+        raise FrontMatterError("a property cannot hold half a character; nothing was written")
+    inside = json.dumps(text, ensure_ascii=False)
+    return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", inside)
+
+
+def written_flow(value: Value) -> str:
+    """A value in braces, brackets and double quotes, as JSON and YAML read it alike."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(written_flow, value)) + "]"
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{_quoted(key)}: {written_flow(of)}" for key, of in value.items())
+            + "}"
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FrontMatterError(f"a property cannot hold the number {value}; nothing was written")
+    return json.dumps(value)
+
+
+def written_lines(key: str, value: Value, indent: str = "") -> list[str]:
+    """The lines of one property; a list gets a line an item."""
+    name = indent + written_text(key) + ":"
+    if isinstance(value, list) and value:
+        return [name, *item_lines(value, indent)]
+    text = written(value)
+    return [f"{name} {text}" if text else name]
+
+
+def item_lines(values: list[Value], indent: str = "") -> list[str]:
+    """The lines of a list, as `  - item`."""
+    return [f"{indent}  - {written(value, item=True)}" for value in values]
