@@ -1,0 +1,225 @@
+"""Copies of sync programs are known by their names; notes of people are never taken for copies."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.conflicts import conflict_original, conflicts, doubtful, nearly_equal
+
+STAMPED = [
+    "Plan.sync-conflict-20261121-101500-ABCDEFG.md",
+    "Plan.sync-conflict-20261121-101500.md",
+    "Plan (Conflicted copy MacBook 202611211015).md",
+    "Plan (Conflicted copy Ann's Mac 202611211015).md",
+    "Plan (Ann's conflicted copy 2026-11-21).md",
+    "Plan (Ann’s conflicted copy 2026-11-21).md",
+    "Plan (James' conflicted copy 2026-11-21).md",
+    "Plan (Ann's conflicted copy 2026-11-21 1).md",
+    "Plan (ANN-PC's conflicted copy 2026-11-21).md",
+    "Plan (conflicted copy 2026-11-21 101500).md",
+    "Plan (Ann's case conflict 2026-11-21).md",
+]
+UNSTAMPED = [
+    "Plan (Conflicted copy).md",
+    "Plan (conflicted copy).md",
+    "Plan (Conflicted copy MacBook).md",
+    "Plan (Ann's conflicted copy).md",
+    "Plan (case conflict).md",
+    "Plan (Case Conflict 1).md",
+    "Plan (Ann's case conflict).md",
+    "Plan (unicode conflict).md",
+    "Plan (Unicode Encoding Conflict).md",
+]
+PEOPLE = [
+    "Plan.md",
+    "Notes on conflicted copy.md",
+    "Conflicted copy.md",
+    "(Conflicted copy).md",
+    " (Conflicted copy 2026-11-21).md",
+    "Plan (Conflicted copy 2026-11-21) again.md",
+    "Plan(Conflicted copy 2026-11-21).md",
+    "Plan (on conflicted copy 2026-11-21).md",
+    "Plan (conflict 2026-11-21).md",
+    "Plan (merge conflict).md",
+    "Plan.sync-conflict.md",
+    "Plan.sync-conflict-2026-11.md",
+    "sync-conflict-20261121-101500-ABCDEFG.md",
+    ".sync-conflict-20261121-101500-ABCDEFG.md",
+    "Plan (Conflicted copy 2026-11-21)/note.md",
+    "Plan.sync-conflict-20261121-101500-ABCDEFG.md/note.md",
+    "Conflict.md",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", STAMPED)
+@pytest.mark.parametrize("folder", ["", "a/b (1)/"])
+def test_stamped_names_are_copies_with_or_without_the_original(name: str, folder: str) -> None:
+    original = folder + "Plan.md"
+    assert conflict_original(folder + name) == original
+    assert conflicts([folder + name, original]) == {folder + name: original}
+    assert conflicts([folder + name]) == {folder + name: original}
+
+
+@pytest.mark.parametrize("name", UNSTAMPED)
+def test_names_without_a_stamp_need_the_original(name: str) -> None:
+    assert conflict_original(name) is None
+    assert conflicts([name, "Plan.md"]) == {name: "Plan.md"}
+    assert conflicts([name]) == {}
+    assert conflicts([name, "elsewhere/Plan.md", "Plan.txt"]) == {}
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_names_that_people_give(name: str) -> None:
+    assert conflict_original(name) is None
+    assert conflicts([name, "Plan.md", "note.md", ".md", " .md"]) == {}
+
+
+def test_the_original_as_it_is_spelled() -> None:
+    stamp = "(Conflicted copy 2026-11-21)"
+    assert conflicts([f"plan {stamp}.MD", "Plan.md"]) == {f"plan {stamp}.MD": "Plan.md"}
+    assert conflicts(["plan (case conflict).md", "Plan.md"]) == {
+        "plan (case conflict).md": "Plan.md"
+    }
+    both = conflicts(["plan (case conflict).md", "Plan.md", "plan.md"])
+    assert both == {"plan (case conflict).md": "plan.md"}
+
+
+def test_other_files_and_other_dots() -> None:
+    names = {
+        "pic.sync-conflict-20261121-101500-ABCDEFG.png": "pic.png",
+        "Makefile.sync-conflict-20261121-101500-ABCDEFG": "Makefile",
+        "v1.2 plan.sync-conflict-20261121-101500-ABCDEFG.md": "v1.2 plan.md",
+        "x.excalidraw (Conflicted copy A 202611211015).md": "x.excalidraw.md",
+        "no ending (conflicted copy 2026-11-21)": "no ending",
+    }
+    assert conflicts(names) == names
+
+
+def test_a_copy_of_a_copy_belongs_to_the_first_original() -> None:
+    one = "Plan (Conflicted copy A 202611211015).md"
+    two = "Plan (Conflicted copy A 202611211015) (Conflicted copy B 202611211020).md"
+    three = "Plan.sync-conflict-20261121-101500-ABCDEFG.sync-conflict-20261121-111500-GFEDCBA.md"
+    assert conflicts([two, one, "Plan.md", three]) == dict.fromkeys((one, two, three), "Plan.md")
+    assert conflict_original(two) == conflict_original(three) == "Plan.md"
+    assert conflicts([two, one]) == {two: one, one: "Plan.md"}
+
+
+def test_doubtful_names_need_their_original_in_the_same_folder() -> None:
+    names = ["Plan (1).md", "Plan 2.md", "Plan 13.md", "Plan-LAPTOP.md", "Plan-DESKTOP-AB12CD.md"]
+    names += ["Plan-Ann's MacBook Pro.md"]
+    assert doubtful([*names, "Plan.md"]) == sorted((name, "Plan.md") for name in names)
+    assert doubtful([*names, "sub/Plan.md", "Plan.txt"]) == []
+    assert doubtful(["a/Plan 2.MD", "a/Plan.md"]) == [("a/Plan 2.MD", "a/Plan.md")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Plan 1.md", "Plan 0.md", "Plan 2026.md", "Plan2.md", "Plan (0).md", "Plan (A).md"),
+        *("Plan-2.md", "Plan-2026-11-21.md", "Plan-.md", "2.md", "-A.md", "Plan 2.png"),
+        *("Plan 2/x.md", "Plan (2) b.md", "Plan - more.md", STAMPED[0], UNSTAMPED[0], "Plan.md"),
+    ],
+)
+def test_not_even_doubtful(name: str) -> None:
+    assert doubtful([name, "Plan.md", "Plan.png", "x.md", ".md"]) == []
+
+
+def test_the_longest_original_wins() -> None:
+    assert doubtful(["Plan-A.md", "Plan.md", "Plan-A-LAPTOP.md", "Plan-A 2.md"]) == [
+        ("Plan-A 2.md", "Plan-A.md"),
+        ("Plan-A-LAPTOP.md", "Plan-A.md"),
+        ("Plan-A.md", "Plan.md"),
+    ]
+
+
+TEXT = (
+    "# Plan\n\n- [ ] pay the rent 📅 2026-11-30\n- [ ] call Ann about the garden\n"
+    + "more words here\n" * 5
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (TEXT, TEXT, True),
+        (TEXT, TEXT.replace("\n", "\r\n") + "\n", True),
+        (TEXT, TEXT.replace("[ ]", "[x]"), True),
+        (TEXT, TEXT + "- one more line\n", True),
+        (TEXT, TEXT.upper(), False),
+        (TEXT, TEXT + TEXT, False),
+        (TEXT, TEXT[:60], False),
+        (TEXT, "something else altogether, of the same length\n" * 3, False),
+        ("- [ ] pay 📅 2026-11-30\n", "a different note\n", False),
+        ("- [ ] pay 📅 2026-11-30\n", "- [x] pay 📅 2026-11-30\n", True),
+        ("计划一:去北京看望老朋友", "计划一:去北京看望老朋友们", True),
+        ("计划一:去北京看望老朋友", "今天的天气很好适合散步啊", False),
+        ("a", "a", True),
+        ("a", "b", False),
+        ("", "", False),
+        (" \n", "\n", False),
+        ("x" * 30_000, "x" * 30_000, True),
+        ("x" * 30_000, "x" * 90_000, False),
+    ],
+)
+def test_nearly_equal(one: str, other: str, equal: bool) -> None:
+    assert nearly_equal(one, other) is equal
+    assert nearly_equal(other, one) is equal
+
+
+@given(st.text(), st.text())
+def test_nearly_equal_is_symmetric_and_knows_itself(one: str, other: str) -> None:
+    assert nearly_equal(one, other) == nearly_equal(other, one)
+    assert nearly_equal(one, one) == bool(one.strip())
+
+
+FILE_NAMES = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), max_size=12
+)
+
+
+@given(st.lists(FILE_NAMES | st.sampled_from(STAMPED + UNSTAMPED + PEOPLE), max_size=8))
+def test_laws(paths: list[str]) -> None:
+    certain = conflicts(paths)
+    for copy, original in certain.items():
+        assert copy in paths
+        assert copy != original
+        assert len(original) < len(copy)
+    for copy, original in doubtful(paths):
+        assert copy not in certain
+        assert {copy, original} <= set(paths)
+        assert copy != original
+    for path in paths:
+        assert conflict_original(path) is None or path in certain
+
+
+@given(
+    FILE_NAMES.filter(
+        lambda stem: (
+            stem.strip() == stem != "" and "onflict" not in stem.casefold() and "." not in stem
+        )
+    )
+)
+def test_every_stamped_copy_finds_its_note(stem: str) -> None:
+    for name in STAMPED:
+        assert conflict_original(f"f/{stem}{name.removeprefix('Plan')}") == f"f/{stem}.md"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("(conflicted copy " * 14, "a'" * 100 + "conflict", " (" * 120 + "conflict)"),
+        *("-a" * 120 + ".md", "x" * 10**6, ".sync-conflict-" * 16),
+        "conflict" + " (a's conflicted copy" * 11,
+    ],
+)
+def test_odd_names_take_no_time(name: str) -> None:
+    started = time.process_time()
+    for _ in range(20):
+        conflicts([name, "Plan.md"])
+        doubtful([name, "Plan.md"])
+    assert time.process_time() - started < 1.0

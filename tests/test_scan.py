@@ -1,0 +1,99 @@
+"""Code, maths and comments hide what stands in them; nothing else does, and no line moves."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.adapter.scan import blanked, hidden, hidden_spans, line_at, line_starts
+
+MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`HIDE`", "``HIDE ` HIDE``", "a `HIDE\nHIDE` b", "$HIDE$", "$HIDE HIDE$", "$$HIDE$$",
+        "$$\nHIDE\n\nHIDE\n$$", "<!-- HIDE -->", "x <!-- HIDE\n\nHIDE --> y",
+        "```\nHIDE\n```", "~~~\nHIDE\n~~~", "````\n```\nHIDE\n```\n````", "```js\nHIDE\n````",
+        "  ```\nHIDE\n  ```", "- ```\n  HIDE\n  ```", "1. item\n   ```\n   HIDE\n   ```",
+        "> ```\n> HIDE\n> ```", "> [!note]\n> ~~~\n> HIDE\n> ~~~", "```\nHIDE",
+        "~~~\nHIDE\n```\nHIDE",
+        "- a\n\t- ```\n\t  HIDE\n\t  ```", "```\n> ```\nHIDE\n```", "```\n    ```\nHIDE\n```",
+        "~~~ a`b\nHIDE\n~~~", "> - ```\n>   HIDE\n>   ```", "\\\\`HIDE`", "$a\\$HIDE$",
+        "<!--\nHIDE",
+    ],
+)  # fmt: skip
+def test_hidden(text: str) -> None:
+    assert "HIDE" not in blanked(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW", "%% SHOW %%", "a ` SHOW", "a `` SHOW ` b", "\\`SHOW\\`", "it costs $5 SHOW or 6$7",
+        "$ SHOW$", "$SHOW $", "\\$SHOW$", "$a\nSHOW$", "$$ SHOW", "a ``` b\nSHOW", "``` a`b\nSHOW",
+        "x ~~~\nSHOW", "`a\n\nSHOW`", "- `a\n- SHOW`", "# `a\n# SHOW`", "~~SHOW~~", "<!- SHOW -->",
+        "```\na\n```\nSHOW", "> ```\n> a\nSHOW", "[[a$b]] SHOW [[c$d]]", "a <!-- SHOW",
+        "$$$SHOW$$$",
+        "`a` SHOW `b`", "<!--> SHOW -->", "| `a | SHOW |\n| b` |",
+    ],
+)  # fmt: skip
+def test_not_hidden(text: str) -> None:
+    assert "SHOW" in blanked(text)
+
+
+@given(MARKDOWN)
+def test_every_character_keeps_its_place(text: str) -> None:
+    seen = blanked(text)
+    assert len(seen) == len(text)
+    assert all(
+        new == old or (new == " " and old != "\n") for new, old in zip(seen, text, strict=True)
+    )
+
+
+@given(MARKDOWN)
+def test_hidden_spans_are_ordered_and_apart(text: str) -> None:
+    last = 0
+    for begin, end, _ in hidden(text):
+        assert last <= begin < end <= len(text)
+        last = end
+    assert hidden_spans(text) == [(begin, end) for begin, end, _ in hidden(text)]
+
+
+@given(MARKDOWN, st.integers(0, 50))
+def test_what_stands_before_the_body_is_left_alone(text: str, start: int) -> None:
+    start = min(start, len(text))
+    assert blanked(text, start)[:start] == text[:start]
+
+
+@given(st.text(alphabet="a\n中", max_size=80))
+def test_lines_are_counted_from_one(text: str) -> None:
+    starts = line_starts(text)
+    for offset in range(len(text)):
+        assert line_at(starts, offset) == text.count("\n", 0, offset) + 1
+
+
+def test_only_fences_are_fences() -> None:
+    assert [span.fence for span in hidden("`a`\n```\nb\n```\n$c$ <!-- d -->")] == [
+        False, True, False, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["`", "` `` ", "``` ", "```\n", "> ```\n", "~~~ ", "$", "$1 ", "$$ ", "$$a", "$a\n", "<!--",
+     "a <!--", "[", "[[", "[[a ", "\\", "`a\n", "- ```\n", "``` `\n"],
+)  # fmt: skip
+def test_hostile_text_takes_linear_time(part: str) -> None:
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        start = time.process_time()
+        blanked(text)
+        return time.process_time() - start
+
+    # Eight times the text in 64 times the time would be quadratic; small times are all noise.
+    assert seconds(512_000) < 24 * max(seconds(64_000), 0.01)

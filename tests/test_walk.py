@@ -1,0 +1,215 @@
+"""The walk lists every visible file once, follows nothing and is stopped by nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vaultmem.errors import VaultGoneError
+from vaultmem.store.walk import Trouble, is_temporary, nfc, printable, walk
+
+
+def listed(root: Path) -> tuple[list[str], list[Trouble]]:
+    troubles: list[Trouble] = []
+    return sorted(entry.path for entry in walk(str(root), troubles)), troubles
+
+
+def fill(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(path, encoding="utf-8")
+
+
+def test_files_and_what_is_hidden(tmp_path: Path) -> None:
+    fill(tmp_path, "A.md", "Sub/B.MD", "Sub/deep/pic.png", "x.md/inner.md", "计划/一.md")
+    fill(
+        tmp_path, ".obsidian/app.json", ".trash/a.md", "Sub/.draft/a.md", ".Hidden.md", ".git/x.md"
+    )
+    fill(tmp_path, "node_modules/p/readme.md", "Sub/node_modules/p/readme.md")
+    fill(
+        tmp_path,
+        "A.md~",
+        "A.md.tmp",
+        "A.swp",
+        ".#A.md",
+        ".syncthing.A.md.tmp",
+        "~syncthing~A.md.tmp",
+    )
+    assert listed(tmp_path) == (
+        ["A.md", "Sub/B.MD", "Sub/deep/pic.png", "x.md/inner.md", "计划/一.md"],
+        [],
+    )
+
+
+def test_an_entry_tells_what_stat_tells(tmp_path: Path) -> None:
+    fill(tmp_path, "a/é.md")
+    stat = (tmp_path / "a" / "é.md").stat()
+    (entry,) = walk(str(tmp_path) + "/", [])
+    assert entry == ("a/é.md", stat.st_size, stat.st_mtime_ns, stat.st_ino, "a/é.md")
+
+
+def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:
+    vault, outside = tmp_path / "vault", tmp_path / "outside"
+    fill(vault, "a.md", "sub/b.md")
+    fill(outside, "secret.md")
+    (vault / "loop").symlink_to(vault)
+    (vault / "sub" / "up").symlink_to("..")
+    (vault / "out").symlink_to(outside)
+    (vault / "link.md").symlink_to("a.md")
+    (vault / "dangling.md").symlink_to("nowhere")
+    (vault / "self.md").symlink_to("self.md")
+    found, troubles = listed(vault)
+    assert found == ["a.md", "sub/b.md"]
+    assert sorted(trouble.path for trouble in troubles) == [
+        *("dangling.md", "link.md", "loop", "out", "self.md", "sub/up")
+    ]
+    assert {trouble.reason for trouble in troubles} == {"a symbolic link; it is not read"}
+
+
+def test_a_vault_that_is_a_link_is_walked(tmp_path: Path) -> None:
+    fill(tmp_path / "vault", "a.md")
+    (tmp_path / "door").symlink_to(tmp_path / "vault")
+    assert listed(tmp_path / "door") == (["a.md"], [])
+
+
+def test_odd_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(tmp_path / "sock.md"))
+    found, troubles = listed(tmp_path)
+    assert found == []
+    assert sorted(troubles) == [
+        ("pipe.md", "not a regular file; it is not read", False),
+        ("sock.md", "not a regular file; it is not read", False),
+    ]
+
+
+@pytest.mark.parametrize("form", ["no such folder", "a file"])
+def test_no_vault(tmp_path: Path, form: str) -> None:
+    if form == "a file":
+        (tmp_path / "v").write_text("x")
+    with pytest.raises(VaultGoneError, match=str(tmp_path / "v")):
+        listed(tmp_path / "v")
+
+
+def test_an_empty_vault(tmp_path: Path) -> None:
+    assert listed(tmp_path) == ([], [])
+
+
+def test_folders_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path, "a.md", "locked/b.md", "vanished/c.md", "open/d.md")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path.endswith("locked"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        if path.endswith("vanished"):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert listed(tmp_path) == (
+        ["a.md", "open/d.md"],
+        [Trouble("locked", "cannot be listed: Permission denied", folder=True)],
+    )
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    fill(tmp_path, "a.md")
+    root = os.fsencode(tmp_path)
+    Path(os.fsdecode(root + b"/caf\xe9.md")).write_text("x")
+    os.mkdir(root + b"/d\xff")
+    Path(os.fsdecode(root + b"/d\xff/in.md")).write_text("x")
+    found, troubles = listed(tmp_path)
+    assert found == ["a.md"]
+    assert sorted(trouble.path for trouble in troubles) == ["caf\\xe9.md", "d\\xff"]
+    for trouble in troubles:
+        trouble.path.encode()
+
+
+def test_other_unicode_forms_are_named_in_nfc(tmp_path: Path) -> None:
+    fill(tmp_path, "cafe\u0301/u\u0308.md", "caf\xe9/b.md")
+    entries = {entry.path: entry.raw for entry in walk(str(tmp_path), [])}
+    assert entries == {"caf\xe9/\xfc.md": "cafe\u0301/u\u0308.md", "caf\xe9/b.md": "caf\xe9/b.md"}
+    for raw in entries.values():
+        assert (tmp_path / raw).exists()
+
+
+def test_two_spellings_of_one_name(tmp_path: Path) -> None:
+    fill(
+        tmp_path, "\xfc.md", "u\u0308.md", "d/\u1e69.md", "d/s\u0323\u0307.md", "d/s\u0307\u0323.md"
+    )
+    fill(tmp_path, "e/s\u0323\u0307.md", "e/s\u0307\u0323.md", "lone/s\u0307\u0323.md")
+    troubles: list[Trouble] = []
+    entries = {entry.path: entry.raw for entry in walk(str(tmp_path), troubles)}
+    assert entries == {
+        "\xfc.md": "\xfc.md",
+        "d/\u1e69.md": "d/\u1e69.md",
+        "e/\u1e69.md": "e/s\u0307\u0323.md",
+        "lone/\u1e69.md": "lone/s\u0307\u0323.md",
+    }
+    assert sorted(t.path for t in troubles) == [
+        "d/\u1e69.md",
+        "d/\u1e69.md",
+        "e/\u1e69.md",
+        "\xfc.md",
+    ]
+    assert all("rename one" in trouble.reason for trouble in troubles)
+
+
+def test_deep_folders_do_not_stop_it(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    try:
+        for _ in range(60):  # far over the longest path of the system
+            os.mkdir("d" * 100, dir_fd=here)
+            inner = os.open("d" * 100, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = inner
+    finally:
+        os.close(here)
+    fill(tmp_path, "a.md")
+    found, troubles = listed(tmp_path)
+    assert found == ["a.md"]
+    assert len(troubles) == 1
+    assert troubles[0].folder
+    shutil.rmtree(tmp_path / ("d" * 100))
+
+
+NAMES = st.sampled_from(
+    ["a", "B.md", "c.MD", ".d", "e~", "f.tmp", "node_modules", "日记", "u\u0308.md", "x.md"]
+)
+
+
+@settings(max_examples=40)
+@given(st.sets(st.lists(NAMES, min_size=1, max_size=3).map("/".join), max_size=12))
+def test_law_every_visible_file_once(
+    tmp_path_factory: pytest.TempPathFactory, paths: set[str]
+) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    made = []
+    for path in sorted(paths):
+        try:
+            fill(root, path)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            continue
+        made.append(path)
+    expected = sorted(
+        nfc(path)
+        for path in made
+        if not any(part.startswith(".") for part in path.split("/"))
+        and "node_modules" not in path.split("/")[:-1]
+        and not is_temporary(path.rsplit("/", maxsplit=1)[-1])
+    )
+    assert listed(root) == (expected, [])
+
+
+@given(st.binary(min_size=1).filter(lambda name: b"/" not in name and b"\0" not in name))
+def test_every_name_can_be_shown(name: bytes) -> None:
+    printable(os.fsdecode(name)).encode()

@@ -1,0 +1,207 @@
+"""The Python API: a vault, and what can be asked of it. Reads like the command line.
+
+    from vaultmem import Vault
+
+    with Vault("~/notes") as vault:
+        vault.sync()
+        for result in vault.search("apartment in Lisbon", limit=5):
+            print(result.path, result.line, result.snippet)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaultmem import config as settings
+from vaultmem import paths
+from vaultmem.core.query import Filter
+from vaultmem.core.values import TYPE_CHECKING, value
+from vaultmem.errors import ModelError, NoteNotFoundError
+from vaultmem.search import Answer, Ask, Result, Searcher
+from vaultmem.store import catalog_read
+from vaultmem.store.catalog_read import LinkView
+from vaultmem.store.state import State
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from vaultmem.mentions import Mention
+    from vaultmem.progress import Progress
+    from vaultmem.related import Related
+    from vaultmem.sync import Report
+    from vaultmem.why import Why
+
+
+@value
+class UnresolvedLink:
+    """A name that no file has, where it stands, and the notes that have it as an alias."""
+
+    name: str
+    source: str
+    line: int
+    alias_of: list[str]
+
+
+@value
+class Embedded:
+    """What embedding did: blocks newly embedded, or why there was none."""
+
+    blocks: int
+    model: str | None
+    remark: str | None
+
+
+class Vault:
+    """A folder of notes and its index. Use it as a context manager, or call close().
+
+    `path` may be left out: then it is VAULTMEM_VAULT, the vault at or above the working directory, or
+    the one in the user's settings. Raises VaultNotFoundError when there is none.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self.path = paths.choose_vault(path, settings.load(None).text("vault"))
+        self.config = settings.load(self.path)
+        self.state = State(self.path)
+        self._searcher: Searcher | None = None
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        if self._searcher:
+            self._searcher.close()
+            self._searcher = None
+
+    def is_indexed(self) -> bool:
+        """Whether there is an index to search in."""
+        return self.state.generation() is not None
+
+    def searcher(self) -> Searcher:
+        """The open index. Raises StateError when the vault was never synced."""
+        if self._searcher is None:
+            self._searcher = Searcher(self.path, self.config)
+        return self._searcher
+
+    def sync(self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None) -> Report:
+        """Bring the index up to date with the notes, or build it anew. Keyword search is ready then.
+
+        Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
+        """
+        from vaultmem.sync import sync
+
+        self.close()
+        return sync(
+            self.path, self.config, rebuild=rebuild, confirm_removals=confirm_removals, progress=progress
+        )
+
+    def changes(self) -> Report:
+        """What sync() would do, without doing it."""
+        from vaultmem.sync import changes
+
+        return changes(self.path, self.config)
+
+    def embed(self, *, progress: Progress | None = None) -> Embedded:
+        """Give every block that has none its vector, for search by meaning. May be interrupted at any
+        time; the next call goes on. Without a usable model it does nothing and says why."""
+        from vaultmem.embedding import embed
+
+        return Embedded(*embed(self.searcher(), progress))
+
+    def search(
+        self, text: str, *, limit: int = 10, semantic: bool = False, group: str = "note",
+        filters: Iterable[Filter] = (), min_confidence: float = 0.3,
+    ) -> list[Result]:  # fmt: skip
+        """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
+        `semantic` adds search by meaning; `group="block"` gives every block a hit of its own."""
+        return self.answer(Ask(text, limit, semantic, group, tuple(filters), min_confidence)).results
+
+    def answer(self, ask: Ask) -> Answer:
+        """Like search(), with the remarks on what was done differently."""
+        return self.searcher().search(ask)
+
+    def why(self, text: str, note: str, *, semantic: bool = False) -> Why:
+        """Explain the place of one note in the results of a query."""
+        from vaultmem.why import why
+
+        return why(self.searcher(), text, self.find_note(note), semantic=semantic)
+
+    def related(self, note: str, *, limit: int = 10) -> list[Related]:
+        """Notes near a note: by distinctive words, by meaning, by links."""
+        from vaultmem.related import related
+
+        return related(self.searcher(), self.find_note(note), limit)
+
+    def find_note(self, name: str) -> str:
+        """The path of the note a person means by a path, title, file name or alias.
+
+        Raises NoteNotFoundError when there is none, or when several have the name.
+        """
+        catalog = self.searcher().catalog
+        found = catalog_read.find_notes(catalog, name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise NoteNotFoundError(f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path")
+        near = catalog_read.similar_titles(catalog, name)
+        advice = f"did you mean {' or '.join(near)}?" if near else "vaultmem search finds notes by their words"
+        raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
+
+    def links(self, note: str) -> list[LinkView]:
+        """The links that stand in a note, in order."""
+        return catalog_read.links_from(self.searcher().catalog, self.find_note(note))
+
+    def backlinks(self, note: str) -> list[LinkView]:
+        """The links that lead to a note, by source."""
+        return catalog_read.links_to(self.searcher().catalog, self.find_note(note))
+
+    def mentions(self, note: str) -> list[Mention]:
+        """Where other notes name a note without linking to it."""
+        from vaultmem.mentions import mentions
+
+        return mentions(self.searcher(), self.find_note(note))
+
+    def unresolved(self) -> list[UnresolvedLink]:
+        """Links that lead nowhere, by source."""
+        catalog = self.searcher().catalog
+        return [
+            UnresolvedLink(link.path, link.source, link.line, catalog_read.alias_owners(catalog, link.path))
+            for link in catalog_read.unresolved(catalog)
+        ]
+
+    def ambiguous(self) -> list[LinkView]:
+        """Links whose name several files have."""
+        return catalog_read.ambiguous(self.searcher().catalog)
+
+    def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
+        """Open tasks (all with `everything`) as (path, fields), dated ones first."""
+        return catalog_read.tasks(self.searcher().catalog, everything=everything)
+
+    def counts(self) -> dict[str, int]:
+        """How many notes, blocks, links, tags, tasks and so on there are."""
+        return catalog_read.counts(self.searcher().catalog)
+
+    def memory_count(self) -> int:
+        """How many memories the memory folder holds."""
+        found = catalog_read.memories(self.searcher().catalog, self.config.text("memory_folder"))
+        return sum("id" in properties for _, _, properties in found)
+
+    def troubles(self) -> list[tuple[str, str]]:
+        """Notes that could not be read (wholly), with the reason."""
+        return catalog_read.troubles(self.searcher().catalog)
+
+    def embedded(self) -> tuple[int, int, str | None]:
+        """How many of how many different blocks have a vector, and why none can be made, if so."""
+        searcher = self.searcher()
+        hashes = {row[0] for row in searcher.catalog.db.execute(
+            "SELECT b.hash FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0")}  # fmt: skip
+        try:
+            store = searcher.meaning().store
+        except ModelError as error:
+            return 0, len(hashes), str(error)
+        return len(hashes) - len(store.missing(hashes)), len(hashes), None

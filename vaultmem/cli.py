@@ -1,0 +1,127 @@
+"""The command line: a table of commands, of which only the one that is asked for is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from vaultmem import __version__
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+COMMANDS = {
+    "search": "find notes by words, and by meaning",
+    "sync": "bring the index up to date with the notes",
+    "init": "look at a vault for the first time",
+    "related": "notes that belong near a note",
+    "backlinks": "what links to a note",
+    "links": "what a note links to",
+    "unresolved": "links that lead nowhere, and links that could mean several notes",
+    "tasks": "open tasks with their dates",
+    "why": "explain a note's place in the results of a query",
+    "status": "what is indexed, and how fresh it is",
+    "doctor": "find what is wrong, and how to mend it",
+    "completion": "print a completion script for bash, zsh or fish",
+}
+
+_ENDING = """
+The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
+`vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
+"""
+
+
+def usage() -> str:
+    """The text of `vaultmem --help`."""
+    lines = [
+        "usage: vaultmem COMMAND [...]", "",
+        "The memory that people and their AI agents keep for life, in their own notes.", "", "commands:",
+    ]  # fmt: skip
+    lines += [f"  {name:<11} {summary}" for name, summary in COMMANDS.items()]
+    return "\n".join(lines) + "\n" + _ENDING
+
+
+def parser(name: str) -> argparse.ArgumentParser:
+    """The argument parser of one command."""
+    import argparse
+
+    module = import_module(f"vaultmem.commands.{name}")
+    made = argparse.ArgumentParser(
+        prog=f"vaultmem {name}",
+        description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
+        epilog=getattr(module, "EPILOG", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.arguments(made)
+    shared = made.add_argument_group("shared options")
+    shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
+    shared.add_argument(
+        "--format", choices=("auto", "text", "json"), default="auto", help="auto: text on a terminal, else json"
+    )
+    return made
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; the exit code is 0 done, 1 failed, 2 wrongly typed, 130 interrupted."""
+    words = sys.argv[1:] if argv is None else argv
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(usage())
+        return 0
+    if words[0] in ("-V", "--version"):
+        sys.stdout.write(f"vaultmem {__version__}\n")
+        return 0
+    if words[0] not in COMMANDS:
+        sys.stderr.write(f"vaultmem: unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help\n")
+        return 2
+    return _run(words[0], words[1:])
+
+
+def _run(name: str, words: list[str]) -> int:
+    from vaultmem.errors import VaultmemError
+    from vaultmem.output import Output
+
+    output = Output("json" if _wants_json(words) else "auto")
+    try:
+        args = parser(name).parse_args(words)
+        output = Output(args.format)
+        code = int(import_module(f"vaultmem.commands.{name}").run(args, output))
+        sys.stdout.flush()
+    except VaultmemError as error:
+        output.error(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.error("interrupted; what was done so far is kept, the same command goes on from there")
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (OSError, MemoryError, RecursionError) as error:
+        output.error(f"{_spoken(error)}; vaultmem doctor may know more")
+        return 1
+    return code
+
+
+def _spoken(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return f"{type(error).__name__} {error}".strip()
+
+
+def _wants_json(words: list[str]) -> bool:
+    return "--format=json" in words or any(pair == ("--format", "json") for pair in zip(words, words[1:], strict=False))
+
+
+def _nearest(word: str) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, COMMANDS, 1)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

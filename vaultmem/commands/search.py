@@ -1,0 +1,229 @@
+"""vaultmem search: find notes by words, and by meaning."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from vaultmem.api import Vault
+from vaultmem.commands.shared import open_vault
+from vaultmem.core.query import Filter, day_range
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
+from vaultmem.output import Output
+from vaultmem.search import Answer, Ask, Result
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+EPILOG = """\
+query language:
+  lisbon flat          notes with these words in any form, the best first
+  "exact phrase"       has to stand there like this
+  -word -"a phrase"    must not
+  coffee OR tea        one of them has to
+  organi*              words that begin like this
+  tag:recipe           with this tag or one below it (recipe/soup)
+  path:Projects/       with this text in its path
+  title:plan           with this text in its title
+  category:people      memories of this category
+  before:2026-03 after:2025     by the day of the note: YYYY, YYYY-MM or YYYY-MM-DD
+  -tag:draft           any of these can be turned round
+Dates in words ("in March 2025", "12 March", 三月十二日) bring up notes of that time. Anything else is
+searched as words. A word that no note has is searched in its nearest spelling, and that is said.
+
+--batch reads one query a line from stdin, plain text or JSON {"id": …, "query": …, "limit": …}, and writes
+one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}.
+
+examples:
+  vaultmem search "sourdough hydration"
+  vaultmem search --semantic how do I sleep better
+  vaultmem search tag:meeting after:2026-09 budget --format json
+"""
+
+MEMORY_FIELDS = ("agent", "personality", "project", "type", "scope", "phase", "category")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("query", nargs="*", help="what to look for; see below")
+    parser.add_argument("-n", "--limit", type=int, help="how many results (default 10)")
+    parser.add_argument("-s", "--semantic", action="store_true", help="also search by meaning (loads the model)")
+    parser.add_argument("--group", choices=("note", "block"), help="one result a note (default), or every block")
+    parser.add_argument("--open", action="store_true", help="open the best result in its editor")
+    parser.add_argument("--batch", action="store_true", help="many queries from stdin, see below")
+    narrow = parser.add_argument_group("narrow the search down")
+    narrow.add_argument("--tags", metavar="T1,T2", help="notes that have all these tags")
+    narrow.add_argument("--path", help="notes with this text in their path")
+    narrow.add_argument("--from", dest="since", metavar="DAY", help="notes of this day or later")
+    narrow.add_argument("--to", dest="until", metavar="DAY", help="notes of this day or earlier")
+    for name in MEMORY_FIELDS:
+        narrow.add_argument(f"--{name}", help=f"memories with this {name}")
+    narrow.add_argument("--global", dest="everywhere", action="store_true", help="memories marked as global")
+    narrow.add_argument("--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Search once, or once a line."""
+    if args.limit is not None and args.limit < 1:
+        raise UsageError("--limit must be 1 or more")
+    text = " ".join(args.query)
+    filters = tuple(_filters(args))
+    if args.batch:
+        return _batch(args, filters, output)
+    if not text.strip() and not filters:
+        raise UsageError("nothing to search for; type some words, or see vaultmem search --help")
+    with open_vault(args, output) as vault:
+        limit = args.limit or vault.config.number("search.limit")
+        ask = Ask(text, limit, args.semantic, args.group or "note", filters, args.min_confidence)
+        answer = _answer(vault, ask, output)
+        if output.as_json:
+            output.data({"results": [as_json(r) for r in answer.results], "count": len(answer.results)})
+        else:
+            _show(answer, output)
+        if args.open and answer.results:
+            _open(answer.results[0].uri)
+    return 0
+
+
+def _answer(vault: Vault, ask: Ask, output: Output) -> Answer:
+    if ask.semantic:
+        _embed_first(vault, output)
+    answer = vault.answer(ask)
+    for remark in answer.remarks:
+        output.remark(f"vaultmem: {remark}")
+    return answer
+
+
+def _embed_first(vault: Vault, output: Output) -> None:
+    """A small vault is embedded on the spot; a large one is searched with what is there."""
+    done, total, trouble = vault.embedded()
+    waiting = total - done
+    if trouble or not waiting:
+        return
+    if waiting > 2000:
+        output.remark(f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync")
+        return
+    from vaultmem.output import Bar
+
+    bar = Bar()
+    try:
+        vault.embed(progress=bar)
+    finally:
+        bar.close()
+
+
+def _filters(args: argparse.Namespace) -> Iterator[Filter]:
+    for tag in (args.tags or "").split(","):
+        if tag.strip():
+            yield Filter("tag", tag.strip().lstrip("#"))
+    for field, day in (("from", args.since), ("to", args.until)):
+        if day:
+            if day_range(day) is None:
+                raise UsageError(f"--{field} {day}: a day is written YYYY-MM-DD, YYYY-MM or YYYY")
+            yield Filter(field, day)
+    for name in (*MEMORY_FIELDS, "path"):
+        if given := getattr(args, name):
+            yield Filter(name, given)
+    if args.everywhere:
+        yield Filter("global", "1")
+
+
+def as_json(result: Result) -> dict[str, object]:
+    """A result in the shape of the seed's search, plus where it is and why."""
+    own = result.properties
+    return {
+        "id": own.get("id"),
+        "content": result.content,
+        **{name: own.get(name, "") for name in ("agent", "personality", "project", "type")},
+        "global": bool(own.get("global", False)),
+        "decay_policy": own.get("decay_policy"),
+        "confidence": result.confidence,
+        "similarity": result.similarity,
+        "created_at": own.get("created_at"),
+        "path": result.path,
+        "title": result.title,
+        "line": result.line,
+        "end_line": result.end_line,
+        "heading": " > ".join(result.headings),
+        "label": result.label,
+        "day": result.day,
+        "category": result.category,
+        "score": result.score,
+        "parts": result.parts,
+        "snippet": result.snippet,
+        "more": [{"line": line, "end_line": end} for line, end in result.more],
+        "conflict_copy_of": result.original,
+        "uri": result.uri,
+    }
+
+
+def _show(answer: Answer, output: Output) -> None:
+    if not answer.results:
+        output.remark("vaultmem: nothing found")
+    for number, result in enumerate(answer.results):
+        if number:
+            output.line()
+        heading = " > ".join(result.headings)
+        head = output.paint(result.title, "bold") + (f"  {output.paint(heading, 'cyan')}" if heading else "")
+        output.line(head)
+        where = f"{result.path}:{result.line}-{result.end_line}"
+        extra = [result.day or "", f"score {result.score:.1f}"]
+        if result.original:
+            extra.append("sync conflict copy")
+        if result.more:
+            extra.append("also lines " + ", ".join(f"{a}-{b}" for a, b in result.more))
+        output.line(output.paint(f"  {where}  {'  '.join(e for e in extra if e)}", "dim"))
+        output.line("  " + _marked(result, output))
+
+
+def _marked(result: Result, output: Output) -> str:
+    text, at = "", 0
+    for start, end in result.marks:
+        text += result.snippet[at:start] + output.paint(result.snippet[start:end], "bold", "yellow")
+        at = end
+    return text + result.snippet[at:]
+
+
+def _open(uri: str) -> None:
+    """Hand the note's link to the system; only links of our own making, never text from a note."""
+    import subprocess
+
+    opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    try:
+        subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError as error:
+        raise UsageError(f"cannot open {uri}: {opener} is missing; follow the link by hand") from error
+
+
+def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
+    with open_vault(args, output) as vault:
+        if args.semantic:
+            _embed_first(vault, output)
+        for number, line in enumerate(sys.stdin, start=1):
+            if line.strip():
+                asked = _asked(line, number)
+                limit = asked.get("limit") or args.limit or vault.config.number("search.limit")
+                text = asked.get("query")
+                if not isinstance(text, str) or not isinstance(limit, int) or limit < 1:
+                    reply: dict[str, object] = {"id": asked.get("id", number), "error": "needs query (text) and limit (1 or more)"}
+                else:
+                    ask = Ask(text, limit, args.semantic, args.group or "block", filters, args.min_confidence)
+                    answer = vault.answer(ask)
+                    reply = {"id": asked.get("id", number), "results": [as_json(r) for r in answer.results]}
+                    if answer.remarks:
+                        reply["remarks"] = answer.remarks
+                sys.stdout.write(json.dumps(reply, ensure_ascii=False, default=str) + "\n")
+                sys.stdout.flush()
+    return 0
+
+
+def _asked(line: str, number: int) -> dict[str, object]:
+    if line.lstrip().startswith("{"):
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return {"id": number}
+        return found if isinstance(found, dict) else {"id": number}
+    return {"id": number, "query": line.strip()}

@@ -1,0 +1,44 @@
+"""vaultmem tasks: open tasks with their dates."""
+
+from __future__ import annotations
+
+from vaultmem.commands.shared import open_vault, plural
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--all", action="store_true", help="also done and cancelled ones")
+    parser.add_argument("--due", metavar="DAY", help="only tasks dated up to this day (YYYY-MM-DD)")
+    parser.add_argument("--path", help="only in notes with this text in their path")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """List tasks, dated ones first."""
+    with open_vault(args, output) as vault:
+        found = vault.tasks(everything=args.all)
+        if args.path:
+            found = [(path, task) for path, task in found if args.path.lower() in path.lower()]
+        if args.due:
+            found = [(path, task) for path, task in found if (day := _date(task)) and day[:10] <= args.due]
+        if output.as_json:
+            output.data({"tasks": [{"path": path, **task} for path, task in found], "count": len(found)})
+            return 0
+        output.remark(f"vaultmem: {plural(len(found), 'task')}")
+        for path, task in found:
+            day = _date(task)
+            box = output.paint((day or "").replace("T", " ").ljust(16), "yellow")
+            mark = str(task.get("marker") or f"[{task.get('status', ' ')}]")
+            place = f"{path}:{task['line']}"
+            again = f" 🔁 {task['recurrence']}" if task.get("recurrence") else ""
+            output.line(f"{box} {mark} {task.get('text', '')}{again}  {output.paint(place, 'dim')}")
+    return 0
+
+
+def _date(task: dict[str, object]) -> str:
+    dates = [str(task[name]) for name in ("due", "scheduled", "remind", "start") if task.get(name)]
+    return str(task.get("due") or min(dates, default=""))

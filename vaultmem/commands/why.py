@@ -1,0 +1,48 @@
+"""vaultmem why: explain a note's place in the results of a query."""
+
+from __future__ import annotations
+
+from vaultmem.commands.shared import open_vault
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.output import Output, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from vaultmem.why import Why
+
+EPILOG = "The score is the sum of its parts; the keyword part is the sum over the fields of the best block."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("query", help="the query, quoted")
+    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
+    parser.add_argument("-s", "--semantic", action="store_true", help="as in a search by meaning")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Explain one result."""
+    with open_vault(args, output) as vault:
+        why = vault.why(args.query, args.note, semantic=args.semantic)
+        if output.as_json:
+            output.data(why.__dict__)
+        else:
+            _show(why, output)
+    return 0
+
+
+def _show(why: Why, output: Output) -> None:
+    output.line(output.paint(why.title, "bold") + f"  {why.path}")
+    if why.rank is None:
+        output.line("  not among the results")
+    else:
+        output.line(f"  number {why.rank} of {why.of}, lines {why.line}-{why.end_line}, score {why.score:.2f}")
+    rows = [(f"  {name}", f"{points:+.2f}") for name, points in why.parts.items()]
+    rows += [(f"    of keyword: {name}", f"{points:.2f}") for name, points in why.fields.items()]
+    for row in table(rows):
+        output.line(row)
+    if why.confidence is not None and why.confidence < 1:
+        output.line(f"  confidence {why.confidence}")
+    for remark in why.remarks:
+        output.line(f"  {remark}")

@@ -1,0 +1,139 @@
+"""Settings: environment over the user's file over the vault's file over the defaults.
+
+A vault may come from anywhere (a download, a shared drive), so its own file can set only the keys that
+are marked harmless: never a model, a path outside the vault, an endpoint or a command.
+"""
+
+from __future__ import annotations
+
+import os
+
+from vaultmem import paths
+from vaultmem.core.values import value
+from vaultmem.errors import ConfigError
+
+
+@value
+class Setting:
+    """A setting: its default, whether a vault's own file may set it, what it does."""
+
+    default: str | int
+    harmless: bool
+    meaning: str
+
+
+SETTINGS = {
+    "vault": Setting("", False, "the vault to use when none is named and none is found above"),
+    "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
+    "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into"),
+    "index.max_note_bytes": Setting(4_000_000, True, "how much of a very large note is indexed"),
+    "embedding.model": Setting("default", False, "default, off, a fastembed model name, or a local folder"),
+    "embedding.threads": Setting(2, False, "processor threads for embedding"),
+    "vectors.hnsw_threshold": Setting(50_000, False, "number of blocks above which a graph index is built"),
+    "search.limit": Setting(10, True, "how many results a search shows"),
+}
+
+
+class Config:
+    """The settings in force. `config["embedding.model"]` gives a value of the default's type."""
+
+    def __init__(self, values: dict[str, str | int], warnings: tuple[str, ...] = ()) -> None:
+        self._values = values
+        self.warnings = warnings
+
+    def __getitem__(self, key: str) -> str | int:
+        return self._values.get(key, SETTINGS[key].default)
+
+    def text(self, key: str) -> str:
+        """A setting that is text."""
+        return str(self[key])
+
+    def number(self, key: str) -> int:
+        """A setting that is a whole number."""
+        return int(self[key])
+
+
+def load(vault: str | None) -> Config:
+    """Read all sources. A wrong value in the user's file or the environment is a ConfigError; one in
+    the vault's file is a warning, because its owner may not be the one who runs this."""
+    values: dict[str, str | int] = {}
+    warnings: list[str] = []
+    if vault:
+        source = os.path.join(vault, ".vaultmem", "config.yaml")
+        values.update(_vault_values(_read(source, strict=False, warnings=warnings), source, warnings))
+    source = paths.config_file()
+    for key, value in _read(source, strict=True, warnings=warnings).items():
+        values[key] = _checked(key, value, source)
+    for key in SETTINGS:
+        name = "VAULTMEM_" + key.replace(".", "_").upper()
+        if name in os.environ:
+            values[key] = _checked(key, os.environ[name], f"the environment variable {name}")
+    return Config(values, tuple(warnings))
+
+
+def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, str | int]:
+    values: dict[str, str | int] = {}
+    for key, value in raw.items():
+        if key in SETTINGS and not SETTINGS[key].harmless:
+            warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
+            continue
+        try:
+            values[key] = _checked(key, value, source)
+        except ConfigError as error:
+            warnings.append(str(error))
+    if not _inside(str(values.get("memory_folder", "vaultmem"))):
+        warnings.append(f"{source}: memory_folder must be a folder inside the vault")
+        del values["memory_folder"]
+    return values
+
+
+def _inside(folder: str) -> bool:
+    parts = folder.replace("\\", "/").split("/")
+    return bool(folder) and not os.path.isabs(folder) and all(p not in ("", ".", "..") for p in parts)
+
+
+def _checked(key: str, value: object, source: str) -> str | int:
+    if key not in SETTINGS:
+        raise ConfigError(f"{source}: unknown setting {key!r}; known: {', '.join(SETTINGS)}")
+    default = SETTINGS[key].default
+    if isinstance(default, int):
+        try:
+            number = int(str(value))
+        except ValueError:
+            number = -1
+        if number < 1:
+            raise ConfigError(f"{source}: {key} must be a whole number above 0, not {value!r}")
+        return number
+    if not isinstance(value, str):
+        if value is False and key == "embedding.model":
+            return "off"  # YAML 1.1 reads a bare `off` as false
+        raise ConfigError(f"{source}: {key} must be text, not {value!r}")
+    return value
+
+
+def _read(path: str, *, strict: bool, warnings: list[str]) -> dict[str, object]:
+    """The file as flat keys: {"embedding": {"model": x}} gives "embedding.model"."""
+    if not os.path.exists(path):
+        return {}
+    from vaultmem.store import frontmatter
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return _flat(frontmatter.load_yaml(file.read(65536)))
+    except (OSError, ValueError) as error:
+        if strict:
+            raise ConfigError(f"{path} cannot be read: {error}; mend or remove it") from error
+        warnings.append(f"{path} cannot be read: {error}")
+        return {}
+
+
+def _flat(tree: object, prefix: str = "") -> dict[str, object]:
+    if not isinstance(tree, dict):
+        if prefix or tree is None:
+            return {}
+        raise ValueError("it must hold `key: value` lines")
+    flat: dict[str, object] = {}
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        flat.update(_flat(value, f"{name}.") if isinstance(value, dict) else {name: value})
+    return flat

@@ -1,0 +1,169 @@
+"""Recognise the copies that sync programs leave beside a note (R-FILE-6).
+
+A copy fires no reminder, takes no part in memory jobs and ranks below its original, so a wrong
+guess silences a note. Hence names that no person writes count by themselves; names that a person
+might write count only beside their original, and the commonest of them only if the texts are alike.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Plan.sync-conflict-20261121-101500-ABCDEFG.md
+_SYNCTHING = re.compile(
+    r"(?P<stem>.+?)\.sync-conflict-[0-9]{8}-[0-9]{6}(?:-[0-9A-Za-z]{1,16})?(?P<ext>\.[^.]*)?"
+)
+# Plan (Conflicted copy MacBook 202611211015).md, Plan (Ann's conflicted copy 2026-11-21).md,
+# Plan (Case Conflict 1).md
+_BRACKETS = re.compile(
+    r"(?P<stem>.*\S) \((?:[^()]{1,60}['’]s? )?"
+    r"(?:conflicted copy|(?:case|unicode(?: encoding)?) conflict)(?P<rest> [^()]{1,80})?\)"
+    r"(?P<ext>\.[^.]*)?",
+    re.IGNORECASE,
+)
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
+_NUMBERED = re.compile(r"(?P<stem>.*\S)(?: \([1-9][0-9]?\)| (?:[2-9]|[1-9][0-9]))")
+_DEVICE = re.compile(r"(?=[^-]*[^\W\d])[^\s-][^-]{0,29}(?:-[^-]{1,15}){0,3}")
+
+_SAMPLE = 20_000  # characters of each text that are compared
+_ALIKE = 0.85
+
+
+class _Parted(NamedTuple):
+    name: str  # the original's file name
+    certain: bool  # the copy's name carries the stamp of a program
+
+
+def conflict_original(path: str) -> str | None:
+    """The path of the original, if the name is one that only a sync program gives; else None.
+
+    The original of a copy's copy is the first original. Whether it is there is not asked.
+    """
+    chain = list(_chain(path))
+    return chain[-1][0] if chain and chain[0][1] else None
+
+
+def conflicts(paths: Iterable[str]) -> dict[str, str]:
+    """Copies recognised by their names, each with its original.
+
+    Stamped names count even if the original is gone; names without a stamp, such as
+    "Plan (Conflicted copy).md", only when it is there.
+    """
+    places = _Places(paths)
+    found: dict[str, str] = {}
+    for path in places.paths:
+        chain = list(_chain(path))
+        if not chain:
+            continue
+        there = [real for original, _ in reversed(chain) if (real := places.find(original, path))]
+        if there:
+            found[path] = there[0]
+        elif chain[0][1]:
+            found[path] = chain[-1][0]
+    return found
+
+
+def doubtful(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Notes whose names look like copies of a note beside them: (copy, original), sorted.
+
+    "Plan (1).md", "Plan 2.md" and "Plan-LAPTOP.md" may well be notes of their own: they are copies
+    only if nearly_equal() says so of their texts.
+    """
+    places = _Places(paths)
+    pairs: list[tuple[str, str]] = []
+    for path in places.paths:
+        if not path.lower().endswith(".md") or any(_chain(path)):
+            continue
+        original = next(
+            (real for name in _doubtful_originals(path) if (real := places.find(name, path))), None
+        )
+        if original is not None:
+            pairs.append((path, original))
+    return sorted(pairs)
+
+
+def nearly_equal(one: str, other: str) -> bool:
+    """Whether two texts are two states of one note. Time linear in the texts; empty ones are not.
+
+    Blanks do not count. Texts are alike when they share 85 % of their letter pairs (Dice).
+    """
+    a, b = "".join(one[:_SAMPLE].split()), "".join(other[:_SAMPLE].split())
+    if not a or not b:
+        return False
+    if a == b:
+        return len(one) <= _SAMPLE or len(other) <= _SAMPLE or _same_length(one, other)
+    if not _same_length(a, b) or not _same_length(one, other):
+        return False
+    pairs_a, pairs_b = _letter_pairs(a), _letter_pairs(b)
+    shared = (pairs_a & pairs_b).total()
+    return shared > 0 and 2 * shared >= _ALIKE * (pairs_a.total() + pairs_b.total())
+
+
+def _same_length(one: str, other: str) -> bool:
+    """Whether the lengths alone allow the texts to be alike."""
+    shorter, longer = sorted((len(one), len(other)))
+    return 2 * shorter >= _ALIKE * (shorter + longer)
+
+
+def _letter_pairs(text: str) -> Counter[tuple[str, str]]:
+    return Counter(pairwise(text))
+
+
+def _chain(path: str) -> Iterator[tuple[str, bool]]:
+    """The original of a path, the original of that, and so on, each with how sure the name is."""
+    folder, slash, name = path.rpartition("/")
+    while (parted := _part(name)) is not None:
+        name = parted.name
+        yield folder + slash + name, parted.certain
+
+
+def _part(name: str) -> _Parted | None:
+    if len(name) > 255 or "onflict" not in name.lower():
+        return None
+    match = _SYNCTHING.fullmatch(name)
+    if match is not None:
+        return _Parted(match["stem"] + (match["ext"] or ""), certain=True)
+    match = _BRACKETS.fullmatch(name)
+    if match is None:
+        return None
+    stamped = _STAMP.search(match["rest"] or "") is not None
+    return _Parted(match["stem"] + (match["ext"] or ""), stamped)
+
+
+def _doubtful_originals(path: str) -> Iterator[str]:
+    """Paths of which this one may be a copy, the longest name first."""
+    stem, ext = path[:-3], path[-3:]
+    match = _NUMBERED.fullmatch(stem.rpartition("/")[2])
+    if match is not None:
+        yield path[: path.rfind("/") + 1] + match["stem"] + ext
+    at = len(stem)
+    while (at := stem.rfind("-", stem.rfind("/") + 2, at)) > 0:
+        if _DEVICE.fullmatch(stem, at + 1):
+            yield stem[:at] + ext
+
+
+class _Places:
+    """The paths of a vault, found by spelling or else without regard to case and Unicode form."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = list(paths)
+        self.exact = frozenset(self.paths)
+        self.folded: dict[str, str] = {}
+        for path in self.paths:
+            self.folded.setdefault(_folded(path), path)
+
+    def find(self, path: str, copy: str) -> str | None:
+        """The path as it is in the vault, unless it is the copy itself or nothing."""
+        found = path if path in self.exact else self.folded.get(_folded(path))
+        return None if found == copy else found
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path.casefold())

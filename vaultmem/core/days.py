@@ -1,0 +1,86 @@
+"""Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days."""
+
+from __future__ import annotations
+
+import re
+
+from vaultmem.core.values import value
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ["january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+         "august aug", "september sep sept", "october oct", "november nov", "december dec"],
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+@value
+class Span:
+    """A day, month or year named in a question; what was not said is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_DAY_MONTH = re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?")
+_MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?")
+_MONTH = re.compile(rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b")
+_HAN = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?|(\d{4})年")
+_WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月")
+_TEMPORAL = re.compile(
+    rf"\d{{4}}-\d{{2}}|\b(?:{_NAMES})\b|\b(?:yester|to)day\b|\btomorrow\b|\b(?:last|next|this) (?:week|month|year|night)"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:19|20)\d{2}\b|\bago\b|\d+[月日号]|昨天|今天|明天|上周|下周|去年|周[一二三四五六日]",
+    re.IGNORECASE,
+)
+
+
+def spans(text: str) -> list[Span]:
+    """All days, months and years that a question names (at most eight)."""
+    low = text.lower()
+    found = [Span(int(y), int(m), int(d) if d else None) for y, m, d in _ISO.findall(low)]
+    found += [Span(_year(y), MONTHS[m], int(d)) for d, m, y in _DAY_MONTH.findall(low)]
+    found += [Span(_year(y), MONTHS[m], int(d)) for m, d, y in _MONTH_DAY.findall(low)]
+    if not found:
+        found += [Span(_year(y1 or y2), MONTHS[m1 or m2], None) for m1, y1, m2, y2 in _MONTH.findall(low)]
+    for year, month, day, alone in _HAN.findall(low):
+        found.append(Span(_year(year or alone), int(month) if month else None, int(day) if day else None))
+    return [s for s in found if _possible(s)][:8]
+
+
+def _year(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _possible(span: Span) -> bool:
+    return (span.month is None or 1 <= span.month <= 12) and (span.day is None or 1 <= span.day <= 31)
+
+
+def asks_when(text: str) -> bool:
+    """Whether the answer to this question is likely a date."""
+    return bool(_WHEN.search(text.lower()))
+
+
+def is_temporal(text: str) -> bool:
+    """Whether a block speaks of days or dates."""
+    return bool(_TEMPORAL.search(text))
+
+
+def day_number(iso: str) -> int:
+    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
+    digits = iso[:10].replace("-", "")
+    return int(digits) if len(digits) == 8 and digits.isdigit() else 0
+
+
+def number_range(span: Span) -> tuple[int, int] | None:
+    """The YYYYMMDD range of a span with a year."""
+    if span.year is None:
+        return None
+    start = span.year * 10000 + (span.month or 1) * 100 + (span.day or 1)
+    end = span.year * 10000 + (span.month or 12) * 100 + (span.day or 31)
+    return start, end

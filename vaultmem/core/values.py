@@ -1,0 +1,34 @@
+"""A light stand-in for dataclasses on the path where a command must start within milliseconds.
+
+Importing `dataclasses` alone takes longer than a bare Python start. Type checkers see the real thing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as value
+else:
+
+    def value(cls):
+        """Give a class with annotated fields __init__, __eq__, __repr__ and replace-able fields."""
+        names = tuple(cls.__annotations__)
+        defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+
+        def __init__(self, *args, **given):
+            fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
+            if len(args) > len(names) or fields.keys() != set(names):
+                odd = sorted(fields.keys() ^ set(names))
+                raise TypeError(f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}")
+            self.__dict__.update(fields)
+
+        def __eq__(self, other):
+            return self.__dict__ == other.__dict__ if other.__class__ is cls else NotImplemented
+
+        def __repr__(self):
+            return f"{cls.__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
+
+        cls.__init__, cls.__eq__, cls.__repr__ = __init__, __eq__, __repr__
+        cls.__hash__, cls.__match_args__ = None, names
+        return cls

@@ -1,0 +1,127 @@
+"""Find the dialects by entry point and read a vault by the rules of the right ones (R-DIAL-1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import NamedTuple
+
+from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules
+from vaultmem.core.mentions import MENTION_PATTERNS
+from vaultmem.errors import ConfigError
+
+GROUP = "vaultmem.adapters"
+
+
+def installed() -> list[Dialect]:
+    """All dialects that are installed, by name. A package that cannot be loaded says so."""
+    found: list[Dialect] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
+        loaded = point.load()
+        if hasattr(loaded, "claims"):
+            found.append(loaded)
+    return found
+
+
+class Target(NamedTuple):
+    """What a link leads to, and among how many files the choice was."""
+
+    path: str | None
+    choices: int
+
+
+class Rulebook:
+    """The rules of one vault: one dialect, or several that each own some folders.
+
+    Every file is known under the names that each dialect gives it, so that an Obsidian note can link to
+    a Logseq page of the same vault; names and keys carry the number of their dialect in front.
+    """
+
+    def __init__(self, parts: Sequence[tuple[tuple[str, ...], Rules]]) -> None:
+        self._parts = list(parts)
+        self.fingerprint = "|".join(f"{r.dialect}:{home}:{r.fingerprint}" for home, r in parts)
+
+    def _at(self, path: str) -> tuple[int, Rules]:
+        for number, (home, rules) in enumerate(self._parts):
+            if not home or path.startswith(home):
+                return number, rules
+        return len(self._parts) - 1, self._parts[-1][1]
+
+    def kind(self, path: str) -> str:
+        """"note", "file" or "" (invisible)."""
+        return self._at(path)[1].kind(path)
+
+    def dialect(self, path: str) -> str:
+        """The name of the dialect that a note is read by."""
+        return self._at(path)[1].dialect
+
+    def excluded(self, path: str) -> bool:
+        """Whether the user hides the note from search."""
+        return self._at(path)[1].excluded(path)
+
+    def parse(self, path: str, text: str, front: FrontMatter) -> Note:
+        """Read a note; its links get keys of this rulebook."""
+        number, rules = self._at(path)
+        note = rules.parse(path, text, front)
+        return note._replace(links=tuple(self._numbered(link, number) for link in note.links))
+
+    def _numbered(self, link: Link, number: int) -> Link:
+        return link._replace(key=f"{number}:{link.key}") if link.key else link
+
+    def names(self, path: str, note: Note | None) -> set[str]:
+        """All names under which links find the file."""
+        return {f"{n}:{name}" for n, (_, rules) in enumerate(self._parts) for name in rules.names(path, note)}
+
+    def lookups(self, key: str) -> tuple[str, ...]:
+        """The names a link looks for, in order."""
+        number, _, bare = key.partition(":")
+        return tuple(f"{number}:{name}" for name in self._parts[int(number)][1].lookups(bare))
+
+    def affected(self, name: str) -> tuple[str, ...]:
+        """The keys of the links that a file of this name can change."""
+        number, _, bare = name.partition(":")
+        return tuple(f"{number}:{key}" for key in self._parts[int(number)][1].affected(bare))
+
+    def resolve(self, path: str, key: str, source: str, found: Sequence[Sequence[str]]) -> Target:
+        """The target of a link; `found` holds the paths behind each name of lookups(key)."""
+        number, _, bare = key.partition(":")
+        rules = self._parts[int(number)][1]
+        for candidates in found:
+            target = rules.resolve(path, bare, source, candidates) if candidates else None
+            if target is not None:
+                return Target(target, self._choices(rules, (path, bare, source), candidates))
+        return Target(None, 0)
+
+    def _choices(self, rules: Rules, link: tuple[str, str, str], candidates: Sequence[str]) -> int:
+        if len(candidates) == 1:
+            return 1
+        return sum(rules.resolve(*link, [candidate]) is not None for candidate in candidates)
+
+    def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
+        """What finds unlinked mentions of a note with these names."""
+        return MENTION_PATTERNS[self._at(path)[1].mention_style](names)
+
+    def uri(self, vault: str, path: str, title: str) -> str:
+        """The link that opens the note in its editor."""
+        return self._at(path)[1].uri(vault, path, title)
+
+
+def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
+    """The rules for a vault: the dialect that was asked for, else whoever claims it, else the fallback."""
+    dialects = installed()
+    if not dialects:
+        raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")
+    if wanted != "auto":
+        chosen = [d for d in dialects if d.name == wanted]
+        if not chosen:
+            names = ", ".join(d.name for d in dialects)
+            raise ConfigError(f"unknown dialect {wanted!r}; known: auto, {names}")
+        return Rulebook([((), chosen[0].open(root))])
+    claims = [(d.claims(root), d) for d in dialects]
+    best = max(claim for claim, _ in claims)
+    chosen = [d for claim, d in claims if claim == best]
+    if len(chosen) == 1 or best < 2:
+        return Rulebook([((), chosen[0].open(root))])
+    chosen.sort(key=lambda d: (not d.home, d.name))  # those with folders of their own come first
+    return Rulebook([(d.home, d.open(root)) for d in chosen])

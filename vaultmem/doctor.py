@@ -1,0 +1,96 @@
+"""What is wrong with a vault's index, with the installation, or with single notes, and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from vaultmem.api import Vault
+from vaultmem.core.values import value
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.store import catalog_read
+
+ADVICE = {
+    "front matter": "open the note and mend the lines between the --- marks; its text is indexed all the same",
+    "symbolic link": "notes behind links are not read; move the notes into the vault if they should be",
+    "other": "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed",
+}
+
+
+@value
+class Finding:
+    """One thing to know: how bad it is, what it is, where, and what to do about it."""
+
+    severity: str  # error, warning, note
+    what: str
+    advice: str
+    places: list[str]
+
+
+def examine(vault: Vault) -> list[Finding]:
+    """Everything that can be found without changing anything, the worst first."""
+    findings = [*_installation(vault), *_index(vault)]
+    if vault.is_indexed() and all(one.severity != "error" for one in findings):
+        findings += [*_notes(vault), *_vectors(vault)]
+    order = ("error", "warning", "note")
+    return sorted(findings, key=lambda one: order.index(one.severity))
+
+
+def _installation(vault: Vault) -> Iterator[Finding]:
+    from vaultmem.dialects import installed
+    from vaultmem.store.vectors import hnsw_missing
+
+    if not installed():
+        yield Finding("error", "no dialect is installed", "install vaultmem again: pip install .", [])
+    if missing := hnsw_missing():
+        yield Finding("warning", missing, "search by meaning works without it, only slower above 50,000 blocks", [])
+    for warning in vault.config.warnings:
+        yield Finding("warning", warning, "remove the line", [])
+
+
+def _index(vault: Vault) -> Iterator[Finding]:
+    if not vault.is_indexed():
+        yield Finding("warning", "the vault is not indexed", "run vaultmem sync", [])
+        return
+    try:
+        catalog = vault.searcher().catalog
+        sound = catalog.is_sound()
+        dirty = catalog.waiting()
+        report = vault.changes()
+    except (StateError, sqlite3.Error) as error:
+        yield Finding("error", f"the index cannot be read: {error}", "run vaultmem sync --rebuild", [])
+        return
+    except VaultmemError as error:
+        yield Finding("error", str(error), "see above", [])
+        return
+    if not sound:
+        yield Finding("error", "the catalog is damaged", "run vaultmem sync --rebuild", [])
+    if dirty:
+        yield Finding("warning", f"a sync was cut short ({dirty} notes waiting)", "run vaultmem sync", [])
+    waiting = report.added + report.changed + report.removed
+    if waiting:
+        what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
+        yield Finding("note", what, "run vaultmem sync", [])
+
+
+def _notes(vault: Vault) -> Iterator[Finding]:
+    kinds: dict[str, list[str]] = {}
+    for path, reason in vault.troubles():
+        kind = next((kind for kind in ADVICE if kind in reason), "other")
+        kinds.setdefault(kind, []).append(f"{path}: {reason}")
+    for kind, places in kinds.items():
+        label = {"front matter": "unreadable front matter", "other": "not (wholly) readable"}.get(kind, kind)
+        yield Finding("warning", f"{len(places)} notes: {label}", ADVICE[kind], places)
+    pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
+    if pairs:
+        places = [f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs]
+        advice = "compare each with its original, keep what you want, remove the copy"
+        yield Finding("warning", f"{len(pairs)} sync conflict copies", advice, places)
+
+
+def _vectors(vault: Vault) -> Iterator[Finding]:
+    done, total, trouble = vault.embedded()
+    if trouble and vault.config["embedding.model"] != "off":
+        yield Finding("warning", trouble, "until then search works by keyword only", [])
+    elif total > done and not trouble:
+        yield Finding("note", f"{total - done} of {total} blocks have no vector yet", "run vaultmem sync", [])

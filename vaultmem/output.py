@@ -1,0 +1,138 @@
+"""What a person or a program gets to see: data on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable
+
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+class Output:
+    """Knows the format, and whether there is a terminal that wants colour."""
+
+    def __init__(self, wanted: str = "auto") -> None:
+        self.as_json = wanted == "json" or (wanted == "auto" and not _is_terminal(sys.stdout))
+        self.colour = not self.as_json and _wants_colour(sys.stdout)
+
+    def paint(self, text: str, *styles: str) -> str:
+        """The text in colours, where colours are wanted."""
+        if not self.colour or not text:
+            return text
+        codes = ";".join(_CODES[style] for style in styles)
+        return f"\x01{codes}\x02{text}\x010\x02"  # _write makes it an escape sequence
+
+    def line(self, text: str = "") -> None:
+        """A line of data for a person."""
+        _write(sys.stdout, text + "\n")
+
+    def data(self, value: object) -> None:
+        """Data for a program: one JSON value, indented on a terminal."""
+        indent = 2 if _is_terminal(sys.stdout) else None
+        _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain) + "\n")
+
+    def remark(self, text: str) -> None:
+        """Something to know that is not data."""
+        _write(sys.stderr, f"{text}\n")
+
+    def error(self, text: str) -> None:
+        """What went wrong, in one line; JSON when the data would have been JSON."""
+        flat = " ".join(text.split())
+        shown = json.dumps({"error": flat}, ensure_ascii=False) if self.as_json else f"vaultmem: {flat}"
+        _write(sys.stderr, shown + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return getattr(value, "__dict__", None) or str(value)
+
+
+# A note may hold escape sequences that would steer the terminal of whoever prints it.
+_CONTROL = {code: "\ufffd" for code in [0, *range(3, 9), *range(11, 32), *range(127, 160)]}
+_STYLE = re.compile("\x01([0-9;]{1,8})\x02")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write text with control characters made harmless, whatever the encoding of the stream."""
+    safe = _STYLE.sub("\033[\\1m", text.translate(_CONTROL))
+    safe = safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd")
+    encoding = stream.encoding or "utf-8"
+    stream.write(safe.encode(encoding, "replace").decode(encoding))
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    return _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class Bar:
+    """Progress on stderr: a line that is written over, only on a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = _is_terminal(sys.stderr)
+        self._name, self._total, self._done = "", 0, 0
+        self._started = self._last = 0.0
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins."""
+        self.close()
+        self._name, self._total, self._done = name, total, 0
+        self._started = time.monotonic()
+        self._last = 0.0
+
+    def advance(self, count: int = 1) -> None:
+        """That many more are done."""
+        self._done += count
+        now = time.monotonic()
+        if self._shown and now - self._last > 0.1 and now - self._started > 0.3:
+            self._last = now
+            self._draw(now - self._started)
+
+    def _draw(self, seconds: float) -> None:
+        rate = self._done / seconds if seconds else 0.0
+        left = f", {_span((self._total - self._done) / rate)} left" if rate and self._total else ""
+        of = f"/{self._total}" if self._total else ""
+        sys.stderr.write(f"\r\033[K{self._name} {self._done}{of} ({rate:.0f}/s{left})")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._shown and self._last:
+            sys.stderr.write("\r\033[K")
+            self._last = 0.0
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Columns of equal width, the last one as wide as it likes."""
+    listed = list(rows)
+    if not listed:
+        return []
+    widths = [max(len(row[column]) for row in listed) for column in range(len(listed[0]) - 1)]
+    return [
+        "  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]).rstrip()
+        for row in listed
+    ]

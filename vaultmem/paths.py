@@ -1,0 +1,104 @@
+"""Where state, settings and the vault are. Same answers as platformdirs, at a tenth of its import time.
+
+A test compares these folders with platformdirs' on every system; docs/adr/0003 says why it is not used.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from hashlib import blake2b
+
+from vaultmem.errors import StateError, VaultNotFoundError
+
+
+def state_root(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:
+    """The folder that holds the state of all vaults."""
+    env = os.environ if environ is None else environ
+    if override := env.get("VAULTMEM_STATE"):
+        return os.path.abspath(override)
+    return _app_folder(env, platform, "XDG_STATE_HOME", ".local/state")
+
+
+def config_file(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:
+    """The user's own config.yaml."""
+    env = os.environ if environ is None else environ
+    return os.path.join(_app_folder(env, platform, "XDG_CONFIG_HOME", ".config"), "config.yaml")
+
+
+def _app_folder(env: os._Environ[str] | dict[str, str], platform: str, xdg: str, fallback: str) -> str:
+    home = env.get("HOME") or os.path.expanduser("~")
+    if platform == "win32":
+        return os.path.join(env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem")
+    chosen = env.get(xdg, "").strip()
+    if chosen and os.path.isabs(chosen):
+        return os.path.join(chosen, "vaultmem")
+    if platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", "vaultmem")
+    return os.path.join(home, fallback, "vaultmem")
+
+
+def vault_id(vault: str) -> str:
+    """A readable, unique name for a vault's state folder, from its real path."""
+    real = os.path.realpath(vault)
+    name = "".join(c if c.isalnum() else "-" for c in os.path.basename(real).lower())[:40]
+    return f"{name or 'vault'}-{blake2b(os.fsencode(real), digest_size=6).hexdigest()}"
+
+
+def state_folder(vault: str) -> str:
+    """The state folder of one vault (not created)."""
+    return os.path.join(state_root(), vault_id(vault))
+
+
+def make_private(folder: str) -> str:
+    """Create a folder that only its owner can read."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StateError(
+            f"cannot create the state folder {folder}: {error.strerror}; "
+            "set VAULTMEM_STATE to a folder you can write to"
+        ) from error
+    return folder
+
+
+VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")
+
+
+def looks_like_vault(folder: str) -> bool:
+    """Whether an editor (or vaultmem) has left its own folder here."""
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in VAULT_MARKS)
+
+
+def find_vault(start: str) -> str | None:
+    """The nearest folder at or above `start` that looks like a vault."""
+    folder = os.path.abspath(start)
+    while True:
+        if looks_like_vault(folder):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def choose_vault(named: str | None, configured: str | None) -> str:
+    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, or the user's config."""
+    chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
+    if not chosen:
+        raise VaultNotFoundError(
+            "no vault here: name one with --vault FOLDER, set VAULTMEM_VAULT, or run vaultmem init FOLDER"
+        )
+    return check_vault(chosen)
+
+
+def check_vault(folder: str) -> str:
+    """The absolute path of a vault folder that is there and can be read."""
+    path = os.path.abspath(os.path.expanduser(folder))
+    if not os.path.exists(path):
+        raise VaultNotFoundError(f"{path} does not exist; check the path, or whether its drive is mounted")
+    if not os.path.isdir(path):
+        raise VaultNotFoundError(f"{path} is not a folder; name the folder that holds the notes")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise VaultNotFoundError(f"{path} cannot be read; check its permissions")
+    return path

@@ -1,0 +1,256 @@
+"""Hybrid search: what a query finds, grouped by note, with the place and the reason of every hit.
+
+Starts without anything heavy: numpy and the model are loaded only when a search by meaning is asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from vaultmem.config import Config
+from vaultmem.core import decay, rank, snippet
+from vaultmem.core import query as language
+from vaultmem.core.values import TYPE_CHECKING, value
+from vaultmem.errors import ModelError, StateError
+from vaultmem.store import catalog_read as catalog_read
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.keyword import ORD_BITS
+from vaultmem.store.keyword_search import KeywordSearcher, Question
+from vaultmem.store.lines import read_lines
+from vaultmem.store.state import State
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from vaultmem.meaning import Meaning
+
+CANDIDATES = 200
+
+
+@value
+class Ask:
+    """A search to make. `filters` come on top of those in the text; `group` is "note" or "block"."""
+
+    text: str
+    limit: int = 10
+    semantic: bool = False
+    group: str = "note"
+    filters: tuple[language.Filter, ...] = ()
+    min_confidence: float = decay.MIN_CONFIDENCE
+
+
+@value
+class Result:
+    """One hit: a block, or the best block of a note. Scores compare within one answer only."""
+
+    path: str
+    title: str
+    line: int
+    end_line: int
+    headings: list[str]
+    label: str | None
+    day: str | None
+    category: str | None
+    uri: str
+    properties: dict[str, object]
+    confidence: float
+    score: float
+    similarity: float | None  # cosine to the question; None without search by meaning
+    parts: dict[str, float]  # keyword and meaning points, and what else went into the score
+    content: str  # the block as it stands in the note now
+    snippet: str
+    marks: list[tuple[int, int]]  # found words in the snippet
+    more: list[tuple[int, int]]  # line ranges of other blocks of the note that were found
+    original: str | None  # the note of which this one is a sync conflict copy
+
+
+@value
+class Answer:
+    """Results, best first, and remarks that a person should see."""
+
+    results: list[Result]
+    remarks: list[str]
+
+
+class Searcher:
+    """An index opened for searching. Safe beside a sync in another process."""
+
+    def __init__(self, folder: str, config: Config, now: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.config = config
+        self.state = State(folder)
+        self._now = now
+        self._meaning: Meaning | None = None
+        generation = self.state.generation()
+        if generation is None:
+            raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
+        self.catalog = Catalog(f"{generation}/catalog.db")
+        try:
+            self.keyword = KeywordSearcher(f"{generation}/kw")
+        except (OSError, ValueError) as error:
+            self.catalog.close()
+            raise StateError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild") from error
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self.catalog.close()
+        if self._meaning:
+            self._meaning.close()
+
+    def meaning(self) -> Meaning:
+        """The vectors, loaded on first use. Raises ModelError when there is no model."""
+        if self._meaning is None:
+            from vaultmem.meaning import Meaning
+
+            self._meaning = Meaning(self.state, self.config)
+        return self._meaning
+
+    def search(self, ask: Ask) -> Answer:
+        """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
+        query = language.parse(ask.text)
+        remarks: list[str] = []
+        query = self._corrected(query, remarks)
+        question = self._question(ask, query)
+        hits = self._ranked(ask, question, remarks)
+        return Answer(self._results(ask, question, hits), remarks)
+
+    def _question(self, ask: Ask, query: language.Query) -> Question:
+        notes = catalog_read.notes_that_fit(self.catalog, [*query.filters, *ask.filters])
+        faded = self._faded(ask.min_confidence)
+        if notes is None:
+            return Question(ask.text, query, faded or None, all_but=bool(faded))
+        return Question(ask.text, query, notes - faded)
+
+    def _faded(self, minimum: float) -> set[int]:
+        """Memories whose confidence has sunk below the minimum."""
+        folder = self.config.text("memory_folder")
+        faded = set()
+        for note, category, properties in catalog_read.memories(self.catalog, folder):
+            if self._confidence(category, properties) < minimum:
+                faded.add(note)
+        return faded
+
+    def _confidence(self, category: str | None, properties: dict[str, object]) -> float:
+        created = _seconds(properties.get("created_at"))
+        if "id" not in properties or created is None:
+            return 1.0
+        policy = decay.policy(properties.get("decay_policy"), category)
+        return decay.confidence(policy, created, _seconds(properties.get("last_reinforced_at")), self._now())
+
+    def _corrected(self, query: language.Query, remarks: list[str]) -> language.Query:
+        """Words that no note has are searched in the nearest spelling that some note has."""
+        words = list(query.words)
+        for unknown in self.keyword.unknown_words(query):
+            if found := self.keyword.corrections(unknown):
+                words += [language.Term("word", word) for word in found]
+                remarks.append(f'no note has "{unknown}"; searched {", ".join(found)}')
+        return language.Query(words, query.must, query.excluded, query.groups, query.filters)
+
+    def _ranked(self, ask: Ask, question: Question, remarks: list[str]) -> list[rank.Hit]:
+        keyword = self.keyword.search(question, max(CANDIDATES, 4 * ask.limit))
+        cosine: dict[int, float] = {}
+        if ask.semantic:
+            try:
+                cosine = self._cosines(ask.text, question, keyword)
+            except ModelError as error:
+                remarks.append(f"keyword results only: {error}")
+        return self._settled(rank.fuse(keyword, cosine))
+
+    def _cosines(self, text: str, question: Question, keyword: dict[int, float]) -> dict[int, float]:
+        meaning = self.meaning()
+        vector = self._vector(text)
+        waiting = sum(len(one.hashes) for one in meaning.pending(self.catalog)) if not len(meaning.store) else 0
+        if waiting:
+            raise ModelError("no block is embedded yet; run vaultmem sync")
+        query = question.query
+        found: dict[int, float] = {}
+        if query.words and not (query.must or query.excluded or query.groups):
+            notes = question.notes
+            if question.all_but and notes is not None:
+                notes = [note for note in catalog_read.all_notes(self.catalog) if note not in set(notes)]
+            found = meaning.nearest(self.catalog, vector, CANDIDATES, notes)
+        found.update(meaning.cosines(self.catalog, vector, keyword))
+        return found
+
+    def _vector(self, text: str) -> NDArray[float32]:
+        return self.meaning().embedder.query(text)
+
+    def _settled(self, hits: list[rank.Hit]) -> list[rank.Hit]:
+        """Add each note's share, put conflict copies below, order again."""
+        notes = rank.note_scores([(hit.block >> ORD_BITS, hit.score) for hit in hits])
+        copies = catalog_read.conflict_copies(self.catalog)
+        for hit in hits:
+            note = hit.block >> ORD_BITS
+            hit.parts["note"] = rank.NOTE_WEIGHT * notes[note]
+            hit.score += hit.parts["note"]
+            if note in copies and hit.score > 0:
+                hit.parts["conflict copy"] = -(1 - rank.CONFLICT_WEIGHT) * hit.score
+                hit.score *= rank.CONFLICT_WEIGHT
+        return sorted(hits, key=lambda hit: (-hit.score, hit.block))
+
+    def _results(self, ask: Ask, question: Question, hits: list[rank.Hit]) -> list[Result]:
+        wanted = self._wanted(question.query)
+        chosen, more = _grouped(hits, ask.limit) if ask.group == "note" else (hits[: ask.limit], {})
+        places = catalog_read.places(self.catalog, [_pair(h.block) for h in hits[: 4 * ask.limit]] + [
+            _pair(h.block) for h in chosen])  # fmt: skip
+        results = []
+        for hit in chosen:
+            place = places.get(_pair(hit.block))
+            if place:
+                others = [places[p] for p in more.get(place.note, ()) if p in places]
+                results.append(self._result(hit, place, others, wanted))
+        return results
+
+    def _result(
+        self, hit: rank.Hit, place: catalog_read.BlockPlace, others: list[catalog_read.BlockPlace], wanted: set[str]
+    ) -> Result:
+        content = read_lines(self.folder, place.raw or place.path, place.line, place.end_line)
+        shown = snippet.snippet(content, wanted, self.keyword.tokens)
+        similarity = hit.parts.get("meaning")
+        return Result(
+            path=place.path, title=place.title, line=place.line, end_line=place.end_line, headings=place.headings,
+            label=place.label, day=place.day, category=place.category, uri=place.uri, properties=place.properties,
+            confidence=self._confidence(place.category, place.properties), score=round(hit.score, 4),
+            similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
+            parts={name: round(points, 4) for name, points in hit.parts.items()}, content=content,
+            snippet=shown.text, marks=shown.marks, more=[(o.line, o.end_line) for o in others], original=place.original,
+        )  # fmt: skip
+
+    def _wanted(self, query: language.Query) -> set[str]:
+        """The tokens worth marking: all that were asked for but stop words."""
+        terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
+        tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
+        return {token for token in tokens if rank.word_weight(token) == 1.0} or tokens
+
+
+def _pair(block: int) -> tuple[int, int]:
+    return block >> ORD_BITS, block & ((1 << ORD_BITS) - 1)
+
+
+def _grouped(hits: Iterable[rank.Hit], limit: int) -> tuple[list[rank.Hit], dict[int, list[tuple[int, int]]]]:
+    """The best hit of each of the first `limit` notes, and up to three more blocks of each note."""
+    best: dict[int, rank.Hit] = {}
+    more: dict[int, list[tuple[int, int]]] = {}
+    for hit in hits:
+        note = hit.block >> ORD_BITS
+        if note not in best:
+            if len(best) < limit:
+                best[note] = hit
+        elif len(more.setdefault(note, [])) < 3:
+            more[note].append(_pair(hit.block))
+    return list(best.values()), more
+
+
+def _seconds(stamp: object) -> float | None:
+    """Seconds since the epoch of an ISO time; None for anything else."""
+    from datetime import UTC, datetime
+
+    if not isinstance(stamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,1 @@
+"""One module, one engine; each third-party package has exactly one owner here."""

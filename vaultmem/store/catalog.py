@@ -1,0 +1,114 @@
+"""The catalog: SQLite tables of notes, blocks, links, tags, tasks and troubles (owner of sqlite3).
+
+Derived and deletable: there are no migrations, another FORMAT means a rebuild. `dirty` lists the notes
+whose blocks in the keyword index may be behind, `stale` the link keys that have to be resolved again; both
+are written in the same transaction as the change they follow from, so a kill loses nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vaultmem.errors import StateError
+
+FORMAT = 1
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash TEXT, racy INTEGER NOT NULL);
+CREATE TABLE notes (id INTEGER PRIMARY KEY, dialect TEXT NOT NULL, title TEXT NOT NULL, day TEXT, category TEXT,
+    excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, uri TEXT, properties TEXT, anchors TEXT);
+CREATE TABLE blocks (note INTEGER NOT NULL, ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+    headings TEXT, label TEXT, hash BLOB NOT NULL, PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
+CREATE TABLE links (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL,
+    subpath TEXT, display TEXT, line INTEGER NOT NULL, key TEXT NOT NULL, target INTEGER, choices INTEGER NOT NULL,
+    PRIMARY KEY (source, ordinal)) WITHOUT ROWID;
+CREATE INDEX links_key ON links (key);
+CREATE INDEX links_target ON links (target) WHERE target IS NOT NULL;
+CREATE TABLE names (name TEXT NOT NULL, file INTEGER NOT NULL, PRIMARY KEY (name, file)) WITHOUT ROWID;
+CREATE INDEX names_file ON names (file);
+CREATE TABLE tags (folded TEXT NOT NULL, note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (folded, note)) WITHOUT ROWID;
+CREATE INDEX tags_note ON tags (note);
+CREATE TABLE aliases (folded TEXT NOT NULL, note INTEGER NOT NULL, alias TEXT NOT NULL, PRIMARY KEY (folded, note)) WITHOUT ROWID;
+CREATE INDEX aliases_note ON aliases (note);
+CREATE TABLE tasks (note INTEGER NOT NULL, line INTEGER NOT NULL, is_task INTEGER NOT NULL, open INTEGER NOT NULL, dated TEXT, task TEXT NOT NULL,
+    PRIMARY KEY (note, line)) WITHOUT ROWID;
+CREATE TABLE conflicts (copy INTEGER PRIMARY KEY, original INTEGER);
+CREATE TABLE troubles (path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE dirty (note INTEGER PRIMARY KEY);
+CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+_NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
+                ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
+
+
+class Catalog:
+    """One open catalog. Readers and one writer may be open at once, in any number of processes."""
+
+    def __init__(self, path: str, *, create: bool = False) -> None:
+        fresh = not os.path.exists(path)
+        if fresh and not create:
+            raise StateError(f"the index is missing ({path}); run vaultmem sync to make it")
+        self.path = path
+        self.db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        self.db.execute("PRAGMA synchronous = NORMAL")
+        self.db.execute("PRAGMA temp_store = MEMORY")
+        self.db.create_function("lower", 1, _lower, deterministic=True)  # SQLite's own knows only ASCII
+        if fresh:
+            self.db.execute("PRAGMA journal_mode = WAL")
+            self.db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.db
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    def meta(self, key: str) -> str | None:
+        """A remembered value."""
+        row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a value."""
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def version(self) -> tuple[int, int]:
+        """Another value after every change, by whatever process."""
+        data = self.db.execute("PRAGMA data_version").fetchone()[0]
+        return int(data), self.db.total_changes
+
+    def is_sound(self) -> bool:
+        """Whether SQLite finds no damage in the file."""
+        return bool(self.db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+
+    def waiting(self) -> int:
+        """How many notes a sync that was cut short has left half done."""
+        dirty = self.db.execute("SELECT count(*) FROM dirty").fetchone()[0]
+        return int(dirty) + int(self.db.execute("SELECT count(*) FROM stale").fetchone()[0])
+
+    def forget_content(self, file: int) -> None:
+        """Remove all that was read out of a file, but not the file itself."""
+        for table, column in _NOTE_TABLES:
+            self.db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))  # noqa: S608 - own constants
+
+    def names_of(self, file: int) -> set[str]:
+        """The names under which links find a file."""
+        return {str(row[0]) for row in self.db.execute("SELECT name FROM names WHERE file = ?", (file,))}
+
+
+def _lower(text: object) -> str | None:
+    return None if text is None else str(text).lower()

@@ -1,0 +1,164 @@
+"""Writing what was read out of a note into the catalog, and resolving links again where needed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from vaultmem.adapter import Link, Note, Task
+from vaultmem.store.catalog import Catalog
+
+Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]
+
+
+class FileRow(NamedTuple):
+    """What the file system says about a file."""
+
+    path: str
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    raw: str | None = None  # the name on disk, where it is not the UTF-8 of `path`
+    hash: str | None = None
+    racy: bool = False  # changed so recently that the same size and time prove nothing
+
+
+class BlockRow(NamedTuple):
+    """Where a block is, and the hash of the text that is embedded for it."""
+
+    line: int
+    end_line: int
+    headings: tuple[str, ...]
+    label: str | None
+    hash: bytes
+
+
+class NoteRow(NamedTuple):
+    """All that the catalog keeps of a note."""
+
+    note: Note
+    dialect: str
+    day: str | None
+    category: str | None
+    excluded: bool
+    uri: str
+    blocks: Sequence[BlockRow]
+
+
+def put_file(catalog: Catalog, row: FileRow) -> int:
+    """Insert or update a file by its path; its id."""
+    found = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
+    if found:
+        catalog.db.execute(
+            "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ? WHERE id = ?",
+            (*row[1:], found[0]),
+        )
+        return int(found[0])
+    inserted = catalog.db.execute(
+        "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+    )
+    return int(inserted.lastrowid or 0)
+
+
+def remove_file(catalog: Catalog, file: int) -> set[str]:
+    """Remove a file and all that was read out of it; the names it had."""
+    names = catalog.names_of(file)
+    catalog.forget_content(file)
+    catalog.db.execute("DELETE FROM files WHERE id = ?", (file,))
+    return names
+
+
+def put_names(catalog: Catalog, file: int, names: Iterable[str]) -> None:
+    """The names under which links find a file."""
+    catalog.db.executemany("INSERT INTO names VALUES (?, ?)", [(name, file) for name in sorted(names)])
+
+
+def put_note(catalog: Catalog, file: int, row: NoteRow) -> None:
+    """Write a note's rows (forget_content was called before). Its links are left to resolve()."""
+    note = row.note
+    db = catalog.db
+    db.execute(
+        "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (file, row.dialect, note.title, row.day, row.category, row.excluded, note.journal, note.namespace,
+         note.frontmatter_error, row.uri, _json(note.properties), _json(note.anchors)),
+    )  # fmt: skip
+    db.executemany(
+        "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash) for n, b in enumerate(row.blocks)],
+    )
+    db.executemany(
+        "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+        [_link_row(file, number, link) for number, link in enumerate(note.links)],
+    )
+    db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", [(t.lower(), file, t) for t in note.tags])
+    db.executemany("INSERT OR IGNORE INTO aliases VALUES (?, ?, ?)", [(a.lower(), file, a) for a in note.aliases])
+    tasks = [_task_row(file, task, task=True) for task in note.tasks]
+    tasks += [_task_row(file, dated, task=False) for dated in note.dates]
+    db.executemany("INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?, ?, ?)", tasks)
+
+
+def _json(value: Mapping[str, object]) -> str | None:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else None
+
+
+def _link_row(file: int, number: int, link: Link) -> tuple[object, ...]:
+    own = None if link.key else file  # [[#heading]] leads to the note itself
+    return (file, number, link.kind, link.path, link.subpath, link.display, link.line, link.key, own)
+
+
+def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
+    given = {k: v for k, v in item._asdict().items() if v not in (None, (), False)}
+    still_open = not item.done and not item.cancelled
+    dated = [d for d in (item.due, item.scheduled, item.remind, item.start) if d]
+    first = item.due or min(dated, default=None)
+    return (file, item.line, int(task), int(still_open), first, json.dumps(given, ensure_ascii=False))
+
+
+def mark_stale(catalog: Catalog, keys: Iterable[str]) -> None:
+    """Links with these keys have to be resolved again."""
+    catalog.db.executemany("INSERT OR IGNORE INTO stale VALUES (?)", [(key,) for key in keys])
+
+
+def resolve_stale(catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve) -> int:
+    """Resolve every link whose key is stale; how many links were looked at."""
+    with catalog.transaction() as db:
+        rows = db.execute(
+            "SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM stale s"
+            " JOIN links l ON l.key = s.key JOIN files f ON f.id = l.source"
+        ).fetchall()
+        files = _Names(db)
+        changes = []
+        for source, ordinal, path, key, target, choices, source_path in rows:
+            found, count = files.target(path, key, source_path, lookups(key), resolve)
+            if (found, count) != (target, choices):
+                changes.append((found, count, source, ordinal))
+        db.executemany("UPDATE links SET target = ?, choices = ? WHERE source = ? AND ordinal = ?", changes)
+        db.execute("DELETE FROM stale")
+    return len(rows)
+
+
+class _Names:
+    """Paths behind names, asked for once each."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._paths: dict[str, list[str]] = {}
+        self._ids: dict[str, int] = {}
+
+    def paths(self, name: str) -> list[str]:
+        if name not in self._paths:
+            rows = self._db.execute(
+                "SELECT f.path, f.id FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path", (name,)
+            ).fetchall()
+            self._paths[name] = [path for path, _ in rows]
+            self._ids.update(rows)
+        return self._paths[name]
+
+    def target(
+        self, path: str, key: str, source: str, names: tuple[str, ...], resolve: Resolve
+    ) -> tuple[int | None, int]:
+        found, choices = resolve(path, key, source, [self.paths(name) for name in names])
+        return (None if found is None else self._ids[found]), choices

@@ -1,0 +1,117 @@
+"""The keyword index: Tantivy over blocks (the only importer of tantivy).
+
+One analyzer serves English and CJK: every CJK character is a token, everything else is split into words,
+lower-cased, folded to ASCII and stemmed. CJK words are found as phrases of two characters. No text is
+stored: snippets are read from the notes, which are the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+import tantivy
+
+from vaultmem.core.values import value
+
+ANALYZER = "vaultmem-1"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+MAX_WORD = 64
+HEAP_BYTES = 30_000_000
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}"
+_PATTERN = rf"[{_CJK}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{_CJK}]]+"
+
+TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
+POSITIONS = frozenset(("body", "near", "title", "heading"))
+
+# The block number is note << ORD_BITS | ordinal of the block in its note.
+ORD_BITS = 20
+
+
+@value
+class Entry:
+    """What is indexed of one block: texts by field name, the day as YYYYMMDD or 0."""
+
+    ordinal: int
+    texts: dict[str, str]
+    day: int
+    temporal: bool
+
+
+def analyzer() -> tantivy.TextAnalyzer:
+    """The analyzer for notes and queries alike."""
+    filters = tantivy.Filter
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_PATTERN))
+        .filter(filters.remove_long(MAX_WORD))
+        .filter(filters.lowercase())
+        .filter(filters.ascii_fold())
+        .filter(filters.stemmer("english"))
+        .build()
+    )
+
+
+def normal(text: str) -> str:
+    """One spelling for characters that look the same (NFKC: composed accents, full-width letters)."""
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):
+        return text
+    return unicodedata.normalize("NFKC", text)
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    for name in TEXT_FIELDS:
+        option = "position" if name in POSITIONS else "freq"
+        builder = builder.add_text_field(name, tokenizer_name=ANALYZER, index_option=option)
+    builder = builder.add_unsigned_field("block", fast=True)
+    builder = builder.add_unsigned_field("note", indexed=True)
+    for name in ("day", "monthday", "temporal"):
+        builder = builder.add_unsigned_field(name, indexed=True)
+    return builder.build()
+
+
+def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
+    """Open (or create) the index in `folder`. Raises OSError or ValueError when it is damaged."""
+    if create:
+        os.makedirs(folder, exist_ok=True)
+        index = tantivy.Index(_schema(), path=folder)
+    else:
+        index = tantivy.Index.open(folder)
+    index.register_tokenizer(ANALYZER, analyzer())
+    return index
+
+
+class KeywordWriter:
+    """Adds and removes the blocks of notes. Nothing is visible to searches before commit()."""
+
+    def __init__(self, folder: str) -> None:
+        index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
+        self._writer = index.writer(HEAP_BYTES, 1)
+        # A kill in the middle of a commit leaves files that would block every later one.
+        self._writer.garbage_collect_files()
+
+    def remove(self, note: int) -> None:
+        """Remove all blocks of a note."""
+        self._writer.delete_documents_by_term("note", note)
+
+    def add(self, note: int, entry: Entry) -> None:
+        """Add one block of a note."""
+        document = tantivy.Document()
+        for name, text in entry.texts.items():
+            if text:
+                document.add_text(name, normal(text))
+        document.add_unsigned("note", note)
+        document.add_unsigned("block", note << ORD_BITS | entry.ordinal)
+        if entry.day:
+            document.add_unsigned("day", entry.day)
+            document.add_unsigned("monthday", entry.day % 10000)
+        if entry.temporal:
+            document.add_unsigned("temporal", 1)
+        self._writer.add_document(document)
+
+    def commit(self) -> None:
+        """Make everything since the last commit durable and visible."""
+        self._writer.commit()
+
+    def close(self) -> None:
+        """Wait for merges and let go of the index."""
+        self._writer.wait_merging_threads()

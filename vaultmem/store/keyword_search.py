@@ -1,0 +1,276 @@
+"""Searching the keyword index: a parsed query becomes Tantivy queries, never through its own parser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import tantivy  # the second half of keyword.py, which owns it
+
+from vaultmem.core import days, rank
+from vaultmem.core.query import Query, Term
+from vaultmem.store.keyword import POSITIONS, analyzer, normal, open_index
+
+MAX_PREFIX_TERMS = 50
+_PHRASE_FIELDS = ("body", "title", "heading")
+_SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
+_T = tantivy.Query
+_MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
+
+
+class Question:
+    """A query made ready for the engine: the clauses, and which words were corrected."""
+
+    def __init__(self, text: str, query: Query, notes: Iterable[int] | None, all_but: bool = False) -> None:
+        self.text = text
+        self.query = query
+        self.notes = None if notes is None else list(notes)
+        self.all_but = all_but
+
+
+class KeywordSearcher:
+    """Reads one state of the index. Cheap to open; safe beside a writer in another process."""
+
+    def __init__(self, folder: str) -> None:
+        self._index = open_index(folder)
+        self._schema = self._index.schema
+        self._searcher = self._index.searcher()
+
+    @cached_property
+    def _analyzer(self) -> tantivy.TextAnalyzer:
+        return analyzer()
+
+    def refresh(self) -> None:
+        """See what was committed since."""
+        self._index.reload()
+        self._searcher = self._index.searcher()
+
+    def block_count(self) -> int:
+        """How many blocks are indexed."""
+        return int(self._searcher.num_docs)
+
+    def tokens(self, text: str) -> list[str]:
+        """What the analyzer makes of a text."""
+        return list(self._analyzer.analyze(normal(text)))
+
+    def terms(self, text: str) -> list[str]:
+        """The words of a text as they are searched for: stems, and pairs of CJK characters."""
+        found = []
+        for unit in _units(self.tokens(text)):
+            found += ["".join(pair) for pair in zip(unit, unit[1:], strict=False)] if len(unit) > 1 else unit
+        return found
+
+    def frequency(self, term: str) -> int:
+        """In how many blocks a term stands (of a CJK pair: its rarer character)."""
+        parts = list(term) if len(term) == 2 and _is_han(term[0]) else [term]
+        return min(int(self._searcher.doc_freq("body", part)) for part in parts)
+
+    def search(self, question: Question, limit: int) -> dict[int, float]:
+        """The best blocks: block number -> score."""
+        return self._run(self._whole(question, rank.FIELD_WEIGHTS), limit)
+
+    def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
+        """For one note: what each field gives to each of its blocks, {field: {block: points}}."""
+        only = Question(question.text, question.query, [note])
+        parts = {}
+        for field, weight in rank.FIELD_WEIGHTS.items():
+            query = self._whole(only, {field: weight}, extras=False)
+            parts[field] = {b: s for b, s in self._run(query, 1000).items() if s > 0}
+        dates = self._filtered([(_SHOULD, q) for q in self._date_clauses(question.text)], only)
+        parts["date"] = {b: s for b, s in self._run(dates, 1000).items() if s > 0}
+        return parts
+
+    def _run(self, query: tantivy.Query, limit: int) -> dict[int, float]:
+        hits = self._searcher.search(query, limit, count=False).hits
+        blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
+        return {int(block): score for block, (score, _) in zip(blocks, hits, strict=True)}
+
+    def _whole(self, question: Question, weights: dict[str, float], extras: bool = True) -> tantivy.Query:
+        query = question.query
+        clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
+        for term in query.words:
+            clauses += [(_SHOULD, q) for q in self._term(term, weights)]
+        required = [[term] for term in query.must] + query.groups
+        for group in required:
+            either = [q for term in group for q in self._term(term, weights, strict=extras)]
+            clauses.append((_MUST if extras else _SHOULD, self._any(either)))
+        if extras and (query.words or required):
+            clauses = self._with_dates(question.text, clauses, bool(required))
+        for term in query.excluded:
+            clauses.append((_NOT, self._any(self._term(term, dict.fromkeys(_PHRASE_FIELDS, 1.0), strict=True))))
+        return self._filtered(clauses, question)
+
+    def _with_dates(
+        self, text: str, clauses: list[tuple[tantivy.Occur, tantivy.Query]], required: bool
+    ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        """Dates add points. A day that is named is found by itself; "when" alone finds nothing."""
+        if not required:
+            clauses = [(_MUST, self._any([q for _, q in clauses] + self._day_clauses(text)))]
+        elif day_clauses := self._day_clauses(text):
+            clauses += [(_SHOULD, q) for q in day_clauses]
+        return clauses + [(_SHOULD, q) for q in self._when_clause(text)]
+
+    def _date_clauses(self, text: str) -> list[tantivy.Query]:
+        return self._day_clauses(text) + self._when_clause(text)
+
+    def _day_clauses(self, text: str) -> list[tantivy.Query]:
+        found = []
+        for span in days.spans(text):
+            bounds = days.number_range(span)
+            field = "day" if bounds else "monthday"
+            if not bounds and span.month is None:
+                continue
+            low, high = bounds or (span.month * 100 + (span.day or 1), span.month * 100 + (span.day or 31))
+            inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
+            found.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
+        return found
+
+    def _when_clause(self, text: str) -> list[tantivy.Query]:
+        if not days.asks_when(text):
+            return []
+        return [_T.const_score_query(_T.term_query(self._schema, "temporal", 1), rank.WHEN_WEIGHT)]
+
+    def _filtered(
+        self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
+    ) -> tantivy.Query:
+        positive = any(occur != _NOT for occur, _ in clauses)
+        if not positive:
+            clauses = [*clauses, (_MUST, _T.const_score_query(_T.all_query(), 0.0))]
+        elif not any(occur == _MUST for occur, _ in clauses):
+            scored = [(o, q) for o, q in clauses if o == _SHOULD]
+            clauses = [(o, q) for o, q in clauses if o != _SHOULD] + [(_MUST, _T.boolean_query(scored))]
+        if question.notes is not None:
+            inside = _T.term_set_query(self._schema, "note", question.notes)
+            if question.all_but:
+                clauses.append((_NOT, inside))
+            else:
+                clauses.append((_MUST, _T.const_score_query(inside, 0.0)))
+        return _T.boolean_query(clauses)
+
+    def _any(self, queries: list[tantivy.Query]) -> tantivy.Query:
+        return _T.boolean_query([(_SHOULD, q) for q in queries]) if queries else _T.empty_query()
+
+    def _term(self, term: Term, weights: dict[str, float], strict: bool = False) -> list[tantivy.Query]:
+        """The queries of which any finds this term. `strict`: its words must stand side by side."""
+        tokens = self.tokens(term.text)
+        if term.kind == "prefix":
+            return self._prefix(term.text, weights)
+        if term.kind == "phrase" or (strict and len(tokens) > 1):
+            return self._phrase(tokens, weights)
+        queries: list[tantivy.Query] = []
+        for unit in _units(tokens):
+            queries += self._han(unit, weights) if len(unit) > 1 else self._word(unit[0], weights)
+        if len(tokens) > 1 and not _is_han(tokens[0]):
+            queries += self._phrase(tokens, {"body": 1.0})  # foo-bar, v1.2: better side by side
+        return queries
+
+    def _word(self, token: str, weights: dict[str, float]) -> list[tantivy.Query]:
+        weight = rank.word_weight(token)
+        return [
+            _T.boost_query(_T.term_query(self._schema, field, token, "freq"), points * weight)
+            for field, points in weights.items()
+            if self._searcher.doc_freq(field, token)
+        ]
+
+    def _han(self, run: list[str], weights: dict[str, float]) -> list[tantivy.Query]:
+        pairs = ["".join(pair) for pair in zip(run, run[1:], strict=False)]
+        return [
+            _T.boost_query(_T.phrase_query(self._schema, field, list(pair)), points * rank.pair_weight(pair))
+            for pair in pairs
+            for field, points in weights.items()
+            if field in POSITIONS
+        ]
+
+    def _phrase(self, tokens: list[str], weights: dict[str, float]) -> list[tantivy.Query]:
+        if not tokens:
+            return []
+        found = []
+        for field in _PHRASE_FIELDS:
+            if field not in weights:
+                continue
+            query = (
+                _T.phrase_query(self._schema, field, list(tokens))
+                if len(tokens) > 1
+                else _T.term_query(self._schema, field, tokens[0], "freq")
+            )
+            found.append(_T.boost_query(query, weights[field]))
+        return found
+
+    def _prefix(self, text: str, weights: dict[str, float]) -> list[tantivy.Query]:
+        tokens = self.tokens(text)
+        if not tokens:
+            return []
+        if _is_han(tokens[-1]):
+            return self._term(Term("word", text), weights)
+        written = normal(text).lower()
+        stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
+        queries: list[tantivy.Query] = []
+        for field in ("body", "title", "heading"):
+            if field in weights:
+                known = self._searcher.terms_with_prefix(field, written, limit=MAX_PREFIX_TERMS)
+                names = {name for name, _ in known} | stems
+                queries += [
+                    _T.boost_query(_T.term_query(self._schema, field, name, "freq"), weights[field])
+                    for name in sorted(names)
+                    if self._searcher.doc_freq(field, name)
+                ]
+        return queries
+
+    def unknown_words(self, query: Query) -> list[str]:
+        """The words (stemmed) that no block has: misspelt, most likely."""
+        fields = ("body", "title", "heading", "label", "tag", "path")
+        tokens = [t for term in query.words if term.kind == "word" for t in self.tokens(term.text)]
+        return [t for t in tokens if not any(self._searcher.doc_freq(f, t) for f in fields)]
+
+    def corrections(self, token: str) -> list[str]:
+        """Indexed words one letter away from an unknown one (two letters for long words)."""
+        if len(token) < 4 or _is_han(token):
+            return []
+        for distance in (1, 2) if len(token) > 6 else (1,):
+            found = [t for t in self._near_spellings(token) if _edits(t, token, distance) <= distance]
+            if found:
+                return found[:5]
+        return []
+
+    def _near_spellings(self, token: str) -> list[str]:
+        """Words of the index that share a beginning with the token, the most frequent first."""
+        counts: dict[str, int] = {}
+        for field in ("title", "body"):
+            for start in {token[:2], token[1] + token[0], token[0]}:
+                for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
+                    counts[word] = counts.get(word, 0) + count
+        close = [w for w in counts if abs(len(w) - len(token)) <= 2]
+        return sorted(close, key=lambda w: (-counts[w], w))
+
+
+def _is_han(token: str) -> bool:
+    return len(token) == 1 and "\u3040" <= token and not token.isascii()
+
+
+def _units(tokens: list[str]) -> list[list[str]]:
+    """Runs of CJK characters together, every other token alone."""
+    units: list[list[str]] = []
+    for token in tokens:
+        if units and _is_han(token) and _is_han(units[-1][-1]):
+            units[-1].append(token)
+        else:
+            units.append([token])
+    return units
+
+
+def _edits(a: str, b: str, limit: int) -> int:
+    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        last, before, row = before, row, [i]
+        for j, y in enumerate(b, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]

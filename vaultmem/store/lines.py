@@ -1,0 +1,35 @@
+"""Read a few lines of a note for showing them; light, because every search does it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+MAX_BYTES = 8_000_000
+
+
+def read_lines(folder: str, path: str, first: int, last: int) -> str:
+    """Lines first to last (from 1) of a note as they are now; "" when it cannot be read."""
+    data = read_regular(os.path.join(folder, path))
+    if data is None:
+        return ""
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = data.decode(encoding, "replace").replace("\r\n", "\n")
+    return "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
+
+
+def read_regular(path: str) -> bytes | None:
+    """The bytes of a regular file (no link, pipe or device), or None."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)

@@ -1,0 +1,109 @@
+"""The state folder of one vault: manifest, generations, the lock of the one writer.
+
+    <state>/manifest.json      format versions and the generation in force; swapped by rename
+    <state>/gen-<n>/           catalog.db and kw/, built together, thrown away together
+    <state>/vec/<model>/       vectors by text hash; survive rebuilds
+    <state>/lock               flock of the process that writes, with its PID
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+
+from vaultmem.errors import StateError
+from vaultmem.paths import make_private, state_folder
+from vaultmem.store import catalog, keyword
+
+FORMAT = 1
+_VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": keyword.ANALYZER}
+
+
+class State:
+    """Where the derived files of a vault are. Nothing in here is worth a backup."""
+
+    def __init__(self, vault: str) -> None:
+        self.vault = vault
+        self.folder = state_folder(vault)
+
+    def manifest(self) -> dict[str, object]:
+        """The manifest, or {} when there is none, or it is damaged or of another version."""
+        try:
+            with open(os.path.join(self.folder, "manifest.json"), encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(found, dict) or not isinstance(found.get("generation"), int):
+            return {}
+        return found if all(found.get(k) == v for k, v in _VERSIONS.items()) else {}
+
+    def generation(self) -> str | None:
+        """The folder of the generation in force, if its parts are there."""
+        number = self.manifest().get("generation")
+        if number is None:
+            return None
+        folder = self._generation_folder(number)
+        parts = (os.path.join(folder, "catalog.db"), os.path.join(folder, "kw", "meta.json"))
+        return folder if all(os.path.exists(part) for part in parts) else None
+
+    def _generation_folder(self, number: object) -> str:
+        return os.path.join(self.folder, f"gen-{number}")
+
+    def new_generation(self) -> tuple[int, str]:
+        """An empty folder for a rebuild; searches go on in the old generation meanwhile."""
+        make_private(self.folder)
+        taken = [int(n[4:]) for n in os.listdir(self.folder) if n.startswith("gen-") and n[4:].isdigit()]
+        number = max(taken, default=0) + 1
+        return number, make_private(self._generation_folder(number))
+
+    def adopt(self, number: int) -> None:
+        """Put a generation in force and remove all others."""
+        path = os.path.join(self.folder, "manifest.json")
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            json.dump({**_VERSIONS, "generation": number, "vault": self.vault}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path + ".tmp", path)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what an interrupted rebuild has left."""
+        keep = f"gen-{self.manifest().get('generation')}"
+        for name in os.listdir(self.folder):
+            if name.startswith("gen-") and name != keep:
+                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+
+    def path(self, *parts: str) -> str:
+        """A path inside the state folder."""
+        return os.path.join(self.folder, *parts)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer, or raise StateError that names the process that is."""
+        make_private(self.folder)
+        try:
+            handle = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StateError(f"cannot write to the state folder {self.folder}: {error.strerror}") from error
+        try:
+            if not _take(handle):
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                raise StateError(f"another vaultmem (process {holder}) is indexing this vault; wait for it to end")
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
+            yield
+        finally:
+            os.close(handle)  # which also gives the lock back
+
+
+def _take(handle: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

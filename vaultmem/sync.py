@@ -1,0 +1,365 @@
+"""Make the index equal to the vault: compare the folder with the catalog, read what differs, write it down.
+
+One batch: read and parse files; one catalog transaction that also marks the notes dirty; replace their
+blocks in the keyword index and commit; clear the marks. A kill between any two steps is healed by the
+next sync, which does again what is marked. The result always equals an index built from nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vaultmem import __version__
+from vaultmem.config import Config
+from vaultmem.core import blocks as blocking
+from vaultmem.core import days, note_facts
+from vaultmem.core.conflicts import conflicts
+from vaultmem.dialects import Rulebook, open_rulebook
+from vaultmem.errors import StateError, VaultGoneError
+from vaultmem.progress import Progress, Silent
+from vaultmem.reading import parse_note
+from vaultmem.store import catalog_write as rows
+from vaultmem.store import vault
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.keyword import Entry, KeywordWriter
+from vaultmem.store.rows import text_hash
+from vaultmem.store.state import State
+from vaultmem.store.walk import Entry as File
+from vaultmem.store.walk import Trouble, walk
+
+READER = f"{__version__}/1"  # raise the number when notes are read differently: all are read again
+BATCH_NOTES = 2000
+RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
+VANISH_SHARE, VANISH_COUNT = 0.2, 20
+
+
+class Report(NamedTuple):
+    """What a sync did. Counts are notes, `seconds` is wall time."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    troubles: int
+    rebuilt: bool
+    seconds: float
+
+
+class Diff(NamedTuple):
+    """How the folder differs from the catalog."""
+
+    put: list[File]  # new and changed files
+    touched: list[File]  # only the times differ, perhaps
+    gone: dict[int, str]  # file id -> path
+    known: dict[str, int]  # path -> file id, of files that stay
+    troubles: dict[str, str]
+
+
+def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
+         progress: Progress | None = None) -> Report:  # fmt: skip
+    """Bring the index of the vault in `folder` up to date, or build it anew.
+
+    Raises VaultGoneError when the vault is empty or most notes are gone (unless confirmed), StateError
+    when another process is writing or the state folder cannot be used.
+    """
+    started = time.monotonic()
+    state = State(folder)
+    with state.lock():
+        try:
+            report = _sync_locked(state, config, rebuild, confirm_removals, progress or Silent())
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+                raise StateError(f"cannot write the index in {state.folder}: {error}; is the disk full?") from error
+            report = _sync_locked(state, config, True, confirm_removals, progress or Silent())
+    return report._replace(seconds=time.monotonic() - started)
+
+
+def changes(folder: str, config: Config) -> Report:
+    """What sync() would find to do, by sizes and times alone. Writes nothing."""
+    state = State(folder)
+    rulebook = open_rulebook(vault.Root(folder), config.text("dialect"))
+    generation = state.generation()
+    if generation is None:
+        paths = [entry.path for entry in walk(folder, [])]
+        return Report(sum(rulebook.kind(path) == "note" for path in paths), 0, 0, 0, 0, True, 0.0)
+    with _Session(folder, generation, rulebook, config) as session:
+        return session.preview()
+
+
+def _sync_locked(state: State, config: Config, rebuild: bool, confirmed: bool, progress: Progress) -> Report:
+    root = vault.Root(state.vault)
+    rulebook = open_rulebook(root, config.text("dialect"))
+    generation = None if rebuild else state.generation()
+    if generation:
+        state.sweep()
+        with _Session(state.vault, generation, rulebook, config) as session:
+            return session.run(confirmed, progress)
+    number, fresh = state.new_generation()
+    with _Session(state.vault, fresh, rulebook, config) as session:
+        report = session.run(True, progress)
+    state.adopt(number)
+    return report._replace(rebuilt=True)
+
+
+class _Session:
+    """One sync: the open catalog and keyword index, and the rules to read by."""
+
+    def __init__(self, folder: str, generation: str, rulebook: Rulebook, config: Config) -> None:
+        self.folder = folder
+        self.rules = rulebook
+        self.config = config
+        self.catalog = Catalog(f"{generation}/catalog.db", create=True)
+        self._kw_folder = f"{generation}/kw"
+        self._keyword: KeywordWriter | None = None
+        fingerprint = f"{READER}|{rulebook.fingerprint}|{config['index.max_note_bytes']}|{config['memory_folder']}"
+        self.reread = self.catalog.meta("reader") != fingerprint
+        self.fingerprint = fingerprint
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._keyword:
+            self._keyword.close()
+        self.catalog.close()
+
+    @property
+    def keyword(self) -> KeywordWriter:
+        """The writer, opened when the first change needs it."""
+        if self._keyword is None:
+            self._keyword = KeywordWriter(self._kw_folder)
+        return self._keyword
+
+    def run(self, confirmed: bool, progress: Progress) -> Report:
+        """Bring everything up to date."""
+        if self.catalog.meta("reader") is None:
+            self.keyword.commit()  # an empty vault has an index, too
+        diff = self._compare()
+        _check_vanished(self.folder, diff, confirmed)
+        changed = [e for e in diff.put if e.path in diff.known and self.rules.kind(e.path) == "note"]
+        notes = [e for e in diff.put if self.rules.kind(e.path) == "note"]
+        removed = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
+        self._remove(diff.gone)
+        progress.stage("reading notes", len(diff.put))
+        changed_count = 0
+        for batch in _batches(diff.put + diff.touched):
+            changed_count += self._apply(batch, diff.known, progress)
+        progress.stage("resolving links", 0)
+        rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
+        self._finish(diff, bool(diff.put or diff.gone))
+        total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
+        troubles = self.catalog.db.execute("SELECT count(*) FROM troubles").fetchone()[0]
+        added = len(notes) - len(changed)
+        return Report(added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0)
+
+    def preview(self) -> Report:
+        """What run() would do."""
+        diff = self._compare()
+        put = [entry.path for entry in diff.put if self.rules.kind(entry.path) == "note"]
+        gone = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
+        touched = [e.path for e in diff.touched if self.rules.kind(e.path) == "note" and not self._is_racy(e.path)]
+        new = sum(path not in diff.known for path in put)
+        changed = len(put) - new + len(touched)
+        total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
+        return Report(new, changed, len(gone), total - changed - len(gone), len(diff.troubles), False, 0.0)
+
+    def _is_racy(self, path: str) -> bool:
+        row = self.catalog.db.execute("SELECT racy FROM files WHERE path = ?", (path,)).fetchone()
+        return bool(row[0])
+
+    def _compare(self) -> Diff:
+        """Where the folder and the catalog differ."""
+        old = self._files()
+        dirty = {row[0] for row in self.catalog.db.execute("SELECT note FROM dirty")}
+        troubles: list[Trouble] = []
+        diff = Diff([], [], {}, {}, {})
+        for entry in walk(self.folder, troubles):
+            kind = self.rules.kind(entry.path)
+            row = old.get(entry.path)
+            if not kind or kind == "note" and self._is_ours(entry.path):
+                continue
+            if row is None or row[1] != kind:
+                diff.put.append(entry)
+                continue
+            del old[entry.path]
+            file, _, size, mtime_ns, inode, racy = row
+            diff.known[entry.path] = file
+            if self.reread or file in dirty or size != entry.size:
+                diff.put.append(entry)
+            elif racy or (mtime_ns, inode) != (entry.mtime_ns, entry.inode):
+                diff.touched.append(entry)
+        hidden = tuple(trouble.path + "/" for trouble in troubles if trouble.folder)
+        diff.gone.update({row[0]: path for path, row in old.items() if not path.startswith(hidden)})
+        diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
+        return diff
+
+    def _files(self) -> dict[str, tuple[int, str, int, int, int, int]]:
+        table = self.catalog.db.execute("SELECT path, id, kind, size, mtime_ns, inode, racy FROM files")
+        return {row[0]: row[1:] for row in table}
+
+    def _is_ours(self, path: str) -> bool:
+        """pending.md is written from the index; it must not come back into it."""
+        return path == f"{self.config['memory_folder']}/pending.md"
+
+    def _remove(self, gone: dict[int, str]) -> None:
+        orphans = [row[0] for row in self.catalog.db.execute(
+            "SELECT note FROM dirty WHERE note NOT IN (SELECT id FROM files)")]  # fmt: skip
+        if not gone and not orphans:
+            return
+        with self.catalog.transaction() as db:
+            for file in gone:
+                names = rows.remove_file(self.catalog, file)
+                rows.mark_stale(self.catalog, self._keys(names))
+            db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
+        for file in [*gone, *orphans]:
+            self.keyword.remove(file)
+        self.keyword.commit()
+        self._clear_dirty([*gone, *orphans])
+
+    def _apply(self, batch: list[File], known: dict[str, int], progress: Progress) -> int:
+        """Read a batch and write it down; the number of notes that really changed."""
+        replaced: dict[int, list[Entry]] = {}
+        with self.catalog.transaction() as db:
+            for entry in batch:
+                result = self._put(entry, known.get(entry.path))
+                if result:
+                    replaced[result[0]] = result[1]
+                progress.advance()
+            db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
+        if not replaced:
+            return 0
+        for note, entries in replaced.items():
+            self.keyword.remove(note)
+            for item in entries:
+                self.keyword.add(note, item)
+        self.keyword.commit()
+        self._clear_dirty(replaced)
+        return len(replaced)
+
+    def _clear_dirty(self, notes: Iterable[int]) -> None:
+        with self.catalog.transaction() as db:
+            db.executemany("DELETE FROM dirty WHERE note = ?", [(note,) for note in notes])
+
+    def _put(self, entry: File, file: int | None) -> tuple[int, list[Entry]] | None:
+        """Write one file's rows; for a note that changed, its id and the blocks to index."""
+        kind = self.rules.kind(entry.path)
+        if kind != "note":
+            self._put_other(entry, file)
+            return None
+        read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
+        racy = read.mtime_ns > time.time_ns() - RACY_NS
+        spelling = None if entry.raw == entry.path else entry.raw
+        row = rows.FileRow(entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, read.hash, racy)
+        if file is not None and not self._differs(file, read.hash):
+            rows.put_file(self.catalog, row)
+            return None
+        self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
+        if read.trouble:
+            self.catalog.db.execute("INSERT INTO troubles VALUES (?, ?)", (entry.path, read.trouble))
+        return self._put_note(row, read.text)
+
+    def _differs(self, file: int, content: str) -> bool:
+        if self.reread:
+            return True
+        db = self.catalog.db
+        known = db.execute("SELECT hash FROM files WHERE id = ?", (file,)).fetchone()
+        return known[0] != content or bool(db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone())
+
+    def _put_other(self, entry: File, file: int | None) -> None:
+        new = rows.put_file(self.catalog, rows.FileRow(entry.path, "file", *entry[1:4]))
+        if file is None or self.reread:
+            self._rename(new, self.rules.names(entry.path, None))
+
+    def _rename(self, file: int, names: set[str]) -> None:
+        before = self.catalog.names_of(file)
+        if before != names:
+            rows.mark_stale(self.catalog, self._keys(before ^ names))
+            self.catalog.db.execute("DELETE FROM names WHERE file = ?", (file,))
+            rows.put_names(self.catalog, file, names)
+
+    def _keys(self, names: Iterable[str]) -> set[str]:
+        return {key for name in names for key in self.rules.affected(name)}
+
+    def _put_note(self, row: rows.FileRow, text: str) -> tuple[int, list[Entry]]:
+        file = rows.put_file(self.catalog, row)
+        note, grouped = parse_note(self.rules, row.path, text)
+        names = self.rules.names(row.path, note)
+        before = self.catalog.names_of(file)
+        self.catalog.forget_content(file)
+        rows.put_names(self.catalog, file, names)
+        rows.mark_stale(self.catalog, self._keys(before ^ names) | {link.key for link in note.links if link.key})
+        record = rows.NoteRow(
+            note,
+            self.rules.dialect(row.path),
+            note_facts.note_day(row.path, note.properties, note.journal),
+            note_facts.category(row.path, note.properties, self.config.text("memory_folder")),
+            self.rules.excluded(row.path),
+            self.rules.uri(self.folder, row.path, note.title),
+            [_block_row(note.title, block) for block in grouped],
+        )
+        rows.put_note(self.catalog, file, record)
+        return file, [] if record.excluded else list(_index_entries(row.path, record, grouped))
+
+    def _finish(self, diff: Diff, files_changed: bool) -> None:
+        with self.catalog.transaction() as db:
+            if files_changed:
+                self._note_conflicts()
+                db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
+            db.executemany("INSERT OR REPLACE INTO troubles VALUES (?, ?)", list(diff.troubles.items()))
+            self.catalog.set_meta("reader", self.fingerprint)
+            self.catalog.set_meta("synced", str(int(time.time())))
+
+    def _note_conflicts(self) -> None:
+        db = self.catalog.db
+        ids = dict(db.execute("SELECT path, id FROM files WHERE kind = 'note'").fetchall())
+        db.execute("DELETE FROM conflicts")
+        found = conflicts(ids).items()
+        db.executemany("INSERT INTO conflicts VALUES (?, ?)", [(ids[copy], ids.get(of)) for copy, of in found])
+
+
+def _block_row(title: str, block: blocking.Block) -> rows.BlockRow:
+    digest = text_hash(note_facts.embedded_text(title, block))
+    return rows.BlockRow(block.line, block.end_line, block.headings, block.label, digest)
+
+
+def _index_entries(path: str, record: rows.NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:
+    note = record.note
+    whole = {
+        "title": "\n".join((note.title, *note.aliases)),
+        "tag": " ".join(note.tags),
+        "path": path.rpartition("/")[0],
+    }
+    day = days.day_number(record.day or "")
+    for number, block in enumerate(grouped):
+        texts = {
+            "body": block.text,
+            "near": blocking.neighbour_text(grouped, number),
+            "heading": "\n".join(block.headings),
+            "label": block.label or "",
+            **whole,
+        }
+        yield Entry(number, texts, day, days.is_temporal(block.text))
+
+
+def _batches(entries: list[File]) -> Iterator[list[File]]:
+    for start in range(0, len(entries), BATCH_NOTES):
+        yield entries[start : start + BATCH_NOTES]
+
+
+def _check_vanished(folder: str, diff: Diff, confirmed: bool) -> None:
+    """A drive that is not mounted must not empty the index."""
+    moved = {entry.inode for entry in diff.put} if diff.gone else set()
+    names = {entry.path.rpartition("/")[2] for entry in diff.put} if diff.gone else set()
+    lost = [path for path in diff.gone.values() if path.rpartition("/")[2] not in names]
+    total = len(diff.known) + len(diff.gone)
+    everything = bool(lost) and not diff.known and not diff.put
+    if confirmed or not (everything or (len(lost) > VANISH_COUNT and len(lost) > VANISH_SHARE * total)):
+        return
+    del moved
+    raise VaultGoneError(
+        f"{len(lost)} of {total} files are gone from {folder}: the index was left as it is. If the drive is not "
+        "mounted or still syncing, wait; if you removed them yourself, run vaultmem sync --confirm-removals"
+    )
