@@ -350,6 +350,13 @@ def test_fast_way_equals_full_reader(block: str) -> None:
     assert json.dumps(fast) == json.dumps(full)
 
 
+@pytest.mark.parametrize(
+    "block", ["t:\n- a\n  - b\n", "t:\n  - a\n- b\n", "t: x\n- a\n", "- a\n", "t: x\n  y\n"]
+)
+def test_fast_way_leaves_the_rest_to_the_reader(block: str) -> None:
+    assert simple(block) is None
+
+
 def test_fast_way_is_taken_for_ordinary_notes() -> None:
     block = (
         'created: 2026-05-07\ntags:\n  - a\n  - b c\nup: "[[X]]"\nlist: [a, b]\nn: 4.5\nempty:\n'

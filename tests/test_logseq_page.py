@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+
+from vaultmem.core.uri import fill
 from hypothesis import given
 from hypothesis import strategies as st
 from vaultmem_logseq import dialect
@@ -245,7 +247,7 @@ def test_dialect_and_uri() -> None:
     )
     assert (mirrored.title, mirrored.anchors) == ("a.b", {ID: 1})
     assert (
-        lowbar.uri("/home/me/My graph/", "p", "a/b c?")
+        fill(lowbar.uri_template, "/home/me/My graph/", "p", "a/b c?")
         == "logseq://graph/My%20graph?page=a%2Fb%20c%3F"
     )
 

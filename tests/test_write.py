@@ -26,6 +26,7 @@ from vaultmem.store.vault import digest
 from vaultmem.store.write import change, create, replace
 
 if TYPE_CHECKING:
+    import contextlib
     from collections.abc import Callable
 
 OLD = b"---\nstatus: open\n---\nold words\n"
@@ -228,6 +229,29 @@ def test_after_three_tries_the_editor_has_won(vault: Path, journal: str, by_rena
     assert len(calls) == 3
     assert everything(vault) == {"n.md": OLD + b"save 3\n"}
     assert os.listdir(journal) == []
+
+
+@pytest.mark.parametrize("hard_link", [False, True])
+def test_the_last_look_comes_after_the_preparations(
+    vault: Path, journal: str, monkeypatch: pytest.MonkeyPatch, hard_link: bool
+) -> None:
+    """An editor that saves while the journal is written is seen before the note is touched."""
+    if hard_link:
+        os.link(vault / "n.md", vault / "twin.md")
+    found: list[bytes] = []
+    saves = iter([b"saved\n"])
+
+    def slow(folder: str, intent: Intent) -> contextlib.AbstractContextManager[None]:
+        found.append(intent.old)
+        if (save := next(saves, None)) is not None:
+            (vault / "n.md").write_bytes(OLD + save)
+        return recorded(folder, intent)
+
+    monkeypatch.setattr(write_module, "recorded", slow)
+    monkeypatch.setattr(write_module, "_late_text", lambda *_: None)
+    change(str(vault), "n.md", done, journal)
+    assert found == [OLD, OLD + b"saved\n"]
+    assert (vault / "n.md").read_bytes() == NEW + b"saved\n"
 
 
 def test_a_note_that_vanishes_meanwhile(vault: Path, journal: str) -> None:

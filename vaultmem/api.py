@@ -1,11 +1,11 @@
 """The Python API: a vault, and what can be asked of it. Reads like the command line.
 
-    from vaultmem import Vault
+from vaultmem import Vault
 
-    with Vault("~/notes") as vault:
-        vault.sync()
-        for result in vault.search("apartment in Lisbon", limit=5):
-            print(result.path, result.line, result.snippet)
+with Vault("~/notes") as vault:
+    vault.sync()
+    for result in vault.search("apartment in Lisbon", limit=5):
+        print(result.path, result.line, result.snippet)
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class Vault:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -88,7 +91,13 @@ class Vault:
             self._searcher = Searcher(self.path, self.config)
         return self._searcher
 
-    def sync(self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None) -> Report:
+    def sync(
+        self,
+        *,
+        rebuild: bool = False,
+        confirm_removals: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
         """Bring the index up to date with the notes, or build it anew. Keyword search is ready then.
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
@@ -97,7 +106,11 @@ class Vault:
 
         self.close()
         return sync(
-            self.path, self.config, rebuild=rebuild, confirm_removals=confirm_removals, progress=progress
+            self.path,
+            self.config,
+            rebuild=rebuild,
+            confirm_removals=confirm_removals,
+            progress=progress,
         )
 
     def changes(self) -> Report:
@@ -119,7 +132,9 @@ class Vault:
     ) -> list[Result]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
         `semantic` adds search by meaning; `group="block"` gives every block a hit of its own."""
-        return self.answer(Ask(text, limit, semantic, group, tuple(filters), min_confidence)).results
+        return self.answer(
+            Ask(text, limit, semantic, group, tuple(filters), min_confidence)
+        ).results
 
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
@@ -147,9 +162,15 @@ class Vault:
         if len(found) == 1:
             return found[0]
         if found:
-            raise NoteNotFoundError(f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path")
+            raise NoteNotFoundError(
+                f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path"
+            )
         near = catalog_read.similar_titles(catalog, name)
-        advice = f"did you mean {' or '.join(near)}?" if near else "vaultmem search finds notes by their words"
+        advice = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "vaultmem search finds notes by their words"
+        )
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def links(self, note: str) -> list[LinkView]:
@@ -170,7 +191,9 @@ class Vault:
         """Links that lead nowhere, by source."""
         catalog = self.searcher().catalog
         return [
-            UnresolvedLink(link.path, link.source, link.line, catalog_read.alias_owners(catalog, link.path))
+            UnresolvedLink(
+                link.path, link.source, link.line, catalog_read.alias_owners(catalog, link.path)
+            )
             for link in catalog_read.unresolved(catalog)
         ]
 

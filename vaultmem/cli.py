@@ -59,7 +59,10 @@ def parser(name: str) -> argparse.ArgumentParser:
     shared = made.add_argument_group("shared options")
     shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
-        "--format", choices=("auto", "text", "json"), default="auto", help="auto: text on a terminal, else json"
+        "--format",
+        choices=("auto", "text", "json"),
+        default="auto",
+        help="auto: text on a terminal, else json",
     )
     return made
 
@@ -74,7 +77,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(f"vaultmem {__version__}\n")
         return 0
     if words[0] not in COMMANDS:
-        sys.stderr.write(f"vaultmem: unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help\n")
+        sys.stderr.write(
+            f"vaultmem: unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help\n"
+        )
         return 2
     return _run(words[0], words[1:])
 
@@ -93,7 +98,9 @@ def _run(name: str, words: list[str]) -> int:
         output.error(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        output.error("interrupted; what was done so far is kept, the same command goes on from there")
+        output.error(
+            "interrupted; what was done so far is kept, the same command goes on from there"
+        )
         return 130
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
@@ -113,7 +120,9 @@ def _spoken(error: BaseException) -> str:
 
 
 def _wants_json(words: list[str]) -> bool:
-    return "--format=json" in words or any(pair == ("--format", "json") for pair in zip(words, words[1:], strict=False))
+    return "--format=json" in words or any(
+        pair == ("--format", "json") for pair in zip(words, words[1:], strict=False)
+    )
 
 
 def _nearest(word: str) -> str:

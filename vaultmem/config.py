@@ -27,9 +27,13 @@ SETTINGS = {
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
     "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into"),
     "index.max_note_bytes": Setting(4_000_000, True, "how much of a very large note is indexed"),
-    "embedding.model": Setting("default", False, "default, off, a fastembed model name, or a local folder"),
+    "embedding.model": Setting(
+        "default", False, "default, off, a fastembed model name, or a local folder"
+    ),
     "embedding.threads": Setting(2, False, "processor threads for embedding"),
-    "vectors.hnsw_threshold": Setting(50_000, False, "number of blocks above which a graph index is built"),
+    "vectors.hnsw_threshold": Setting(
+        50_000, False, "number of blocks above which a graph index is built"
+    ),
     "search.limit": Setting(10, True, "how many results a search shows"),
 }
 
@@ -60,7 +64,9 @@ def load(vault: str | None) -> Config:
     warnings: list[str] = []
     if vault:
         source = os.path.join(vault, ".vaultmem", "config.yaml")
-        values.update(_vault_values(_read(source, strict=False, warnings=warnings), source, warnings))
+        values.update(
+            _vault_values(_read(source, strict=False, warnings=warnings), source, warnings)
+        )
     source = paths.config_file()
     for key, value in _read(source, strict=True, warnings=warnings).items():
         values[key] = _checked(key, value, source)
@@ -89,7 +95,9 @@ def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> d
 
 def _inside(folder: str) -> bool:
     parts = folder.replace("\\", "/").split("/")
-    return bool(folder) and not os.path.isabs(folder) and all(p not in ("", ".", "..") for p in parts)
+    return (
+        bool(folder) and not os.path.isabs(folder) and all(p not in ("", ".", "..") for p in parts)
+    )
 
 
 def _checked(key: str, value: object, source: str) -> str | int:

@@ -49,7 +49,7 @@ class Rulebook:
         return len(self._parts) - 1, self._parts[-1][1]
 
     def kind(self, path: str) -> str:
-        """"note", "file" or "" (invisible)."""
+        """ "note", "file" or "" (invisible)."""
         return self._at(path)[1].kind(path)
 
     def dialect(self, path: str) -> str:
@@ -71,7 +71,11 @@ class Rulebook:
 
     def names(self, path: str, note: Note | None) -> set[str]:
         """All names under which links find the file."""
-        return {f"{n}:{name}" for n, (_, rules) in enumerate(self._parts) for name in rules.names(path, note)}
+        return {
+            f"{n}:{name}"
+            for n, (_, rules) in enumerate(self._parts)
+            for name in rules.names(path, note)
+        }
 
     def lookups(self, key: str) -> tuple[str, ...]:
         """The names a link looks for, in order."""
@@ -102,9 +106,9 @@ class Rulebook:
         """What finds unlinked mentions of a note with these names."""
         return MENTION_PATTERNS[self._at(path)[1].mention_style](names)
 
-    def uri(self, vault: str, path: str, title: str) -> str:
-        """The link that opens the note in its editor."""
-        return self._at(path)[1].uri(vault, path, title)
+    def uri_templates(self) -> dict[str, str]:
+        """By dialect, the link that opens a note in its editor (see core.uri)."""
+        return {rules.dialect: rules.uri_template for _, rules in self._parts}
 
 
 def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:

@@ -41,9 +41,16 @@ def _installation(vault: Vault) -> Iterator[Finding]:
     from vaultmem.store.vectors import hnsw_missing
 
     if not installed():
-        yield Finding("error", "no dialect is installed", "install vaultmem again: pip install .", [])
+        yield Finding(
+            "error", "no dialect is installed", "install vaultmem again: pip install .", []
+        )
     if missing := hnsw_missing():
-        yield Finding("warning", missing, "search by meaning works without it, only slower above 50,000 blocks", [])
+        yield Finding(
+            "warning",
+            missing,
+            "search by meaning works without it, only slower above 50,000 blocks",
+            [],
+        )
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line", [])
 
@@ -58,7 +65,9 @@ def _index(vault: Vault) -> Iterator[Finding]:
         dirty = catalog.waiting()
         report = vault.changes()
     except (StateError, sqlite3.Error) as error:
-        yield Finding("error", f"the index cannot be read: {error}", "run vaultmem sync --rebuild", [])
+        yield Finding(
+            "error", f"the index cannot be read: {error}", "run vaultmem sync --rebuild", []
+        )
         return
     except VaultmemError as error:
         yield Finding("error", str(error), "see above", [])
@@ -66,7 +75,9 @@ def _index(vault: Vault) -> Iterator[Finding]:
     if not sound:
         yield Finding("error", "the catalog is damaged", "run vaultmem sync --rebuild", [])
     if dirty:
-        yield Finding("warning", f"a sync was cut short ({dirty} notes waiting)", "run vaultmem sync", [])
+        yield Finding(
+            "warning", f"a sync was cut short ({dirty} notes waiting)", "run vaultmem sync", []
+        )
     waiting = report.added + report.changed + report.removed
     if waiting:
         what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
@@ -79,11 +90,15 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         kind = next((kind for kind in ADVICE if kind in reason), "other")
         kinds.setdefault(kind, []).append(f"{path}: {reason}")
     for kind, places in kinds.items():
-        label = {"front matter": "unreadable front matter", "other": "not (wholly) readable"}.get(kind, kind)
+        label = {"front matter": "unreadable front matter", "other": "not (wholly) readable"}.get(
+            kind, kind
+        )
         yield Finding("warning", f"{len(places)} notes: {label}", ADVICE[kind], places)
     pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
     if pairs:
-        places = [f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs]
+        places = [
+            f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs
+        ]
         advice = "compare each with its original, keep what you want, remove the copy"
         yield Finding("warning", f"{len(pairs)} sync conflict copies", advice, places)
 
@@ -93,4 +108,6 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     if trouble and vault.config["embedding.model"] != "off":
         yield Finding("warning", trouble, "until then search works by keyword only", [])
     elif total > done and not trouble:
-        yield Finding("note", f"{total - done} of {total} blocks have no vector yet", "run vaultmem sync", [])
+        yield Finding(
+            "note", f"{total - done} of {total} blocks have no vector yet", "run vaultmem sync", []
+        )

@@ -9,7 +9,9 @@ from vaultmem.search import Searcher
 from vaultmem.store import vault
 
 
-def embed(searcher: Searcher, progress: Progress | None = None) -> tuple[int, str | None, str | None]:
+def embed(
+    searcher: Searcher, progress: Progress | None = None
+) -> tuple[int, str | None, str | None]:
     """Embed what is missing; blocks embedded, the model's name, and why there is none."""
     try:
         meaning = searcher.meaning()

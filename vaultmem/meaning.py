@@ -76,13 +76,13 @@ class Meaning:
                     progress.advance(len(indices))
             finally:
                 if stored:
-                    self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
+                    self.store.append(
+                        [key for key, _ in stored], np.array([row for _, row in stored])
+                    )
                     done += len(stored)
         return done
 
-    def _portions(
-        self, pending: list[Pending], rules: Rulebook
-    ) -> Iterator[list[str]]:
+    def _portions(self, pending: list[Pending], rules: Rulebook) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
         for one in pending:
             found = read_note(rules, self._folder, one.path, one.raw, self._cap)
@@ -110,13 +110,17 @@ class Meaning:
             blocks, rows = blocks[keep], rows[keep]
         if not len(rows):
             return {}
-        allowed = None if notes is None and len(np.unique(rows)) == len(self.store) else np.unique(rows)
+        allowed = (
+            None if notes is None and len(np.unique(rows)) == len(self.store) else np.unique(rows)
+        )
         hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
         found = np.isin(rows, np.fromiter(hits, dtype=np.int64))
         pairs = zip(blocks[found].tolist(), rows[found].tolist(), strict=True)
         return {block: hits[row] for block, row in pairs if hits[row] >= NEAR_ENOUGH}
 
-    def cosines(self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]) -> dict[int, float]:
+    def cosines(
+        self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
+    ) -> dict[int, float]:
         """The cosine of each wanted block that has a vector."""
         blocks, rows = self._live_rows(catalog)
         keep = np.isin(blocks, np.fromiter(wanted, dtype=np.int64))
@@ -142,7 +146,9 @@ class Meaning:
             "SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
         ).fetchall()
         known = self.store.known({row[2] for row in table})
-        pairs = [(note << ORD_BITS | n, known[digest]) for note, n, digest in table if digest in known]
+        pairs = [
+            (note << ORD_BITS | n, known[digest]) for note, n, digest in table if digest in known
+        ]
         columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._live = (version, columns[:, 0].copy(), columns[:, 1].copy())
         return self._live[1:]

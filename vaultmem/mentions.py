@@ -33,7 +33,9 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
         if not pattern.search(text):
             continue
         note = read_note(rules, searcher.folder, other, raw, cap).note
-        for start, end in matching.mentions(pattern, text, [(link.start, link.end) for link in note.links]):
+        for start, end in matching.mentions(
+            pattern, text, [(link.start, link.end) for link in note.links]
+        ):
             found.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
     return found
 
@@ -41,8 +43,12 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
 def names_of(searcher: Searcher, path: str) -> list[str]:
     """The title and the aliases of a note."""
     db = searcher.catalog.db
-    title = db.execute("SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)).fetchone()
-    aliases = db.execute("SELECT a.alias FROM aliases a JOIN files f ON f.id = a.note WHERE f.path = ?", (path,))
+    title = db.execute(
+        "SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
+    ).fetchone()
+    aliases = db.execute(
+        "SELECT a.alias FROM aliases a JOIN files f ON f.id = a.note WHERE f.path = ?", (path,)
+    )
     return [str(title[0]), *(str(row[0]) for row in aliases)]
 
 

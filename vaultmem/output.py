@@ -38,7 +38,9 @@ class Output:
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
         indent = 2 if _is_terminal(sys.stdout) else None
-        _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain) + "\n")
+        _write(
+            sys.stdout, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain) + "\n"
+        )
 
     def remark(self, text: str) -> None:
         """Something to know that is not data."""
@@ -47,7 +49,9 @@ class Output:
     def error(self, text: str) -> None:
         """What went wrong, in one line; JSON when the data would have been JSON."""
         flat = " ".join(text.split())
-        shown = json.dumps({"error": flat}, ensure_ascii=False) if self.as_json else f"vaultmem: {flat}"
+        shown = (
+            json.dumps({"error": flat}, ensure_ascii=False) if self.as_json else f"vaultmem: {flat}"
+        )
         _write(sys.stderr, shown + "\n")
 
 
@@ -80,7 +84,9 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _wants_colour(stream: TextIO) -> bool:
-    return _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 class Bar:
@@ -133,6 +139,8 @@ def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
         return []
     widths = [max(len(row[column]) for row in listed) for column in range(len(listed[0]) - 1)]
     return [
-        "  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]).rstrip()
+        "  ".join(
+            [cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]
+        ).rstrip()
         for row in listed
     ]

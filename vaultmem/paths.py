@@ -26,10 +26,14 @@ def config_file(environ: dict[str, str] | None = None, platform: str = sys.platf
     return os.path.join(_app_folder(env, platform, "XDG_CONFIG_HOME", ".config"), "config.yaml")
 
 
-def _app_folder(env: os._Environ[str] | dict[str, str], platform: str, xdg: str, fallback: str) -> str:
+def _app_folder(
+    env: os._Environ[str] | dict[str, str], platform: str, xdg: str, fallback: str
+) -> str:
     home = env.get("HOME") or os.path.expanduser("~")
     if platform == "win32":
-        return os.path.join(env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem")
+        return os.path.join(
+            env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem"
+        )
     chosen = env.get(xdg, "").strip()
     if chosen and os.path.isabs(chosen):
         return os.path.join(chosen, "vaultmem")
@@ -96,7 +100,9 @@ def check_vault(folder: str) -> str:
     """The absolute path of a vault folder that is there and can be read."""
     path = os.path.abspath(os.path.expanduser(folder))
     if not os.path.exists(path):
-        raise VaultNotFoundError(f"{path} does not exist; check the path, or whether its drive is mounted")
+        raise VaultNotFoundError(
+            f"{path} does not exist; check the path, or whether its drive is mounted"
+        )
     if not os.path.isdir(path):
         raise VaultNotFoundError(f"{path} is not a folder; name the folder that holds the notes")
     if not os.access(path, os.R_OK | os.X_OK):

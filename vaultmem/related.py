@@ -38,7 +38,11 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
     note = catalog_read.note_id(catalog, path)
     scores: Counter[int] = Counter()
     reasons: dict[int, list[str]] = {}
-    for parts in (_by_meaning(searcher, note), _by_words(searcher, note), _by_links(searcher, path)):
+    for parts in (
+        _by_meaning(searcher, note),
+        _by_words(searcher, note),
+        _by_links(searcher, path),
+    ):
         for other, (points, reason) in parts.items():
             if other != note:
                 scores[other] += points  # type: ignore[assignment]  # Counter adds floats just as well
@@ -46,7 +50,13 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
     best = sorted(scores, key=lambda other: (-scores[other], other))[:limit]
     found = catalog_read.note_heads(catalog, best)
     return [
-        Related(head.path, head.title, head.uri, round(scores[other], 4), reasons[other])
+        Related(
+            head.path,
+            head.title,
+            searcher.uri(head.dialect, head.path, head.title),
+            round(scores[other], 4),
+            reasons[other],
+        )
         for other in best
         if (head := found.get(other))
     ]
@@ -95,7 +105,9 @@ def distinctive_words(searcher: Searcher, note: int) -> list[str]:
     weights = {
         term: (1 + math.log(count)) * math.log(total / frequency) * rank.word_weight(term)
         for term, count in counts.items()
-        if len(term) > 1 and not term.isdigit() and (frequency := searcher.keyword.frequency(term)) > len(places)
+        if len(term) > 1
+        and not term.isdigit()
+        and (frequency := searcher.keyword.frequency(term)) > len(places)
     }
     return sorted(weights, key=lambda term: (-weights[term], term))[:DISTINCTIVE_WORDS]
 
@@ -104,7 +116,9 @@ def _by_links(searcher: Searcher, path: str) -> Points:
     catalog = searcher.catalog
     linked = {
         "links to it": {link.source for link in catalog_read.links_to(catalog, path)},
-        "is linked from it": {link.target for link in catalog_read.links_from(catalog, path) if link.target},
+        "is linked from it": {
+            link.target for link in catalog_read.links_from(catalog, path) if link.target
+        },
         "linked by the same notes": catalog_read.linked_together(catalog, path),
     }
     points: Counter[str] = Counter()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from vaultmem.config import Config
-from vaultmem.core import decay, rank, snippet
+from vaultmem.core import decay, rank, snippet, uri
 from vaultmem.core import query as language
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, StateError
@@ -91,7 +91,9 @@ class Searcher:
             self.keyword = KeywordSearcher(f"{generation}/kw")
         except (OSError, ValueError) as error:
             self.catalog.close()
-            raise StateError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild") from error
+            raise StateError(
+                f"the keyword index is damaged ({error}); run vaultmem sync --rebuild"
+            ) from error
 
     def close(self) -> None:
         """Let go of all files."""
@@ -137,7 +139,9 @@ class Searcher:
         if "id" not in properties or created is None:
             return 1.0
         policy = decay.policy(properties.get("decay_policy"), category)
-        return decay.confidence(policy, created, _seconds(properties.get("last_reinforced_at")), self._now())
+        return decay.confidence(
+            policy, created, _seconds(properties.get("last_reinforced_at")), self._now()
+        )
 
     def _corrected(self, query: language.Query, remarks: list[str]) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
@@ -158,10 +162,16 @@ class Searcher:
                 remarks.append(f"keyword results only: {error}")
         return self._settled(rank.fuse(keyword, cosine))
 
-    def _cosines(self, text: str, question: Question, keyword: dict[int, float]) -> dict[int, float]:
+    def _cosines(
+        self, text: str, question: Question, keyword: dict[int, float]
+    ) -> dict[int, float]:
         meaning = self.meaning()
         vector = self._vector(text)
-        waiting = sum(len(one.hashes) for one in meaning.pending(self.catalog)) if not len(meaning.store) else 0
+        waiting = (
+            sum(len(one.hashes) for one in meaning.pending(self.catalog))
+            if not len(meaning.store)
+            else 0
+        )
         if waiting:
             raise ModelError("no block is embedded yet; run vaultmem sync")
         query = question.query
@@ -169,7 +179,9 @@ class Searcher:
         if query.words and not (query.must or query.excluded or query.groups):
             notes = question.notes
             if question.all_but and notes is not None:
-                notes = [note for note in catalog_read.all_notes(self.catalog) if note not in set(notes)]
+                notes = [
+                    note for note in catalog_read.all_notes(self.catalog) if note not in set(notes)
+                ]
             found = meaning.nearest(self.catalog, vector, CANDIDATES, notes)
         found.update(meaning.cosines(self.catalog, vector, keyword))
         return found
@@ -204,19 +216,27 @@ class Searcher:
         return results
 
     def _result(
-        self, hit: rank.Hit, place: catalog_read.BlockPlace, others: list[catalog_read.BlockPlace], wanted: set[str]
+        self,
+        hit: rank.Hit,
+        place: catalog_read.BlockPlace,
+        others: list[catalog_read.BlockPlace],
+        wanted: set[str],
     ) -> Result:
         content = read_lines(self.folder, place.raw or place.path, place.line, place.end_line)
         shown = snippet.snippet(content, wanted, self.keyword.tokens)
         similarity = hit.parts.get("meaning")
         return Result(
             path=place.path, title=place.title, line=place.line, end_line=place.end_line, headings=place.headings,
-            label=place.label, day=place.day, category=place.category, uri=place.uri, properties=place.properties,
+            label=place.label, day=place.day, category=place.category, uri=self.uri(place.dialect, place.path, place.title), properties=place.properties,
             confidence=self._confidence(place.category, place.properties), score=round(hit.score, 4),
             similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
             parts={name: round(points, 4) for name, points in hit.parts.items()}, content=content,
             snippet=shown.text, marks=shown.marks, more=[(o.line, o.end_line) for o in others], original=place.original,
         )  # fmt: skip
+
+    def uri(self, dialect: str, path: str, title: str) -> str:
+        """The link that opens a note in its editor."""
+        return uri.fill(self.catalog.meta(f"uri {dialect}") or "", self.folder, path, title)
 
     def _wanted(self, query: language.Query) -> set[str]:
         """The tokens worth marking: all that were asked for but stop words."""
@@ -229,7 +249,9 @@ def _pair(block: int) -> tuple[int, int]:
     return block >> ORD_BITS, block & ((1 << ORD_BITS) - 1)
 
 
-def _grouped(hits: Iterable[rank.Hit], limit: int) -> tuple[list[rank.Hit], dict[int, list[tuple[int, int]]]]:
+def _grouped(
+    hits: Iterable[rank.Hit], limit: int
+) -> tuple[list[rank.Hit], dict[int, list[tuple[int, int]]]]:
     """The best hit of each of the first `limit` notes, and up to three more blocks of each note."""
     best: dict[int, rank.Hit] = {}
     more: dict[int, list[tuple[int, int]]] = {}

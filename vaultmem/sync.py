@@ -16,7 +16,7 @@ from vaultmem import __version__
 from vaultmem.config import Config
 from vaultmem.core import blocks as blocking
 from vaultmem.core import days, note_facts
-from vaultmem.core.conflicts import conflicts
+from vaultmem.core.conflicts import conflicts, doubtful, nearly_equal
 from vaultmem.dialects import Rulebook, open_rulebook
 from vaultmem.errors import StateError, VaultGoneError
 from vaultmem.progress import Progress, Silent
@@ -31,7 +31,7 @@ from vaultmem.store.walk import Entry as File
 from vaultmem.store.walk import Trouble, walk
 
 READER = f"{__version__}/1"  # raise the number when notes are read differently: all are read again
-BATCH_NOTES = 2000
+BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
 RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
 VANISH_SHARE, VANISH_COUNT = 0.2, 20
 
@@ -72,7 +72,9 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
             report = _sync_locked(state, config, rebuild, confirm_removals, progress or Silent())
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
-                raise StateError(f"cannot write the index in {state.folder}: {error}; is the disk full?") from error
+                raise StateError(
+                    f"cannot write the index in {state.folder}: {error}; is the disk full?"
+                ) from error
             report = _sync_locked(state, config, True, confirm_removals, progress or Silent())
     return report._replace(seconds=time.monotonic() - started)
 
@@ -89,7 +91,9 @@ def changes(folder: str, config: Config) -> Report:
         return session.preview()
 
 
-def _sync_locked(state: State, config: Config, rebuild: bool, confirmed: bool, progress: Progress) -> Report:
+def _sync_locked(
+    state: State, config: Config, rebuild: bool, confirmed: bool, progress: Progress
+) -> Report:
     root = vault.Root(state.vault)
     rulebook = open_rulebook(root, config.text("dialect"))
     generation = None if rebuild else state.generation()
@@ -114,6 +118,7 @@ class _Session:
         self.catalog = Catalog(f"{generation}/catalog.db", create=True)
         self._kw_folder = f"{generation}/kw"
         self._keyword: KeywordWriter | None = None
+        self.batch = rows.Batch(self.catalog)
         fingerprint = f"{READER}|{rulebook.fingerprint}|{config['index.max_note_bytes']}|{config['memory_folder']}"
         self.reread = self.catalog.meta("reader") != fingerprint
         self.fingerprint = fingerprint
@@ -139,7 +144,9 @@ class _Session:
             self.keyword.commit()  # an empty vault has an index, too
         diff = self._compare()
         _check_vanished(self.folder, diff, confirmed)
-        changed = [e for e in diff.put if e.path in diff.known and self.rules.kind(e.path) == "note"]
+        changed = [
+            e for e in diff.put if e.path in diff.known and self.rules.kind(e.path) == "note"
+        ]
         notes = [e for e in diff.put if self.rules.kind(e.path) == "note"]
         removed = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
         self._remove(diff.gone)
@@ -153,18 +160,26 @@ class _Session:
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
         troubles = self.catalog.db.execute("SELECT count(*) FROM troubles").fetchone()[0]
         added = len(notes) - len(changed)
-        return Report(added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0)
+        return Report(
+            added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0
+        )
 
     def preview(self) -> Report:
         """What run() would do."""
         diff = self._compare()
         put = [entry.path for entry in diff.put if self.rules.kind(entry.path) == "note"]
         gone = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
-        touched = [e.path for e in diff.touched if self.rules.kind(e.path) == "note" and not self._is_racy(e.path)]
+        touched = [
+            e.path
+            for e in diff.touched
+            if self.rules.kind(e.path) == "note" and not self._is_racy(e.path)
+        ]
         new = sum(path not in diff.known for path in put)
         changed = len(put) - new + len(touched)
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
-        return Report(new, changed, len(gone), total - changed - len(gone), len(diff.troubles), False, 0.0)
+        return Report(
+            new, changed, len(gone), total - changed - len(gone), len(diff.troubles), False, 0.0
+        )
 
     def _is_racy(self, path: str) -> bool:
         row = self.catalog.db.execute("SELECT racy FROM files WHERE path = ?", (path,)).fetchone()
@@ -197,7 +212,9 @@ class _Session:
         return diff
 
     def _files(self) -> dict[str, tuple[int, str, int, int, int, int]]:
-        table = self.catalog.db.execute("SELECT path, id, kind, size, mtime_ns, inode, racy FROM files")
+        table = self.catalog.db.execute(
+            "SELECT path, id, kind, size, mtime_ns, inode, racy FROM files"
+        )
         return {row[0]: row[1:] for row in table}
 
     def _is_ours(self, path: str) -> bool:
@@ -211,8 +228,8 @@ class _Session:
             return
         with self.catalog.transaction() as db:
             for file in gone:
-                names = rows.remove_file(self.catalog, file)
-                rows.mark_stale(self.catalog, self._keys(names))
+                self.batch.stale(self._keys(rows.remove_file(self.catalog, file)))
+            self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
         for file in [*gone, *orphans]:
             self.keyword.remove(file)
@@ -228,6 +245,7 @@ class _Session:
                 if result:
                     replaced[result[0]] = result[1]
                 progress.advance()
+            self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
         if not replaced:
             return 0
@@ -252,21 +270,35 @@ class _Session:
         read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
         racy = read.mtime_ns > time.time_ns() - RACY_NS
         spelling = None if entry.raw == entry.path else entry.raw
-        row = rows.FileRow(entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, read.hash, racy)
-        if file is not None and not self._differs(file, read.hash):
+        row = rows.FileRow(
+            entry.path,
+            kind,
+            read.size,
+            read.mtime_ns,
+            entry.inode,
+            spelling,
+            bytes.fromhex(read.hash),
+            racy,
+        )
+        if file is not None and not self._differs(file, bytes.fromhex(read.hash)):
             rows.put_file(self.catalog, row)
             return None
-        self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
+        if file is not None:
+            self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
         if read.trouble:
-            self.catalog.db.execute("INSERT INTO troubles VALUES (?, ?)", (entry.path, read.trouble))
-        return self._put_note(row, read.text)
+            self.catalog.db.execute(
+                "INSERT OR REPLACE INTO troubles VALUES (?, ?)", (entry.path, read.trouble)
+            )
+        return self._put_note(row, read.text, new=file is None)
 
-    def _differs(self, file: int, content: str) -> bool:
+    def _differs(self, file: int, content: bytes) -> bool:
         if self.reread:
             return True
         db = self.catalog.db
         known = db.execute("SELECT hash FROM files WHERE id = ?", (file,)).fetchone()
-        return known[0] != content or bool(db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone())
+        return known[0] != content or bool(
+            db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone()
+        )
 
     def _put_other(self, entry: File, file: int | None) -> None:
         new = rows.put_file(self.catalog, rows.FileRow(entry.path, "file", *entry[1:4]))
@@ -276,31 +308,33 @@ class _Session:
     def _rename(self, file: int, names: set[str]) -> None:
         before = self.catalog.names_of(file)
         if before != names:
-            rows.mark_stale(self.catalog, self._keys(before ^ names))
+            self.batch.stale(self._keys(before ^ names))
             self.catalog.db.execute("DELETE FROM names WHERE file = ?", (file,))
-            rows.put_names(self.catalog, file, names)
+            self.batch.names(file, names)
 
     def _keys(self, names: Iterable[str]) -> set[str]:
         return {key for name in names for key in self.rules.affected(name)}
 
-    def _put_note(self, row: rows.FileRow, text: str) -> tuple[int, list[Entry]]:
+    def _put_note(self, row: rows.FileRow, text: str, *, new: bool) -> tuple[int, list[Entry]]:
         file = rows.put_file(self.catalog, row)
         note, grouped = parse_note(self.rules, row.path, text)
         names = self.rules.names(row.path, note)
-        before = self.catalog.names_of(file)
-        self.catalog.forget_content(file)
-        rows.put_names(self.catalog, file, names)
-        rows.mark_stale(self.catalog, self._keys(before ^ names) | {link.key for link in note.links if link.key})
+        before: set[str] = set()
+        if not new:
+            before = self.catalog.names_of(file)
+            self.catalog.forget_content(file)
+        self.batch.names(file, names)
+        self.batch.stale(self._keys(before ^ names))
+        self.batch.stale({link.key for link in note.links if link.key})
         record = rows.NoteRow(
             note,
             self.rules.dialect(row.path),
             note_facts.note_day(row.path, note.properties, note.journal),
             note_facts.category(row.path, note.properties, self.config.text("memory_folder")),
             self.rules.excluded(row.path),
-            self.rules.uri(self.folder, row.path, note.title),
             [_block_row(note.title, block) for block in grouped],
         )
-        rows.put_note(self.catalog, file, record)
+        self.batch.note(file, record)
         return file, [] if record.excluded else list(_index_entries(row.path, record, grouped))
 
     def _finish(self, diff: Diff, files_changed: bool) -> None:
@@ -308,7 +342,11 @@ class _Session:
             if files_changed:
                 self._note_conflicts()
                 db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
-            db.executemany("INSERT OR REPLACE INTO troubles VALUES (?, ?)", list(diff.troubles.items()))
+            db.executemany(
+                "INSERT OR REPLACE INTO troubles VALUES (?, ?)", list(diff.troubles.items())
+            )
+            for dialect, template in self.rules.uri_templates().items():
+                self.catalog.set_meta(f"uri {dialect}", template)
             self.catalog.set_meta("reader", self.fingerprint)
             self.catalog.set_meta("synced", str(int(time.time())))
 
@@ -316,8 +354,18 @@ class _Session:
         db = self.catalog.db
         ids = dict(db.execute("SELECT path, id FROM files WHERE kind = 'note'").fetchall())
         db.execute("DELETE FROM conflicts")
-        found = conflicts(ids).items()
-        db.executemany("INSERT INTO conflicts VALUES (?, ?)", [(ids[copy], ids.get(of)) for copy, of in found])
+        found = [*conflicts(ids).items(), *self._doubtful_copies(ids)]
+        db.executemany(
+            "INSERT INTO conflicts VALUES (?, ?)", [(ids[copy], ids.get(of)) for copy, of in found]
+        )
+
+    def _doubtful_copies(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Of the notes that only look like copies by name, those whose texts are alike."""
+        cap = self.config.number("index.max_note_bytes")
+        for copy, original in doubtful(paths):
+            texts = [vault.read(self.folder, path, cap).text for path in (copy, original)]
+            if nearly_equal(*texts):
+                yield copy, original
 
 
 def _block_row(title: str, block: blocking.Block) -> rows.BlockRow:
@@ -325,7 +373,9 @@ def _block_row(title: str, block: blocking.Block) -> rows.BlockRow:
     return rows.BlockRow(block.line, block.end_line, block.headings, block.label, digest)
 
 
-def _index_entries(path: str, record: rows.NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:
+def _index_entries(
+    path: str, record: rows.NoteRow, grouped: list[blocking.Block]
+) -> Iterator[Entry]:
     note = record.note
     whole = {
         "title": "\n".join((note.title, *note.aliases)),
@@ -356,7 +406,9 @@ def _check_vanished(folder: str, diff: Diff, confirmed: bool) -> None:
     lost = [path for path in diff.gone.values() if path.rpartition("/")[2] not in names]
     total = len(diff.known) + len(diff.gone)
     everything = bool(lost) and not diff.known and not diff.put
-    if confirmed or not (everything or (len(lost) > VANISH_COUNT and len(lost) > VANISH_SHARE * total)):
+    if confirmed or not (
+        everything or (len(lost) > VANISH_COUNT and len(lost) > VANISH_SHARE * total)
+    ):
         return
     del moved
     raise VaultGoneError(

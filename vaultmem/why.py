@@ -52,8 +52,13 @@ def why(searcher: Searcher, text: str, path: str, *, semantic: bool = False) -> 
 def _fields(searcher: Searcher, text: str, note: int, result: Result | None) -> dict[str, float]:
     parts = searcher.keyword.parts(Question(text, language.parse(text), None), note)
     places = catalog_read.note_blocks(searcher.catalog, note)
-    wanted = {note << ORD_BITS | p.ordinal for p in places if result is None or p.line == result.line}
-    best = {name: max((s for b, s in blocks.items() if b in wanted), default=0.0) for name, blocks in parts.items()}
+    wanted = {
+        note << ORD_BITS | p.ordinal for p in places if result is None or p.line == result.line
+    }
+    best = {
+        name: max((s for b, s in blocks.items() if b in wanted), default=0.0)
+        for name, blocks in parts.items()
+    }
     return {name: round(points, 4) for name, points in best.items() if points}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from vaultmem_logseq.names import canonical, title_from_path
 from vaultmem_logseq.page import PageReader
@@ -42,6 +41,7 @@ class LogseqRules:
 
     dialect = "logseq"
     mention_style = "latin"
+    uri_template = "logseq://graph/{vault}?page={title}"
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -99,8 +99,3 @@ class LogseqRules:
             return self.reader.key(title) != key, not at_home, candidate
 
         return min(candidates, key=rank, default=None)
-
-    def uri(self, vault: str, path: str, title: str) -> str:  # noqa: ARG002 - contract
-        """The link that opens the page in Logseq."""
-        graph = vault.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-        return f"logseq://graph/{quote(graph, safe='')}?page={quote(title, safe='')}"

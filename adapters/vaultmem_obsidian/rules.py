@@ -6,7 +6,6 @@ import re
 import zlib
 from itertools import chain
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from vaultmem.adapter import Note
 from vaultmem.adapter.scan import hidden, line_at, line_starts, without
@@ -39,6 +38,7 @@ class ObsidianRules:
 
     dialect = "obsidian"
     mention_style = "words"
+    uri_template = "obsidian://open?vault={vault}&file={path}"
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -96,10 +96,6 @@ class ObsidianRules:
 
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
         return choose(path, source, candidates) if key else source
-
-    def uri(self, vault: str, path: str, title: str) -> str:  # noqa: ARG002 (the path says it all)
-        name = vault.rstrip("/").rpartition("/")[2]
-        return f"obsidian://open?vault={quote(name, safe='')}&file={quote(path, safe='')}"
 
 
 def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:

@@ -109,10 +109,13 @@ class Rules(Protocol):
 
     dialect: str
     mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see core.mentions
+    uri_template: (
+        str  # opens a note in its editor; {vault} {path} {title} are percent-encoded into it
+    )
     fingerprint: str  # another fingerprint means that every note is read again
 
     def kind(self, path: str) -> str:
-        """"note", "file" (can be linked to), or "" (invisible), by the path alone."""
+        """ "note", "file" (can be linked to), or "" (invisible), by the path alone."""
 
     def excluded(self, path: str) -> bool:
         """Whether the user hides this note from search and mentions."""
@@ -132,9 +135,6 @@ class Rules(Protocol):
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
         """The target among the files that have the looked-up name, or None (a link's `path` and
         `key`, the path of the note it stands in)."""
-
-    def uri(self, vault: str, path: str, title: str) -> str:
-        """The link that opens the note in its editor; `vault` is the folder's absolute path."""
 
 
 class Dialect(Protocol):

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    parser.add_argument("--mentions", action="store_true", help="also unlinked mentions (reads the notes)")
+    parser.add_argument(
+        "--mentions", action="store_true", help="also unlinked mentions (reads the notes)"
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -24,13 +26,19 @@ def run(args: argparse.Namespace, output: Output) -> int:
         links = vault.backlinks(path)
         named = vault.mentions(path) if args.mentions else []
         if output.as_json:
-            found: dict[str, object] = {"note": path, "backlinks": [link.__dict__ for link in links], "count": len(links)}
+            found: dict[str, object] = {
+                "note": path,
+                "backlinks": [link.__dict__ for link in links],
+                "count": len(links),
+            }
             if args.mentions:
                 found["mentions"] = [mention.__dict__ for mention in named]
             output.data(found)
             return 0
         sources = len({link.source for link in links})
-        output.remark(f"vaultmem: {plural(len(links), 'link')} from {plural(sources, 'note')} to {path}")
+        output.remark(
+            f"vaultmem: {plural(len(links), 'link')} from {plural(sources, 'note')} to {path}"
+        )
         for link in links:
             output.line(f"{output.paint(f'{link.source}:{link.line}', 'cyan')}  {spelled(link)}")
         if args.mentions:

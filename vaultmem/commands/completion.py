@@ -41,7 +41,9 @@ def _options(name: str) -> list[str]:
 
 
 def _bash(commands: dict[str, str], options: dict[str, list[str]]) -> str:
-    cases = "\n".join(f'        {name}) words="{" ".join(given)}" ;;' for name, given in options.items())
+    cases = "\n".join(
+        f'        {name}) words="{" ".join(given)}" ;;' for name, given in options.items()
+    )
     return f"""\
 _vaultmem() {{
     local words current=${{COMP_WORDS[COMP_CWORD]}}
@@ -62,8 +64,12 @@ complete -F _vaultmem vaultmem
 
 
 def _zsh(commands: dict[str, str], options: dict[str, list[str]]) -> str:
-    listed = "\n".join(f"        '{name}:{summary.replace(chr(39), '')}'" for name, summary in commands.items())
-    cases = "\n".join(f"        {name}) compadd -- {' '.join(given)} ;;" for name, given in options.items())
+    listed = "\n".join(
+        f"        '{name}:{summary.replace(chr(39), '')}'" for name, summary in commands.items()
+    )
+    cases = "\n".join(
+        f"        {name}) compadd -- {' '.join(given)} ;;" for name, given in options.items()
+    )
     return f"""\
 #compdef vaultmem
 _vaultmem() {{
@@ -86,8 +92,16 @@ _vaultmem "$@"
 def _fish(commands: dict[str, str], options: dict[str, list[str]]) -> str:
     lines = ["complete -c vaultmem -f"]
     for name, summary in commands.items():
-        lines.append(f"complete -c vaultmem -n __fish_use_subcommand -a {name} -d \"{summary}\"")
+        lines.append(f'complete -c vaultmem -n __fish_use_subcommand -a {name} -d "{summary}"')
         for option in options[name]:
-            extra = " -r -a 'auto text json'" if option == "--format" else " -r -F" if option == "--vault" else ""
-            lines.append(f"complete -c vaultmem -n '__fish_seen_subcommand_from {name}' -l {option[2:]}{extra}")
+            extra = (
+                " -r -a 'auto text json'"
+                if option == "--format"
+                else " -r -F"
+                if option == "--vault"
+                else ""
+            )
+            lines.append(
+                f"complete -c vaultmem -n '__fish_seen_subcommand_from {name}' -l {option[2:]}{extra}"
+            )
     return "\n".join(lines) + "\n"

@@ -17,7 +17,11 @@ SHOWN = 20
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("--all", action="store_true", help=f"list all troubled notes, not the first {SHOWN} of a kind")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help=f"list all troubled notes, not the first {SHOWN} of a kind",
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -22,9 +22,15 @@ TEMPLATE = """\
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("path", nargs="?", metavar="PATH", help="the vault (default: found as always)")
-    parser.add_argument("--write-config", action="store_true", help="put a .vaultmem/config.yaml into the vault")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    parser.add_argument(
+        "path", nargs="?", metavar="PATH", help="the vault (default: found as always)"
+    )
+    parser.add_argument(
+        "--write-config", action="store_true", help="put a .vaultmem/config.yaml into the vault"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be written, and write nothing"
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -41,7 +47,14 @@ def run(args: argparse.Namespace, output: Output) -> int:
         if args.write_config:
             _write_config(config, output)
         if output.as_json:
-            output.data({"vault": vault.path, "state": vault.state.folder, **counts, "seconds": report.seconds})
+            output.data(
+                {
+                    "vault": vault.path,
+                    "state": vault.state.folder,
+                    **counts,
+                    "seconds": report.seconds,
+                }
+            )
         else:
             _show(vault, counts, report.seconds, output)
     return 0
@@ -67,13 +80,23 @@ def _write_config(path: str, output: Output) -> None:
 
 def _show(vault: Vault, counts: dict[str, int], seconds: float, output: Output) -> None:
     output.line(output.paint(vault.path, "bold"))
-    output.line(f"  {plural(counts['notes'], 'note')} in {plural(counts['blocks'], 'block')}, read in {seconds:.1f} s")
-    output.line(f"  {plural(counts['links'], 'link')}, {counts['unresolved']:,} of them lead nowhere (vaultmem unresolved)")
-    output.line(f"  {plural(counts['tags'], 'tag')}, {plural(counts['open_tasks'], 'open task')} (vaultmem tasks)")
+    output.line(
+        f"  {plural(counts['notes'], 'note')} in {plural(counts['blocks'], 'block')}, read in {seconds:.1f} s"
+    )
+    output.line(
+        f"  {plural(counts['links'], 'link')}, {counts['unresolved']:,} of them lead nowhere (vaultmem unresolved)"
+    )
+    output.line(
+        f"  {plural(counts['tags'], 'tag')}, {plural(counts['open_tasks'], 'open task')} (vaultmem tasks)"
+    )
     if counts["conflict_copies"]:
-        output.line(f"  {plural(counts['conflict_copies'], 'sync conflict copy', 'sync conflict copies')}")
+        output.line(
+            f"  {plural(counts['conflict_copies'], 'sync conflict copy', 'sync conflict copies')}"
+        )
     if counts["unreadable"]:
-        output.line(f"  {plural(counts['unreadable'], 'note')} not (wholly) readable (vaultmem doctor)")
+        output.line(
+            f"  {plural(counts['unreadable'], 'note')} not (wholly) readable (vaultmem doctor)"
+        )
     output.line(f"  index in {vault.state.folder}; nothing was written into the vault")
     output.line()
     output.line('Next: vaultmem search "some words", and vaultmem sync for search by meaning.')

@@ -22,7 +22,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
         path = vault.find_note(args.note)
         links = vault.links(path)
         if output.as_json:
-            output.data({"note": path, "links": [link.__dict__ for link in links], "count": len(links)})
+            output.data(
+                {"note": path, "links": [link.__dict__ for link in links], "count": len(links)}
+            )
             return 0
         if not links:
             output.remark(f"vaultmem: {path} has no links")
@@ -33,7 +35,11 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def spelled(link: LinkView) -> str:
     """The link as a person would write it."""
-    shown = f"|{link.display}" if link.display and link.kind in ("wikilink", "embed", "frontmatter") else ""
+    shown = (
+        f"|{link.display}"
+        if link.display and link.kind in ("wikilink", "embed", "frontmatter")
+        else ""
+    )
     text = f"{link.path}{link.subpath or ''}{shown}"
     if link.kind == "markdown":
         return f"[{link.display or ''}]({text})"

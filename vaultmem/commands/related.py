@@ -22,11 +22,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
         path = vault.find_note(args.note)
         found = vault.related(path, limit=max(1, args.limit))
         if output.as_json:
-            output.data({"note": path, "related": [one.__dict__ for one in found], "count": len(found)})
+            output.data(
+                {"note": path, "related": [one.__dict__ for one in found], "count": len(found)}
+            )
             return 0
         if not found:
             output.remark(f"vaultmem: nothing is near {path}")
         for one in found:
-            output.line(f"{output.paint(one.title, 'bold')}  {output.paint(one.path, 'cyan')}  {one.score:.2f}")
+            output.line(
+                f"{output.paint(one.title, 'bold')}  {output.paint(one.path, 'cyan')}  {one.score:.2f}"
+            )
             output.line(output.paint(f"    {'; '.join(one.reasons)}", "dim"))
     return 0

@@ -49,8 +49,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("query", nargs="*", help="what to look for; see below")
     parser.add_argument("-n", "--limit", type=int, help="how many results (default 10)")
-    parser.add_argument("-s", "--semantic", action="store_true", help="also search by meaning (loads the model)")
-    parser.add_argument("--group", choices=("note", "block"), help="one result a note (default), or every block")
+    parser.add_argument(
+        "-s", "--semantic", action="store_true", help="also search by meaning (loads the model)"
+    )
+    parser.add_argument(
+        "--group", choices=("note", "block"), help="one result a note (default), or every block"
+    )
     parser.add_argument("--open", action="store_true", help="open the best result in its editor")
     parser.add_argument("--batch", action="store_true", help="many queries from stdin, see below")
     narrow = parser.add_argument_group("narrow the search down")
@@ -60,8 +64,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     narrow.add_argument("--to", dest="until", metavar="DAY", help="notes of this day or earlier")
     for name in MEMORY_FIELDS:
         narrow.add_argument(f"--{name}", help=f"memories with this {name}")
-    narrow.add_argument("--global", dest="everywhere", action="store_true", help="memories marked as global")
-    narrow.add_argument("--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)")
+    narrow.add_argument(
+        "--global", dest="everywhere", action="store_true", help="memories marked as global"
+    )
+    narrow.add_argument(
+        "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -79,7 +87,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
         ask = Ask(text, limit, args.semantic, args.group or "note", filters, args.min_confidence)
         answer = _answer(vault, ask, output)
         if output.as_json:
-            output.data({"results": [as_json(r) for r in answer.results], "count": len(answer.results)})
+            output.data(
+                {"results": [as_json(r) for r in answer.results], "count": len(answer.results)}
+            )
         else:
             _show(answer, output)
         if args.open and answer.results:
@@ -103,7 +113,9 @@ def _embed_first(vault: Vault, output: Output) -> None:
     if trouble or not waiting:
         return
     if waiting > 2000:
-        output.remark(f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync")
+        output.remark(
+            f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
+        )
         return
     from vaultmem.output import Bar
 
@@ -166,7 +178,9 @@ def _show(answer: Answer, output: Output) -> None:
         if number:
             output.line()
         heading = " > ".join(result.headings)
-        head = output.paint(result.title, "bold") + (f"  {output.paint(heading, 'cyan')}" if heading else "")
+        head = output.paint(result.title, "bold") + (
+            f"  {output.paint(heading, 'cyan')}" if heading else ""
+        )
         output.line(head)
         where = f"{result.path}:{result.line}-{result.end_line}"
         extra = [result.day or "", f"score {result.score:.1f}"]
@@ -194,7 +208,9 @@ def _open(uri: str) -> None:
     try:
         subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError as error:
-        raise UsageError(f"cannot open {uri}: {opener} is missing; follow the link by hand") from error
+        raise UsageError(
+            f"cannot open {uri}: {opener} is missing; follow the link by hand"
+        ) from error
 
 
 def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
@@ -207,11 +223,24 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
                 limit = asked.get("limit") or args.limit or vault.config.number("search.limit")
                 text = asked.get("query")
                 if not isinstance(text, str) or not isinstance(limit, int) or limit < 1:
-                    reply: dict[str, object] = {"id": asked.get("id", number), "error": "needs query (text) and limit (1 or more)"}
+                    reply: dict[str, object] = {
+                        "id": asked.get("id", number),
+                        "error": "needs query (text) and limit (1 or more)",
+                    }
                 else:
-                    ask = Ask(text, limit, args.semantic, args.group or "block", filters, args.min_confidence)
+                    ask = Ask(
+                        text,
+                        limit,
+                        args.semantic,
+                        args.group or "block",
+                        filters,
+                        args.min_confidence,
+                    )
                     answer = vault.answer(ask)
-                    reply = {"id": asked.get("id", number), "results": [as_json(r) for r in answer.results]}
+                    reply = {
+                        "id": asked.get("id", number),
+                        "results": [as_json(r) for r in answer.results],
+                    }
                     if answer.remarks:
                         reply["remarks"] = answer.remarks
                 sys.stdout.write(json.dumps(reply, ensure_ascii=False, default=str) + "\n")

@@ -35,10 +35,14 @@ def run_sync(vault: Vault, *, rebuild: bool = False, confirm_removals: bool = Fa
 def say_report(output: Output, report: Report) -> None:
     """The counts of a sync, on stderr."""
     changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    trouble = f", {report.troubles} not (wholly) readable: see vaultmem doctor" if report.troubles else ""
-    output.remark(f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{trouble}")
+    trouble = (
+        f", {report.troubles} not (wholly) readable: see vaultmem doctor" if report.troubles else ""
+    )
+    output.remark(
+        f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{trouble}"
+    )
 
 
 def plural(count: int, noun: str, several: str = "") -> str:
-    """"1 note", "2 notes"."""
+    """ "1 note", "2 notes"."""
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"

@@ -23,7 +23,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with Vault(args.vault) as vault:
         if not vault.is_indexed():
             if output.as_json:
-                output.data({"status": "not indexed", "vault": vault.path, "state": vault.state.folder})
+                output.data(
+                    {"status": "not indexed", "vault": vault.path, "state": vault.state.folder}
+                )
             else:
                 output.line(f"{vault.path} is not indexed yet; run vaultmem sync")
             return 0
@@ -71,9 +73,21 @@ def _show(facts: dict[str, object], vault: Vault, output: Output) -> None:
     age = "never" if not isinstance(synced, int) else ago(time.time() - synced)
     output.line(output.paint(vault.path, "bold"))
     rows = [("  synced", age)]
-    rows += [(f"  {name.replace('_', ' ')}", f"{count:,}") for name, count in vault.counts().items()]
-    rows.append(("  embedded", f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}"))
-    rows.append(("  index", f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}"))
+    rows += [
+        (f"  {name.replace('_', ' ')}", f"{count:,}") for name, count in vault.counts().items()
+    ]
+    rows.append(
+        (
+            "  embedded",
+            f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}",
+        )
+    )
+    rows.append(
+        (
+            "  index",
+            f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}",
+        )
+    )
     rows.append(("  state", vault.state.folder))
     for row in table(rows):
         output.line(row)

@@ -24,9 +24,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
         if args.path:
             found = [(path, task) for path, task in found if args.path.lower() in path.lower()]
         if args.due:
-            found = [(path, task) for path, task in found if (day := _date(task)) and day[:10] <= args.due]
+            found = [
+                (path, task)
+                for path, task in found
+                if (day := _date(task)) and day[:10] <= args.due
+            ]
         if output.as_json:
-            output.data({"tasks": [{"path": path, **task} for path, task in found], "count": len(found)})
+            output.data(
+                {"tasks": [{"path": path, **task} for path, task in found], "count": len(found)}
+            )
             return 0
         output.remark(f"vaultmem: {plural(len(found), 'task')}")
         for path, task in found:

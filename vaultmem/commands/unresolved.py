@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("--ambiguous", action="store_true", help="links whose name several files have, instead")
+    parser.add_argument(
+        "--ambiguous", action="store_true", help="links whose name several files have, instead"
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -42,7 +44,9 @@ def _show(found: list[UnresolvedLink], output: Output) -> None:
     names: dict[str, list[UnresolvedLink]] = {}
     for link in found:
         names.setdefault(link.name.lower(), []).append(link)
-    output.remark(f"vaultmem: {plural(len(found), 'link')} to {plural(len(names), 'name')} that no file has")
+    output.remark(
+        f"vaultmem: {plural(len(found), 'link')} to {plural(len(names), 'name')} that no file has"
+    )
     for links in sorted(names.values(), key=lambda group: (-len(group), group[0].name.lower())):
         owners = links[0].alias_of
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""

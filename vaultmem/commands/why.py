@@ -37,7 +37,9 @@ def _show(why: Why, output: Output) -> None:
     if why.rank is None:
         output.line("  not among the results")
     else:
-        output.line(f"  number {why.rank} of {why.of}, lines {why.line}-{why.end_line}, score {why.score:.2f}")
+        output.line(
+            f"  number {why.rank} of {why.of}, lines {why.line}-{why.end_line}, score {why.score:.2f}"
+        )
     rows = [(f"  {name}", f"{points:+.2f}") for name, points in why.parts.items()]
     rows += [(f"    of keyword: {name}", f"{points:.2f}") for name, points in why.fields.items()]
     for row in table(rows):

@@ -9,6 +9,7 @@ answer to "what did Anne say" is one turn, not three. An outline block takes its
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -45,7 +46,16 @@ def count_tokens(text: str) -> int:
 
 def group(pieces: Iterable[Piece]) -> list[Block]:
     """The blocks of a note, in order. Every line of every piece is in exactly one block's range."""
-    return _join_short(list(_join_sections(_fitting(pieces))))
+    fitting = _with_speakers(list(_fitting(pieces)))
+    return _join_short(list(_join_sections(fitting)))
+
+
+def _with_speakers(pieces: list[Piece]) -> list[Piece]:
+    """Keep the labels of those who speak more than once: **Rating:** is a heading, not a speaker."""
+    counts = Counter(piece.label for piece in pieces if piece.label)
+    if not counts:
+        return pieces
+    return [p._replace(label=None) if p.label and counts[p.label] == 1 else p for p in pieces]
 
 
 def _fitting(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -71,7 +81,10 @@ def _cut(piece: Piece) -> Iterator[Piece]:
 
 def _cut_points(piece: Piece) -> Iterator[int]:
     text, start, best = piece.text, 0, 0
-    ends = [m.end() for m in (re.finditer("\n", text) if piece.kind == "code" else _SENTENCE_END.finditer(text))]
+    ends = [
+        m.end()
+        for m in (re.finditer("\n", text) if piece.kind == "code" else _SENTENCE_END.finditer(text))
+    ]
     for end in [*ends, len(text)]:
         if count_tokens(text[start:end]) > MAX_TOKENS:
             if best > start:
@@ -118,7 +131,9 @@ class _Run:
     def block(self) -> Block:
         glue = "\n" if self.first.kind == "list" else "\n\n"
         end = max(self.first.end_line, self.last.end_line)
-        return Block(glue.join(self.texts), self.first.line, end, self.first.headings, self.first.label)
+        return Block(
+            glue.join(self.texts), self.first.line, end, self.first.headings, self.first.label
+        )
 
 
 def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
@@ -151,9 +166,10 @@ def _join_short(blocks: list[Block]) -> list[Block]:
 
 
 def _may_join(before: Block, size: int, after: Block, tokens: int) -> bool:
+    """A short block takes what follows; a short one that follows joins a block of its own section."""
     if before.label or after.label or size + tokens > MAX_TOKENS:
         return False
-    return size < MIN_TOKENS or tokens < MIN_TOKENS
+    return size < MIN_TOKENS or (tokens < MIN_TOKENS and after.headings == before.headings)
 
 
 def _joined(before: Block, after: Block) -> Block:

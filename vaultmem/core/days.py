@@ -28,11 +28,52 @@ class Span:
 
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
-_DAY_MONTH = re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?")
+_DAY_MONTH = re.compile(
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
+)
 _MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?")
-_MONTH = re.compile(rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b")
+_MONTH = re.compile(
+    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b"
+)
 _HAN = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?|(\d{4})年")
-_WHEN = re.compile(r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月")
+_WHEN = re.compile(
+    r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+)
+# What makes a block speak of time. Every block is tested, so this looks up words in a set.
+_TIME_WORDS = frozenset(
+    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
+)
+_YEAR = re.compile(r"[12][90]\d\d(?!\d)")
+_NEAR_SPAN = re.compile(r"(?:last|next|this) (?:week|month|year|night)")
+_HAN_TIMES = re.compile(r"\d[月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期")
+_SPAN_STARTS = frozenset(("last", "next", "this"))
+_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
+
+
+@value
+class Span:
+    """A day, month or year named in a question; what was not said is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_DAY_MONTH = re.compile(
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
+)
+_MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?")
+_MONTH = re.compile(
+    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b"
+)
+_HAN = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?|(\d{4})年")
+_WHEN = re.compile(
+    r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+)
 _TEMPORAL = re.compile(
     rf"\d{{4}}-\d{{2}}|\b(?:{_NAMES})\b|\b(?:yester|to)day\b|\btomorrow\b|\b(?:last|next|this) (?:week|month|year|night)"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:19|20)\d{2}\b|\bago\b|\d+[月日号]|昨天|今天|明天|上周|下周|去年|周[一二三四五六日]",
@@ -47,9 +88,13 @@ def spans(text: str) -> list[Span]:
     found += [Span(_year(y), MONTHS[m], int(d)) for d, m, y in _DAY_MONTH.findall(low)]
     found += [Span(_year(y), MONTHS[m], int(d)) for m, d, y in _MONTH_DAY.findall(low)]
     if not found:
-        found += [Span(_year(y1 or y2), MONTHS[m1 or m2], None) for m1, y1, m2, y2 in _MONTH.findall(low)]
+        found += [
+            Span(_year(y1 or y2), MONTHS[m1 or m2], None) for m1, y1, m2, y2 in _MONTH.findall(low)
+        ]
     for year, month, day, alone in _HAN.findall(low):
-        found.append(Span(_year(year or alone), int(month) if month else None, int(day) if day else None))
+        found.append(
+            Span(_year(year or alone), int(month) if month else None, int(day) if day else None)
+        )
     return [s for s in found if _possible(s)][:8]
 
 
@@ -58,7 +103,9 @@ def _year(text: str) -> int | None:
 
 
 def _possible(span: Span) -> bool:
-    return (span.month is None or 1 <= span.month <= 12) and (span.day is None or 1 <= span.day <= 31)
+    return (span.month is None or 1 <= span.month <= 12) and (
+        span.day is None or 1 <= span.day <= 31
+    )
 
 
 def asks_when(text: str) -> bool:
@@ -68,7 +115,13 @@ def asks_when(text: str) -> bool:
 
 def is_temporal(text: str) -> bool:
     """Whether a block speaks of days or dates."""
-    return bool(_TEMPORAL.search(text))
+    low = text.lower()
+    words = low.translate(_SPACED).split()
+    if not _TIME_WORDS.isdisjoint(words) or _YEAR.search(low):
+        return True
+    if not _SPAN_STARTS.isdisjoint(words) and _NEAR_SPAN.search(low):
+        return True
+    return not low.isascii() and bool(_HAN_TIMES.search(low))
 
 
 def day_number(iso: str) -> int:

@@ -7,7 +7,9 @@ MIN_CONFIDENCE = 0.3
 POLICIES = ("stable", "contextual", "reinforceable")
 
 _BY_CATEGORY = {
-    **dict.fromkeys(("soul", "character", "people", "preferences", "decisions", "habits", "skills"), "stable"),
+    **dict.fromkeys(
+        ("soul", "character", "people", "preferences", "decisions", "habits", "skills"), "stable"
+    ),
     **dict.fromkeys(("knowledge", "lessons", "feedback"), "reinforceable"),
     **dict.fromkeys(("project", "date", "inbox", "reminders"), "contextual"),
 }

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 
 from vaultmem.core.blocks import Block
 
-_DATE_KEYS = ("date", "day", "created", "created_at", "created-at", "date created", "创建时间", "日期")
+_DATE_KEYS = (
+    "date",
+    "day",
+    "created",
+    "created_at",
+    "created-at",
+    "date created",
+    "创建时间",
+    "日期",
+)
 _ISO_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _NAME_DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 

@@ -34,7 +34,9 @@ _STOP = frozenset(
     re s same she should so some such t than that the their theirs them themselves then there these they this those through to
     too under until up ve very was were what when where which while who whom why will with would you your yours yourself""".split()
 )  # first-person words (I, my, we, our) are not in it: in one's own notes they carry meaning
-_HAN_FUNCTION = frozenset("的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所")
+_HAN_FUNCTION = frozenset(
+    "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
+)
 
 
 @value

@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from vaultmem.core.values import value
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+)
 _BLANKS = re.compile(r"\s+")
 
 
@@ -19,7 +21,9 @@ class Snippet:
     marks: list[tuple[int, int]]
 
 
-def snippet(text: str, wanted: set[str], stem: Callable[[str], list[str]], width: int = 240) -> Snippet:
+def snippet(
+    text: str, wanted: set[str], stem: Callable[[str], list[str]], width: int = 240
+) -> Snippet:
     """The window of at most `width` characters with most of the wanted tokens.
 
     `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a word is marked when one of

@@ -20,7 +20,9 @@ else:
             fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
             if len(args) > len(names) or fields.keys() != set(names):
                 odd = sorted(fields.keys() ^ set(names))
-                raise TypeError(f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}")
+                raise TypeError(
+                    f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}"
+                )
             self.__dict__.update(fields)
 
         def __eq__(self, other):

@@ -19,9 +19,9 @@ FORMAT = 1
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
-    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash TEXT, racy INTEGER NOT NULL);
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash BLOB, racy INTEGER NOT NULL);
 CREATE TABLE notes (id INTEGER PRIMARY KEY, dialect TEXT NOT NULL, title TEXT NOT NULL, day TEXT, category TEXT,
-    excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, uri TEXT, properties TEXT, anchors TEXT);
+    excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, properties TEXT, anchors TEXT);
 CREATE TABLE blocks (note INTEGER NOT NULL, ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     headings TEXT, label TEXT, hash BLOB NOT NULL, PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
 CREATE TABLE links (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL,
@@ -57,7 +57,9 @@ class Catalog:
         self.db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("PRAGMA temp_store = MEMORY")
-        self.db.create_function("lower", 1, _lower, deterministic=True)  # SQLite's own knows only ASCII
+        self.db.create_function(
+            "lower", 1, _lower, deterministic=True
+        )  # SQLite's own knows only ASCII
         if fresh:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
@@ -107,7 +109,9 @@ class Catalog:
 
     def names_of(self, file: int) -> set[str]:
         """The names under which links find a file."""
-        return {str(row[0]) for row in self.db.execute("SELECT name FROM names WHERE file = ?", (file,))}
+        return {
+            str(row[0]) for row in self.db.execute("SELECT name FROM names WHERE file = ?", (file,))
+        }
 
 
 def _lower(text: object) -> str | None:

@@ -24,7 +24,7 @@ class BlockPlace:
     label: str | None
     day: str | None
     category: str | None
-    uri: str
+    dialect: str
     properties: dict[str, object]
     original: str | None  # the note of which this is a sync conflict copy
 
@@ -44,7 +44,7 @@ class LinkView:
 
 
 _PLACE = """SELECT b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day, n.category,
-    n.uri, n.properties, o.path FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
+    n.dialect, n.properties, o.path FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
     LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
 
 _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
@@ -85,7 +85,8 @@ def find_notes(catalog: Catalog, name: str) -> list[str]:
         if found := [path for path, title in rows if fits(path, title)]:
             return found
     aliases = catalog.db.execute(
-        "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path", (folded,)
+        "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path",
+        (folded,),
     )
     return [str(row[0]) for row in aliases]
 
@@ -100,7 +101,9 @@ def similar_titles(catalog: Catalog, name: str, limit: int = 3) -> list[str]:
 
     by_title = {
         title.lower(): path
-        for path, title in catalog.db.execute("SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id")
+        for path, title in catalog.db.execute(
+            "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id"
+        )
     }
     return [by_title[title] for title in get_close_matches(name.lower(), by_title, limit, 0.6)]
 
@@ -138,7 +141,8 @@ def ambiguous(catalog: Catalog) -> list[LinkView]:
 def alias_owners(catalog: Catalog, alias: str) -> list[str]:
     """The notes that have an alias."""
     rows = catalog.db.execute(
-        "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path", (alias.lower(),)
+        "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path",
+        (alias.lower(),),
     )
     return [str(row[0]) for row in rows]
 
@@ -256,7 +260,7 @@ class NoteHead:
 
     path: str
     title: str
-    uri: str
+    dialect: str
 
 
 def note_heads(catalog: Catalog, notes: list[int]) -> dict[int, NoteHead]:
@@ -264,7 +268,8 @@ def note_heads(catalog: Catalog, notes: list[int]) -> dict[int, NoteHead]:
     found = {}
     for note in notes:
         row = catalog.db.execute(
-            "SELECT f.path, n.title, n.uri FROM notes n JOIN files f ON f.id = n.id WHERE n.id = ?", (note,)
+            "SELECT f.path, n.title, n.dialect FROM notes n JOIN files f ON f.id = n.id WHERE n.id = ?",
+            (note,),
         ).fetchone()
         if row:
             found[note] = NoteHead(*row)
@@ -275,7 +280,9 @@ def note_ids(catalog: Catalog, paths: list[str]) -> dict[str, int]:
     """The ids of notes by path; other files are left out."""
     found = {}
     for path in paths:
-        row = catalog.db.execute("SELECT id FROM files WHERE path = ? AND kind = 'note'", (path,)).fetchone()
+        row = catalog.db.execute(
+            "SELECT id FROM files WHERE path = ? AND kind = 'note'", (path,)
+        ).fetchone()
         if row:
             found[path] = int(row[0])
     return found
@@ -283,7 +290,9 @@ def note_ids(catalog: Catalog, paths: list[str]) -> dict[str, int]:
 
 def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
     """All blocks of a note, in order."""
-    ordinals = catalog.db.execute("SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)).fetchall()
+    ordinals = catalog.db.execute(
+        "SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)
+    ).fetchall()
     return list(places(catalog, [(note, int(row[0])) for row in ordinals]).values())
 
 

@@ -14,7 +14,9 @@ import tantivy
 
 from vaultmem.core.values import value
 
-ANALYZER = "vaultmem-1"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+ANALYZER = (
+    "vaultmem-1"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+)
 MAX_WORD = 64
 HEAP_BYTES = 30_000_000
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}"

@@ -21,7 +21,9 @@ _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.M
 class Question:
     """A query made ready for the engine: the clauses, and which words were corrected."""
 
-    def __init__(self, text: str, query: Query, notes: Iterable[int] | None, all_but: bool = False) -> None:
+    def __init__(
+        self, text: str, query: Query, notes: Iterable[int] | None, all_but: bool = False
+    ) -> None:
         self.text = text
         self.query = query
         self.notes = None if notes is None else list(notes)
@@ -57,7 +59,11 @@ class KeywordSearcher:
         """The words of a text as they are searched for: stems, and pairs of CJK characters."""
         found = []
         for unit in _units(self.tokens(text)):
-            found += ["".join(pair) for pair in zip(unit, unit[1:], strict=False)] if len(unit) > 1 else unit
+            found += (
+                ["".join(pair) for pair in zip(unit, unit[1:], strict=False)]
+                if len(unit) > 1
+                else unit
+            )
         return found
 
     def frequency(self, term: str) -> int:
@@ -85,7 +91,9 @@ class KeywordSearcher:
         blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
         return {int(block): score for block, (score, _) in zip(blocks, hits, strict=True)}
 
-    def _whole(self, question: Question, weights: dict[str, float], extras: bool = True) -> tantivy.Query:
+    def _whole(
+        self, question: Question, weights: dict[str, float], extras: bool = True
+    ) -> tantivy.Query:
         query = question.query
         clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
         for term in query.words:
@@ -97,7 +105,9 @@ class KeywordSearcher:
         if extras and (query.words or required):
             clauses = self._with_dates(question.text, clauses, bool(required))
         for term in query.excluded:
-            clauses.append((_NOT, self._any(self._term(term, dict.fromkeys(_PHRASE_FIELDS, 1.0), strict=True))))
+            clauses.append(
+                (_NOT, self._any(self._term(term, dict.fromkeys(_PHRASE_FIELDS, 1.0), strict=True)))
+            )
         return self._filtered(clauses, question)
 
     def _with_dates(
@@ -120,7 +130,10 @@ class KeywordSearcher:
             field = "day" if bounds else "monthday"
             if not bounds and span.month is None:
                 continue
-            low, high = bounds or (span.month * 100 + (span.day or 1), span.month * 100 + (span.day or 31))
+            low, high = bounds or (
+                span.month * 100 + (span.day or 1),
+                span.month * 100 + (span.day or 31),
+            )
             inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
             found.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
         return found
@@ -138,7 +151,9 @@ class KeywordSearcher:
             clauses = [*clauses, (_MUST, _T.const_score_query(_T.all_query(), 0.0))]
         elif not any(occur == _MUST for occur, _ in clauses):
             scored = [(o, q) for o, q in clauses if o == _SHOULD]
-            clauses = [(o, q) for o, q in clauses if o != _SHOULD] + [(_MUST, _T.boolean_query(scored))]
+            clauses = [(o, q) for o, q in clauses if o != _SHOULD] + [
+                (_MUST, _T.boolean_query(scored))
+            ]
         if question.notes is not None:
             inside = _T.term_set_query(self._schema, "note", question.notes)
             if question.all_but:
@@ -150,7 +165,9 @@ class KeywordSearcher:
     def _any(self, queries: list[tantivy.Query]) -> tantivy.Query:
         return _T.boolean_query([(_SHOULD, q) for q in queries]) if queries else _T.empty_query()
 
-    def _term(self, term: Term, weights: dict[str, float], strict: bool = False) -> list[tantivy.Query]:
+    def _term(
+        self, term: Term, weights: dict[str, float], strict: bool = False
+    ) -> list[tantivy.Query]:
         """The queries of which any finds this term. `strict`: its words must stand side by side."""
         tokens = self.tokens(term.text)
         if term.kind == "prefix":
@@ -175,7 +192,9 @@ class KeywordSearcher:
     def _han(self, run: list[str], weights: dict[str, float]) -> list[tantivy.Query]:
         pairs = ["".join(pair) for pair in zip(run, run[1:], strict=False)]
         return [
-            _T.boost_query(_T.phrase_query(self._schema, field, list(pair)), points * rank.pair_weight(pair))
+            _T.boost_query(
+                _T.phrase_query(self._schema, field, list(pair)), points * rank.pair_weight(pair)
+            )
             for pair in pairs
             for field, points in weights.items()
             if field in POSITIONS
@@ -227,7 +246,9 @@ class KeywordSearcher:
         if len(token) < 4 or _is_han(token):
             return []
         for distance in (1, 2) if len(token) > 6 else (1,):
-            found = [t for t in self._near_spellings(token) if _edits(t, token, distance) <= distance]
+            found = [
+                t for t in self._near_spellings(token) if _edits(t, token, distance) <= distance
+            ]
             if found:
                 return found[:5]
         return []

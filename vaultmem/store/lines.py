@@ -21,7 +21,9 @@ def read_lines(folder: str, path: str, first: int, last: int) -> str:
 def read_regular(path: str) -> bytes | None:
     """The bytes of a regular file (no link, pipe or device), or None."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )
     except (OSError, ValueError):
         return None
     try:

@@ -1,9 +1,9 @@
 """The state folder of one vault: manifest, generations, the lock of the one writer.
 
-    <state>/manifest.json      format versions and the generation in force; swapped by rename
-    <state>/gen-<n>/           catalog.db and kw/, built together, thrown away together
-    <state>/vec/<model>/       vectors by text hash; survive rebuilds
-    <state>/lock               flock of the process that writes, with its PID
+<state>/manifest.json      format versions and the generation in force; swapped by rename
+<state>/gen-<n>/           catalog.db and kw/, built together, thrown away together
+<state>/vec/<model>/       vectors by text hash; survive rebuilds
+<state>/lock               flock of the process that writes, with its PID
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class State:
     def new_generation(self) -> tuple[int, str]:
         """An empty folder for a rebuild; searches go on in the old generation meanwhile."""
         make_private(self.folder)
-        taken = [int(n[4:]) for n in os.listdir(self.folder) if n.startswith("gen-") and n[4:].isdigit()]
+        taken = [
+            int(n[4:]) for n in os.listdir(self.folder) if n.startswith("gen-") and n[4:].isdigit()
+        ]
         number = max(taken, default=0) + 1
         return number, make_private(self._generation_folder(number))
 
@@ -87,11 +89,15 @@ class State:
         try:
             handle = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise StateError(f"cannot write to the state folder {self.folder}: {error.strerror}") from error
+            raise StateError(
+                f"cannot write to the state folder {self.folder}: {error.strerror}"
+            ) from error
         try:
             if not _take(handle):
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                raise StateError(f"another vaultmem (process {holder}) is indexing this vault; wait for it to end")
+                raise StateError(
+                    f"another vaultmem (process {holder}) is indexing this vault; wait for it to end"
+                )
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
             yield

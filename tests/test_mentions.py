@@ -1,0 +1,68 @@
+"""Unlinked mentions in both editors' ways (R-MENTION, R-LS-20)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.mentions import logseq_names, mentions, obsidian_names
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [
+        ("Red Panda", "a red panda. RED PANDA!", 2),
+        ("Red Panda", "red pandas, predred panda", 0),
+        ("rust", "我用rust语言 rust_lang", 2),
+        ("rust", "trust rust2 rusté", 0),
+        ("кот", "котлета кот", 1),
+        ("小熊猫", "动物园里的小熊猫很可爱", 1),
+        ("高", "高高", 2),
+        ("カレー", "美味しいカレーです", 1),
+        ("학교", "우리학교에서", 1),
+        ("C++", "use C++, not C", 1),
+        ("Café", "cafe\u0301 CAFÉ", 2),
+        ("a.b", "axb a.b", 1),
+    ],
+)
+def test_in_obsidian(name: str, text: str, count: int) -> None:
+    pattern = obsidian_names([name])
+    assert pattern
+    assert len(list(mentions(pattern, text, []))) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [("Rust", "I like rust.", 1), ("Rust", "trust rust2", 0), ("Rust", "#rust [rust", 0),
+     ("铁锈", "这是铁锈的颜色", 1), ("铁锈", "铁锈2", 0)],
+)  # fmt: skip
+def test_in_logseq(name: str, text: str, count: int) -> None:
+    pattern = logseq_names([name])
+    assert pattern
+    assert len(list(mentions(pattern, text, []))) == count
+
+
+def test_links_and_what_they_show_are_left_out() -> None:
+    text = "[[Rust]] [[B|rust]] rust"
+    pattern = obsidian_names(["Rust"])
+    assert pattern
+    assert list(mentions(pattern, text, [(-1, -1), (9, 19), (0, 8)])) == [(20, 24)]
+
+
+def test_what_stands_before_the_body_is_left_out() -> None:
+    pattern = obsidian_names(["a"])
+    assert pattern
+    assert list(mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
+
+
+def test_no_names_no_pattern() -> None:
+    assert obsidian_names(["", "  "]) is None
+    assert logseq_names([]) is None
+
+
+@given(st.text(min_size=1, max_size=20), st.sampled_from([obsidian_names, logseq_names]))
+def test_a_name_between_blanks_is_a_mention(name: str, names: type) -> None:
+    pattern = names([name])
+    if pattern is not None:
+        assert list(mentions(pattern, f" {name.strip()} ", []))

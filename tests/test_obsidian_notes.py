@@ -1,0 +1,285 @@
+"""What else Obsidian reads: files, tags, aliases, headings, block ids, days, pieces, speakers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from obsidian_notes import Settings, note, rules
+from vaultmem_obsidian import dialect
+
+from vaultmem.adapter import FrontMatter
+
+
+@pytest.mark.parametrize(
+    "path", ["a.md", "b/C.MD", "x.excalidraw.md", "a~b.md", "md.md", "a.tmp.md"]
+)
+def test_notes(path: str) -> None:
+    assert rules().kind(path) == "note"
+
+
+@pytest.mark.parametrize("path", ["a.PNG", "b.canvas", "c.base", "d.pdf", "e/f.mp4", "g.webp"])
+def test_files_that_can_be_linked(path: str) -> None:
+    assert rules().kind(path) == "file"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".a.md",
+        ".git/a.md",
+        "a/.b/c.md",
+        "a.md~",
+        ".#a.md",
+        "a.md.swp",
+        ".syncthing.a.md.tmp",
+        "~syncthing~a.md.tmp",
+        "a.tmp",
+        "a.txt",
+        "README",
+        "node_modules/a.md",
+        "b/node_modules/c/d.md",
+    ],
+)
+def test_what_is_not_seen(path: str) -> None:
+    assert rules().kind(path) == ""
+
+
+def test_all_file_types_on_wish() -> None:
+    door = rules({".obsidian/app.json": {"showUnsupportedFiles": True}})
+    assert [door.kind(p) for p in ("a.txt", "README", "a.md~", ".x")] == ["file", "file", "", ""]
+
+
+def test_excluded_files() -> None:
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": ["Old/", "/\\d{4}/", "/(/", 7, ""]}})
+    excluded = [p for p in ("Old/a.md", "x/Old/a.md", "b/2026.md", "c.md") if door.excluded(p)]
+    assert excluded == ["Old/a.md", "b/2026.md"]
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"{", b"[]", b"\xff", b'{"userIgnoreFilters": 1}', b"[" * 9999]
+)
+def test_unreadable_settings_are_the_defaults(broken: bytes) -> None:
+    files = {".obsidian/app.json": broken, ".obsidian/daily-notes.json": broken}
+    assert rules(files).fingerprint == rules().fingerprint
+    assert not rules(files).excluded("a.md")
+
+
+def test_other_settings_have_another_fingerprint() -> None:
+    assert (
+        rules({".obsidian/app.json": {"userIgnoreFilters": ["a"]}}).fingerprint
+        != rules().fingerprint
+    )
+
+
+def test_whose_vault_it_is() -> None:
+    assert dialect.claims(Settings({".obsidian/app.json": {}})) == 2
+    assert dialect.claims(Settings({})) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#a #A #b/c", ["a", "b/c"]),
+        ("#1984 #123a #2026-11 #1984/", ["123a", "2026-11"]),
+        ("#one#two #x/y/ #-", ["one", "x/y", "-"]),
+        ("#a\u2014b #中文，好 a　#全", ["a", "中文，好", "全"]),
+        ("[[B #no]] [a #no](b.md) [a #no](https://x) <i title= #no>", []),
+        ("`#no` $#no$ <!-- #no --> %% #yes %%", ["yes"]),
+        ("| #cell |\n# Heading #h\n- [ ] #task", ["cell", "h", "task"]),
+        ("---\nTag: '#p, q'\ntags: [r, 2024, null, '#s/']\n---\n#P", ["p", "q", "r", "s"]),
+        ("---\ntags: [[x]]\n---\n", ["x"]),
+        ("---\ntags: a: b\n---\n#body", ["body"]),
+    ],
+)
+def test_tags(text: str, tags: list[str]) -> None:
+    assert list(note(text).tags) == tags
+
+
+@pytest.mark.parametrize(
+    ("value", "aliases"),
+    [
+        ("aliases: [a, b c, 7, true, null, '']", ["a", "b c", "7", "true"]),
+        ("alias: x, y", ["x", "y"]),
+        ("ALIASES:\n  - 'a, b'\n  - a, c", ["a, b", "a, c"]),
+        ("aliases: 2026", ["2026"]),
+        ("aliases:", []),
+        ("aliases: {a: b}", []),
+    ],
+)
+def test_aliases(value: str, aliases: list[str]) -> None:
+    assert list(note(f"---\n{value}\n---\n").aliases) == aliases
+
+
+def test_headings_and_block_ids() -> None:
+    text = (
+        "# A #\n#b\n####### no\nc ^id-1\n```\n# no ^no\n```\n"
+        "Set\n===\n## \n- d\n\n^last\na^no x ^n_o\n"
+    )
+    seen = note(text)
+    assert [(h.level, h.text, h.line) for h in seen.headings] == [
+        (1, "A", 1),
+        (1, "Set", 8),
+        (2, "", 10),
+    ]
+    assert seen.anchors == {"id-1": 4, "last": 13}
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "day"),
+    [
+        ("2026-11-21.md", None, "2026-11-21"),
+        ("x/2026-11-21.md", None, "2026-11-21"),
+        ("2026-02-30.md", None, None),
+        ("2026-11-21 talk.md", None, None),
+        ("J/21.11.2026.md", {"format": "DD.MM.YYYY", "folder": "J"}, "2026-11-21"),
+        ("K/21.11.2026.md", {"format": "DD.MM.YYYY", "folder": "J"}, None),
+        ("J/2026/11/21 Sat.md", {"format": "YYYY/MM/DD ddd", "folder": "/J/"}, "2026-11-21"),
+        ("Nov 3rd, 2026.md", {"format": "MMM Do, YYYY"}, "2026-11-03"),
+        ("Day 2026年11月3日.md", {"format": "[Day] YYYY年M月D日"}, "2026-11-03"),
+        ("32.12.2026.md", {"format": "DD.MM.YYYY"}, None),
+        ("47.md", {"format": "ww"}, None),
+        ("11-21.md", {"format": "MM-DD"}, None),
+    ],
+)
+def test_daily_notes(path: str, settings: dict[str, str] | None, day: str | None) -> None:
+    files = {".obsidian/daily-notes.json": settings} if settings else {}
+    assert note("x", path, files).journal == day
+
+
+def pieces(text: str, path: str = "n.md") -> list[tuple[str, int, int, str]]:
+    return [(p.kind, p.line, p.end_line, p.text) for p in note(text, path).pieces]
+
+
+def test_pieces() -> None:
+    text = (
+        "---\na: b\n---\nintro ^id\nmore\n\n# One\n\n- a\n  - b\n\n  c\n- d\n\n"
+        "text\n\n| x |\n| - |\n| y |\n"
+        "```py\n# no\n\nz\n```\n> [!tip] **Hi**\n> <!-- there -->\n\n---\n"
+    )
+    assert pieces(text) == [
+        ("text", 4, 5, "intro\nmore"),
+        ("heading", 7, 7, "One"),
+        ("list", 9, 13, "- a\n  - b\n\n  c\n- d"),
+        ("text", 15, 15, "text"),
+        ("table", 17, 19, "| x |\n| y |"),
+        ("code", 20, 24, "```py\n# no\n\nz\n```"),
+        ("text", 25, 26, "Hi\n there"),
+    ]
+    assert {p.headings for p in note(text).pieces[2:]} == {("One",)}
+
+
+def test_a_long_list_is_cut_between_its_outermost_items() -> None:
+    text = "".join(f"- item {n} {'x' * 150}\n  - child\n" for n in range(4))
+    assert [(p[1], p[2]) for p in pieces(text)] == [(1, 2), (3, 4), (5, 6), (7, 8)]
+
+
+def test_code_in_a_list_stays_in_its_item() -> None:
+    assert pieces("- a\n  ```\n  b\n\n  c\n  ```\n- d") == [
+        ("list", 1, 7, "- a\n  ```\n  b\n\n  c\n  ```\n- d")
+    ]
+
+
+def test_a_drawing_shows_its_words_only() -> None:
+    front = "---\nexcalidraw-plugin: parsed\n---\n"
+    text = front + "# Text Elements\nHello ^ab12\n\n%%\n```json\n{}\n```\n%%"
+    assert [p[3] for p in pieces(text, "d.excalidraw.md")] == ["Text Elements", "Hello"]
+
+
+def labels(text: str) -> list[str | None]:
+    return [piece.label for piece in note(text).pieces]
+
+
+def test_who_speaks() -> None:
+    assert labels("**Anne:** hi\n**Bob**: ho\nmore\n\n- **Anne：** x\n> 10:30 **Bob:** y") == [
+        "Anne",
+        "Bob",
+        "Anne",
+        "Bob",
+    ]
+    assert [p.text for p in note("**Anne:** hi").pieces] == ["Anne: hi"]
+
+
+def test_a_chat_without_bold_names() -> None:
+    assert labels("Anne: hi\nBob: ho\nAnne: so\nBob: yes") == ["Anne", "Bob", "Anne", "Bob"]
+    assert labels("小明：你好\n小红：好\n小明：走\n小红：嗯") == ["小明", "小红", "小明", "小红"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Author: A\nTitle: B\nYear: C\nISBN: D",
+        "Anne: hi\nBob: ho\nAnne: so",
+        "Anne: a\nx\nAnne: b\ny\nAnne: c\nz\nAnne: d\nw\nv",
+        "http://a\nhttp://b\nhttp://c\nhttp://d",
+    ],
+)
+def test_no_chat(text: str) -> None:
+    assert set(labels(text)) == {None}
+
+
+WILD = st.text(
+    alphabet="[]()!|#^`~$<>-*+=_ \\\n\t:@{}%123xa中📅🔁⛔️&\"'.,\u00a0\u2028\ud800", max_size=300
+)
+
+
+@given(WILD | st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    seen = note(text)
+    count = text.count("\n") + 1
+    assert all(1 <= p.line <= p.end_line <= count for p in seen.pieces)
+    assert all(1 <= x.line <= count for x in (*seen.links, *seen.tasks, *seen.headings))
+    assert all(text[x.start : x.end].endswith(("]]", ")")) for x in seen.links if x.start >= 0)
+
+
+@given(
+    st.lists(st.sampled_from(["word", "- item", "  - sub", "> quote", "| a |", "# h", "", "1. x"]))
+)
+def test_every_word_is_in_one_piece(lines: list[str]) -> None:
+    found = [n for p in note("\n".join(lines)).pieces for n in range(p.line, p.end_line + 1)]
+    wanted = [n for n, line in enumerate(lines, start=1) if line]
+    assert [n for n in found if n in set(wanted)] == wanted
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "[",
+        "[[",
+        "![",
+        "(",
+        "#",
+        "- [ ]",
+        "- [ ] a\n",
+        "|",
+        ">",
+        "`",
+        "[a](",
+        '](a "',
+        "[![a](b)](c)",
+        "- [ ] 📅 2026-01-01 ",
+        "#a ",
+        "**a:** ",
+        "a: ",
+        "|-",
+        "-",
+        "<a",
+        "<!--",
+        "^a ",
+        "    ",
+        "> ```\n",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "- [ ] "])
+def test_hostile_notes_take_linear_time(part: str, before: str) -> None:
+    door = rules()
+
+    def seconds(size: int) -> float:
+        text = before + part * (size // len(part))
+        start = time.process_time()
+        door.parse("n.md", text, FrontMatter({}, None, 0))
+        return time.process_time() - start
+
+    assert seconds(256_000) < 24 * max(seconds(32_000), 0.01)
