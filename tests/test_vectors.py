@@ -271,6 +271,23 @@ def test_a_folder_that_cannot_be_used_is_an_error_of_one_line(tmp_path: Path) ->
     assert "\n" not in str(caught.value)
 
 
+def test_no_hash_is_known_before_its_bytes_are_on_disk(
+    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, seen, fsync = keys(1000, 1010), [], os.fsync
+
+    def watching(descriptor: int) -> None:
+        with contextlib.closing(sqlite3.connect(folder / "g1" / "rows.db")) as db:
+            seen.append(db.execute("SELECT count(*) FROM rows").fetchone()[0])
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", watching)
+        store.append(new, vectors_of(new))
+    assert seen == [1000]
+    assert len(assert_right(store, keys(0, 1010))) == 1010
+
+
 def test_a_write_that_fails_leaves_everything_as_it_was(
     store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

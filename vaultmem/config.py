@@ -123,12 +123,12 @@ def _read(path: str, *, strict: bool, warnings: list[str]) -> dict[str, object]:
     """The file as flat keys: {"embedding": {"model": x}} gives "embedding.model"."""
     if not os.path.exists(path):
         return {}
-    from vaultmem.store import frontmatter
+    from vaultmem.store import yaml12
 
     try:
         with open(path, encoding="utf-8") as file:
-            return _flat(frontmatter.load_yaml(file.read(65536)))
-    except (OSError, ValueError) as error:
+            return _flat(yaml12.read(file.read(65536)).properties)
+    except (OSError, ValueError, yaml12.UnreadableError) as error:
         if strict:
             raise ConfigError(f"{path} cannot be read: {error}; mend or remove it") from error
         warnings.append(f"{path} cannot be read: {error}")

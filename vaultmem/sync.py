@@ -13,19 +13,19 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from vaultmem import __version__
+from vaultmem.compare import Diff, check_rebuild, check_vanished
 from vaultmem.config import Config
-from vaultmem.core import blocks as blocking
-from vaultmem.core import days, note_facts
+from vaultmem.core import note_facts
 from vaultmem.core.conflicts import conflicts, doubtful, nearly_equal
 from vaultmem.dialects import Rulebook, open_rulebook
-from vaultmem.errors import StateError, VaultGoneError
+from vaultmem.errors import StateError
+from vaultmem.indexing import block_row, index_entries
 from vaultmem.progress import Progress, Silent
 from vaultmem.reading import parse_note
 from vaultmem.store import catalog_write as rows
 from vaultmem.store import vault
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import Catalog, is_full
 from vaultmem.store.keyword import Entry, KeywordWriter
-from vaultmem.store.rows import text_hash
 from vaultmem.store.state import State
 from vaultmem.store.walk import Entry as File
 from vaultmem.store.walk import Trouble, walk
@@ -33,7 +33,6 @@ from vaultmem.store.walk import Trouble, walk
 READER = f"{__version__}/1"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
 RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
-VANISH_SHARE, VANISH_COUNT = 0.2, 20
 
 
 class Report(NamedTuple):
@@ -48,16 +47,6 @@ class Report(NamedTuple):
     seconds: float
 
 
-class Diff(NamedTuple):
-    """How the folder differs from the catalog."""
-
-    put: list[File]  # new and changed files
-    touched: list[File]  # only the times differ, perhaps
-    gone: dict[int, str]  # file id -> path
-    known: dict[str, int]  # path -> file id, of files that stay
-    troubles: dict[str, str]
-
-
 def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
          progress: Progress | None = None) -> Report:  # fmt: skip
     """Bring the index of the vault in `folder` up to date, or build it anew.
@@ -67,16 +56,26 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
     """
     started = time.monotonic()
     state = State(folder)
+    work = _Work(config, confirm_removals, progress or Silent())
     with state.lock():
         try:
-            report = _sync_locked(state, config, rebuild, confirm_removals, progress or Silent())
+            report = _sync_locked(state, work, rebuild=rebuild)
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+            if is_full(error):
                 raise StateError(
-                    f"cannot write the index in {state.folder}: {error}; is the disk full?"
+                    f"the index in {state.folder} cannot be written ({error}): free some space, or "
+                    "set VAULTMEM_STATE to another folder; nothing is lost, the next sync goes on"
                 ) from error
-            report = _sync_locked(state, config, True, confirm_removals, progress or Silent())
+            report = _sync_locked(state, work, rebuild=True)  # the catalog was damaged
     return report._replace(seconds=time.monotonic() - started)
+
+
+class _Work(NamedTuple):
+    """How a sync is to be done."""
+
+    config: Config
+    confirmed: bool
+    progress: Progress
 
 
 def changes(folder: str, config: Config) -> Report:
@@ -91,20 +90,19 @@ def changes(folder: str, config: Config) -> Report:
         return session.preview()
 
 
-def _sync_locked(
-    state: State, config: Config, rebuild: bool, confirmed: bool, progress: Progress
-) -> Report:
-    root = vault.Root(state.vault)
-    rulebook = open_rulebook(root, config.text("dialect"))
-    generation = None if rebuild else state.generation()
-    if generation:
+def _sync_locked(state: State, work: _Work, *, rebuild: bool) -> Report:
+    rulebook = open_rulebook(vault.Root(state.vault), work.config.text("dialect"))
+    generation = state.generation()
+    if generation and not rebuild:
         state.sweep()
-        with _Session(state.vault, generation, rulebook, config) as session:
-            return session.run(confirmed, progress)
+        with _Session(state.vault, generation, rulebook, work.config) as session:
+            return session.run(work)
+    if not work.confirmed:
+        check_rebuild(state.vault, rulebook, state.note_count())
     number, fresh = state.new_generation()
-    with _Session(state.vault, fresh, rulebook, config) as session:
-        report = session.run(True, progress)
-    state.adopt(number)
+    with _Session(state.vault, fresh, rulebook, work.config) as session:
+        report = session.run(work._replace(confirmed=True))
+    state.adopt(number, report.added)
     return report._replace(rebuilt=True)
 
 
@@ -138,23 +136,24 @@ class _Session:
             self._keyword = KeywordWriter(self._kw_folder)
         return self._keyword
 
-    def run(self, confirmed: bool, progress: Progress) -> Report:
+    def run(self, work: _Work) -> Report:
         """Bring everything up to date."""
         if self.catalog.meta("reader") is None:
             self.keyword.commit()  # an empty vault has an index, too
         diff = self._compare()
-        _check_vanished(self.folder, diff, confirmed)
+        if not work.confirmed:
+            check_vanished(self.folder, diff)
         changed = [
             e for e in diff.put if e.path in diff.known and self.rules.kind(e.path) == "note"
         ]
         notes = [e for e in diff.put if self.rules.kind(e.path) == "note"]
         removed = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
         self._remove(diff.gone)
-        progress.stage("reading notes", len(diff.put))
+        work.progress.stage("reading notes", len(diff.put))
         changed_count = 0
         for batch in _batches(diff.put + diff.touched):
-            changed_count += self._apply(batch, diff.known, progress)
-        progress.stage("resolving links", 0)
+            changed_count += self._apply(batch, diff.known, work.progress)
+        work.progress.stage("resolving links", 0)
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
         self._finish(diff, bool(diff.put or diff.gone))
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
@@ -332,16 +331,16 @@ class _Session:
             note_facts.note_day(row.path, note.properties, note.journal),
             note_facts.category(row.path, note.properties, self.config.text("memory_folder")),
             self.rules.excluded(row.path),
-            [_block_row(note.title, block) for block in grouped],
+            [block_row(note.title, block) for block in grouped],
         )
         self.batch.note(file, record)
-        return file, [] if record.excluded else list(_index_entries(row.path, record, grouped))
+        return file, [] if record.excluded else list(index_entries(row.path, record, grouped))
 
     def _finish(self, diff: Diff, files_changed: bool) -> None:
         with self.catalog.transaction() as db:
             if files_changed:
                 self._note_conflicts()
-                db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
+            db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
             db.executemany(
                 "INSERT OR REPLACE INTO troubles VALUES (?, ?)", list(diff.troubles.items())
             )
@@ -368,50 +367,6 @@ class _Session:
                 yield copy, original
 
 
-def _block_row(title: str, block: blocking.Block) -> rows.BlockRow:
-    digest = text_hash(note_facts.embedded_text(title, block))
-    return rows.BlockRow(block.line, block.end_line, block.headings, block.label, digest)
-
-
-def _index_entries(
-    path: str, record: rows.NoteRow, grouped: list[blocking.Block]
-) -> Iterator[Entry]:
-    note = record.note
-    whole = {
-        "title": "\n".join((note.title, *note.aliases)),
-        "tag": " ".join(note.tags),
-        "path": path.rpartition("/")[0],
-    }
-    day = days.day_number(record.day or "")
-    for number, block in enumerate(grouped):
-        texts = {
-            "body": block.text,
-            "near": blocking.neighbour_text(grouped, number),
-            "heading": "\n".join(block.headings),
-            "label": block.label or "",
-            **whole,
-        }
-        yield Entry(number, texts, day, days.is_temporal(block.text))
-
-
 def _batches(entries: list[File]) -> Iterator[list[File]]:
     for start in range(0, len(entries), BATCH_NOTES):
         yield entries[start : start + BATCH_NOTES]
-
-
-def _check_vanished(folder: str, diff: Diff, confirmed: bool) -> None:
-    """A drive that is not mounted must not empty the index."""
-    moved = {entry.inode for entry in diff.put} if diff.gone else set()
-    names = {entry.path.rpartition("/")[2] for entry in diff.put} if diff.gone else set()
-    lost = [path for path in diff.gone.values() if path.rpartition("/")[2] not in names]
-    total = len(diff.known) + len(diff.gone)
-    everything = bool(lost) and not diff.known and not diff.put
-    if confirmed or not (
-        everything or (len(lost) > VANISH_COUNT and len(lost) > VANISH_SHARE * total)
-    ):
-        return
-    del moved
-    raise VaultGoneError(
-        f"{len(lost)} of {total} files are gone from {folder}: the index was left as it is. If the drive is not "
-        "mounted or still syncing, wait; if you removed them yourself, run vaultmem sync --confirm-removals"
-    )

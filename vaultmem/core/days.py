@@ -52,35 +52,6 @@ _SPAN_STARTS = frozenset(("last", "next", "this"))
 _SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
 
 
-@value
-class Span:
-    """A day, month or year named in a question; what was not said is None."""
-
-    year: int | None
-    month: int | None
-    day: int | None
-
-
-_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
-_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
-_DAY_MONTH = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
-)
-_MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?")
-_MONTH = re.compile(
-    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b"
-)
-_HAN = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?|(\d{4})年")
-_WHEN = re.compile(
-    r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
-)
-_TEMPORAL = re.compile(
-    rf"\d{{4}}-\d{{2}}|\b(?:{_NAMES})\b|\b(?:yester|to)day\b|\btomorrow\b|\b(?:last|next|this) (?:week|month|year|night)"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:19|20)\d{2}\b|\bago\b|\d+[月日号]|昨天|今天|明天|上周|下周|去年|周[一二三四五六日]",
-    re.IGNORECASE,
-)
-
-
 def spans(text: str) -> list[Span]:
     """All days, months and years that a question names (at most eight)."""
     low = text.lower()

@@ -5,6 +5,8 @@ Importing `dataclasses` alone takes longer than a bare Python start. Type checke
 
 from __future__ import annotations
 
+__all__ = ["TYPE_CHECKING", "value"]
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

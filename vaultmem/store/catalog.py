@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import StateError
 
-FORMAT = 1
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -42,6 +42,7 @@ CREATE TABLE troubles (path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWI
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);
 CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+FORMAT = zlib.crc32(_SCHEMA.encode()) >> 1  # another schema is another format
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
 
@@ -112,6 +113,16 @@ class Catalog:
         return {
             str(row[0]) for row in self.db.execute("SELECT name FROM names WHERE file = ?", (file,))
         }
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether the disk had no room, or would not take the bytes."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+    )
 
 
 def _lower(text: object) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 from vaultmem.core import query as language
 from vaultmem.core.values import value
@@ -57,10 +58,31 @@ def places(catalog: Catalog, blocks: list[tuple[int, int]]) -> dict[tuple[int, i
     for block in blocks:
         row = catalog.db.execute(f"{_PLACE} WHERE b.note = ? AND b.ordinal = ?", block).fetchone()
         if row:
-            headings = row[7].split("\n") if row[7] else []
-            properties = json.loads(row[12]) if row[12] else {}
-            found[block] = BlockPlace(*row[:7], headings, *row[8:12], properties, row[13])
+            found[block] = _place(row)
     return found
+
+
+def _place(row: sqlite3.Row) -> BlockPlace:
+    (
+        note,
+        ordinal,
+        path,
+        raw,
+        title,
+        line,
+        end_line,
+        headings,
+        label,
+        day,
+        category,
+        dialect,
+        own,
+        original,
+    ) = row
+    return BlockPlace(
+        note, ordinal, path, raw, title, line, end_line, headings.split("\n") if headings else [],
+        label, day, category, dialect, json.loads(own) if own else {}, original,
+    )  # fmt: skip
 
 
 def conflict_copies(catalog: Catalog) -> set[int]:
@@ -75,14 +97,15 @@ def find_notes(catalog: Catalog, name: str) -> list[str]:
     rows = catalog.db.execute(
         "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id ORDER BY f.path"
     ).fetchall()
+    low = folded.removesuffix(".md") + ".md"
     stages = (
-        lambda path, _: path == wanted or path == wanted + ".md",
-        lambda path, _: path.lower() in (folded, folded + ".md"),
-        lambda path, title: title.lower() == folded or _stem(path) == folded,
-        lambda path, _: path.lower().endswith(("/" + folded, "/" + folded + ".md")),
+        [path for path, _ in rows if path in (wanted, wanted + ".md")],
+        [path for path, _ in rows if path.lower() == low],
+        [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
+        [path for path, _ in rows if path.lower().endswith("/" + low)],
     )
-    for fits in stages:
-        if found := [path for path, title in rows if fits(path, title)]:
+    for found in stages:
+        if found:
             return found
     aliases = catalog.db.execute(
         "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path",

@@ -61,11 +61,18 @@ class State:
         number = max(taken, default=0) + 1
         return number, make_private(self._generation_folder(number))
 
-    def adopt(self, number: int) -> None:
+    def note_count(self) -> int:
+        """How many notes the vault had when its index was last built anew."""
+        count = self.manifest().get("notes")
+        return count if isinstance(count, int) else 0
+
+    def adopt(self, number: int, notes: int) -> None:
         """Put a generation in force and remove all others."""
         path = os.path.join(self.folder, "manifest.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump({**_VERSIONS, "generation": number, "vault": self.vault}, file)
+            json.dump(
+                {**_VERSIONS, "generation": number, "notes": notes, "vault": self.vault}, file
+            )
             file.flush()
             os.fsync(file.fileno())
         os.replace(path + ".tmp", path)

@@ -1,0 +1,56 @@
+"""What all tests share: state and settings of their own, small vaults, the sample vault."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parents[1] / "sample-vault"
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nothing that a test does reaches the state or the settings of whoever runs it."""
+    root = tmp_path_factory.mktemp("own")
+    kept = dict(os.environ)
+    for name in [*os.environ]:
+        if name.startswith("VAULTMEM_") or name in ("NO_COLOR", "FORCE_COLOR"):
+            del os.environ[name]
+    os.environ["VAULTMEM_STATE"] = str(root / "state")
+    os.environ["XDG_CONFIG_HOME"] = str(root / "config")
+    yield root
+    os.environ.clear()
+    os.environ.update(kept)
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """An empty folder that Obsidian has opened once."""
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def write(vault: Path) -> Write:
+    """Write a note of the vault: text, or bytes."""
+
+    def written(path: str, content: str | bytes = "") -> Path:
+        file = vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    return written
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sample vault that tests only read."""
+    return Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))

@@ -1,0 +1,110 @@
+"""All that an index holds, without row numbers and times, so that two indexes can be compared."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from vaultmem.config import Config
+from vaultmem.core.query import parse
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.keyword import ORD_BITS
+from vaultmem.store.keyword_search import KeywordSearcher, Question
+from vaultmem.store.state import State
+from vaultmem.sync import Report, sync
+
+Dump = dict[str, list[tuple[object, ...]]]
+Hits = dict[str, dict[tuple[str, int], float]]
+
+DEFAULTS = Config({})
+WORDS = ("apple", "roof", "bell*", '"red apple"', "alias", "计划", "桥", "note", "-apple", "deep OR page")
+
+# Left joins show rows whose file is gone: an index built from nothing has none.
+_TABLES = {
+    "files": "SELECT path, kind, size, mtime_ns, raw, hash FROM files",
+    "notes": "SELECT f.path, x.dialect, x.title, x.day, x.category, x.excluded, x.journal, x.namespace, x.error,"
+    " x.properties, x.anchors FROM notes x LEFT JOIN files f ON f.id = x.id",
+    "blocks": "SELECT f.path, x.ordinal, x.line, x.end_line, x.headings, x.label, hex(x.hash)"
+    " FROM blocks x LEFT JOIN files f ON f.id = x.note",
+    "links": "SELECT f.path, x.ordinal, x.kind, x.path, x.subpath, x.display, x.line, x.key, t.path,"
+    " x.target IS NULL, x.choices FROM links x LEFT JOIN files f ON f.id = x.source"
+    " LEFT JOIN files t ON t.id = x.target",
+    "names": "SELECT x.name, f.path FROM names x LEFT JOIN files f ON f.id = x.file",
+    "tags": "SELECT x.folded, f.path, x.tag FROM tags x LEFT JOIN files f ON f.id = x.note",
+    "aliases": "SELECT x.folded, f.path, x.alias FROM aliases x LEFT JOIN files f ON f.id = x.note",
+    "tasks": "SELECT f.path, x.line, x.is_task, x.open, x.dated, x.task"
+    " FROM tasks x LEFT JOIN files f ON f.id = x.note",
+    "conflicts": "SELECT f.path, o.path FROM conflicts x LEFT JOIN files f ON f.id = x.copy"
+    " LEFT JOIN files o ON o.id = x.original",
+    "troubles": "SELECT path, reason FROM troubles",
+    "dirty": "SELECT note FROM dirty",
+    "stale": "SELECT key FROM stale",
+    "reader": "SELECT value FROM meta WHERE key = 'reader'",
+}
+
+
+def generation(vault: Path) -> Path:
+    """The index in force."""
+    found = State(str(vault)).generation()
+    assert found, "the vault has no index"
+    return Path(found)
+
+
+def catalog_dump(vault: Path) -> Dump:
+    """The rows of all tables, with paths for row numbers."""
+    with closing(sqlite3.connect(generation(vault) / "catalog.db")) as db:
+        return {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in _TABLES.items()}
+
+
+def keyword_hits(vault: Path, words: tuple[str, ...] = WORDS) -> Hits:
+    """What a few searches find: {words: {(path, ordinal): score}}."""
+    folder = generation(vault)
+    catalog = Catalog(f"{folder}/catalog.db")
+    paths = dict(catalog.db.execute("SELECT id, path FROM files").fetchall())
+    catalog.close()
+    searcher = KeywordSearcher(f"{folder}/kw")
+    found: Hits = {}
+    for text in words:
+        hits = searcher.search(Question(text, parse(text), None), 10_000)
+        found[text] = {
+            (paths.get(block >> ORD_BITS, f"gone {block}"), block & (1 << ORD_BITS) - 1): score
+            for block, score in hits.items()
+        }
+    return found
+
+
+def block_count(vault: Path) -> int:
+    """How many blocks the keyword index holds."""
+    return KeywordSearcher(f"{generation(vault)}/kw").block_count()
+
+
+@contextmanager
+def other_state(folder: Path) -> Iterator[None]:
+    """Another state folder for a while."""
+    before = os.environ["VAULTMEM_STATE"]
+    os.environ["VAULTMEM_STATE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ["VAULTMEM_STATE"] = before
+
+
+def synced(vault: Path, *, rebuild: bool = False) -> Report:
+    """Sync as `vaultmem sync --no-embed --confirm-removals` does."""
+    return sync(str(vault), DEFAULTS, rebuild=rebuild, confirm_removals=True)
+
+
+def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:
+    """The law of sync: the index is the one that is built from nothing."""
+    is_dump, is_hits, is_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+    with other_state(scratch):
+        synced(vault, rebuild=True)
+        should_dump, should_hits, should_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+    for table, rows in should_dump.items():
+        assert is_dump[table] == rows, table
+    assert is_count == should_count
+    for text, hits in should_hits.items():
+        assert is_hits[text].keys() == hits.keys(), text
