@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
-from vaultmem.core.uri import fill
 from hypothesis import given
 from hypothesis import strategies as st
 from vaultmem_logseq import dialect
@@ -14,6 +12,7 @@ from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
 from vaultmem.adapter import FrontMatter, Note
+from vaultmem.core.uri import fill
 from vaultmem.store.frontmatter import split
 
 ID = "64a0b1c2-0000-4000-8000-000000000001"

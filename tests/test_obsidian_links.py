@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from vaultmem.core.uri import fill
 from hypothesis import given
 from hypothesis import strategies as st
 from obsidian_notes import note, rules
+
+from vaultmem.core.uri import fill
 
 
 def found(text: str) -> list[tuple[str, str, str | None, str | None]]:

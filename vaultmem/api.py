@@ -37,6 +37,7 @@ class UnresolvedLink:
     """A name that no file has, where it stands, and the notes that have it as an alias."""
 
     name: str
+    kind: str
     source: str
     line: int
     alias_of: list[str]
@@ -128,13 +129,11 @@ class Vault:
 
     def search(
         self, text: str, *, limit: int = 10, semantic: bool = False, group: str = "note",
-        filters: Iterable[Filter] = (), min_confidence: float = 0.3,
+        filters: Iterable[Filter] = (),
     ) -> list[Result]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
         `semantic` adds search by meaning; `group="block"` gives every block a hit of its own."""
-        return self.answer(
-            Ask(text, limit, semantic, group, tuple(filters), min_confidence)
-        ).results
+        return self.answer(Ask(text, limit, semantic, group, tuple(filters))).results
 
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
@@ -192,7 +191,11 @@ class Vault:
         catalog = self.searcher().catalog
         return [
             UnresolvedLink(
-                link.path, link.source, link.line, catalog_read.alias_owners(catalog, link.path)
+                link.path,
+                link.kind,
+                link.source,
+                link.line,
+                catalog_read.alias_owners(catalog, link.path),
             )
             for link in catalog_read.unresolved(catalog)
         ]

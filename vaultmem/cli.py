@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from itertools import pairwise
 
 from vaultmem import __version__
 from vaultmem.core.values import TYPE_CHECKING
@@ -120,9 +121,7 @@ def _spoken(error: BaseException) -> str:
 
 
 def _wants_json(words: list[str]) -> bool:
-    return "--format=json" in words or any(
-        pair == ("--format", "json") for pair in zip(words, words[1:], strict=False)
-    )
+    return "--format=json" in words or any(pair == ("--format", "json") for pair in pairwise(words))
 
 
 def _nearest(word: str) -> str:

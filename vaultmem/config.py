@@ -68,8 +68,8 @@ def load(vault: str | None) -> Config:
             _vault_values(_read(source, strict=False, warnings=warnings), source, warnings)
         )
     source = paths.config_file()
-    for key, value in _read(source, strict=True, warnings=warnings).items():
-        values[key] = _checked(key, value, source)
+    for key, given in _read(source, strict=True, warnings=warnings).items():
+        values[key] = _checked(key, given, source)
     for key in SETTINGS:
         name = "VAULTMEM_" + key.replace(".", "_").upper()
         if name in os.environ:
@@ -79,12 +79,12 @@ def load(vault: str | None) -> Config:
 
 def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, str | int]:
     values: dict[str, str | int] = {}
-    for key, value in raw.items():
+    for key, given in raw.items():
         if key in SETTINGS and not SETTINGS[key].harmless:
             warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
             continue
         try:
-            values[key] = _checked(key, value, source)
+            values[key] = _checked(key, given, source)
         except ConfigError as error:
             warnings.append(str(error))
     if not _inside(str(values.get("memory_folder", "vaultmem"))):
@@ -141,7 +141,7 @@ def _flat(tree: object, prefix: str = "") -> dict[str, object]:
             return {}
         raise ValueError("it must hold `key: value` lines")
     flat: dict[str, object] = {}
-    for key, value in tree.items():
+    for key, given in tree.items():
         name = f"{prefix}{key}"
-        flat.update(_flat(value, f"{name}.") if isinstance(value, dict) else {name: value})
+        flat.update(_flat(given, f"{name}.") if isinstance(given, dict) else {name: given})
     return flat

@@ -7,13 +7,23 @@ from collections.abc import Iterator
 
 from vaultmem.api import Vault
 from vaultmem.core.values import value
+from vaultmem.core.wording import plural
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store import catalog_read
 
 ADVICE = {
+    "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
     "front matter": "open the note and mend the lines between the --- marks; its text is indexed all the same",
     "symbolic link": "notes behind links are not read; move the notes into the vault if they should be",
     "other": "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed",
+}
+
+
+KINDS = {
+    "{{placeholders}}": ("note", "with properties that hold {{placeholders}}"),
+    "front matter": ("warning", "with front matter that cannot be read"),
+    "symbolic link": ("note", "behind a symbolic link"),
+    "other": ("warning", "that cannot be read, or not wholly"),
 }
 
 
@@ -100,7 +110,8 @@ def _notes(vault: Vault) -> Iterator[Finding]:
             f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs
         ]
         advice = "compare each with its original, keep what you want, remove the copy"
-        yield Finding("warning", f"{len(pairs)} sync conflict copies", advice, places)
+        what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
+        yield Finding("warning", what, advice, places)
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:

@@ -52,8 +52,8 @@ class Meaning:
     def pending(self, catalog: Catalog) -> list[Pending]:
         """The notes with blocks to embed, the most recently changed first."""
         rows = catalog.db.execute(
-            "SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note"
-            " WHERE n.excluded = 0 ORDER BY f.mtime_ns DESC, b.note"
+            "SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note"
+            " JOIN notes n ON n.id = b.note WHERE n.excluded = 0 ORDER BY f.mtime_ns DESC, b.note"
         ).fetchall()
         missing = set(self.store.missing(row[3] for row in rows))
         notes: dict[int, Pending] = {}

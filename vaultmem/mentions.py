@@ -5,9 +5,9 @@ from __future__ import annotations
 from vaultmem.core import mentions as matching
 from vaultmem.core.values import value
 from vaultmem.dialects import open_rulebook
-from vaultmem.reading import read_note
+from vaultmem.reading import parse_note
 from vaultmem.search import Searcher
-from vaultmem.store import vault
+from vaultmem.store import frontmatter, vault
 
 
 @value
@@ -32,9 +32,10 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
         text = vault.read(searcher.folder, raw or other, cap).text
         if not pattern.search(text):
             continue
-        note = read_note(rules, searcher.folder, other, raw, cap).note
+        note, _ = parse_note(rules, other, text)
+        body = frontmatter.split(text).body
         for start, end in matching.mentions(
-            pattern, text, [(link.start, link.end) for link in note.links]
+            pattern, text, [(link.start, link.end) for link in note.links], body
         ):
             found.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
     return found

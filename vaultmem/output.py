@@ -64,7 +64,7 @@ def _plain(value: object) -> object:
 
 
 # A note may hold escape sequences that would steer the terminal of whoever prints it.
-_CONTROL = {code: "\ufffd" for code in [0, *range(3, 9), *range(11, 32), *range(127, 160)]}
+_CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160)], "�")
 _STYLE = re.compile("\x01([0-9;]{1,8})\x02")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 
+from vaultmem.core import rank
 from vaultmem.core.query import Query, Term
 from vaultmem.core.values import value
-from vaultmem.core import rank
 from vaultmem.errors import ModelError
 from vaultmem.search import Searcher
 from vaultmem.store import catalog_read
@@ -36,18 +37,22 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
     """The notes nearest to the one at `path`, best first."""
     catalog = searcher.catalog
     note = catalog_read.note_id(catalog, path)
-    scores: Counter[int] = Counter()
+    words = distinctive_words(searcher, note)
+    scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
-    for parts in (
+    sources = (
         _by_meaning(searcher, note),
-        _by_words(searcher, note),
         _by_links(searcher, path),
-    ):
-        for other, (points, reason) in parts.items():
-            if other != note:
-                scores[other] += points  # type: ignore[assignment]  # Counter adds floats just as well
-                reasons.setdefault(other, []).append(reason)
+        _by_words(searcher, note, words),
+    )
+    for points_by_note in sources:
+        for other, (points, reason) in points_by_note.items():
+            scores[other] = scores.get(other, 0.0) + points
+            reasons.setdefault(other, []).append(reason)
+    scores.pop(note, None)
     best = sorted(scores, key=lambda other: (-scores[other], other))[:limit]
+    for other, shared in _shared_words(searcher, words, best).items():
+        reasons[other].append("shares words: " + ", ".join(shared[:4]))
     found = catalog_read.note_heads(catalog, best)
     return [
         Related(
@@ -55,14 +60,15 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
             head.title,
             searcher.uri(head.dialect, head.path, head.title),
             round(scores[other], 4),
-            reasons[other],
+            [reason for reason in reasons[other] if reason],
         )
         for other in best
         if (head := found.get(other))
     ]
 
 
-Points = dict[int, tuple[float, str]]
+Points = dict[int, tuple[float, str]]  # note -> points and the reason
+_WORD = re.compile(r"\w+")
 
 
 def _by_meaning(searcher: Searcher, note: int) -> Points:
@@ -81,26 +87,43 @@ def _by_meaning(searcher: Searcher, note: int) -> Points:
     return best
 
 
-def _by_words(searcher: Searcher, note: int) -> Points:
-    words = distinctive_words(searcher, note)
+def _by_words(searcher: Searcher, note: int, words: dict[str, str]) -> Points:
     if not words:
         return {}
-    query = Query([Term("word", word) for word in words], [], [], [], [])
-    hits = searcher.keyword.search(Question("", query, [note], all_but=True), 200)
+    hits = searcher.keyword.search(_any_of(list(words), [note], all_but=True), 200)
     totals = rank.note_scores([(block >> ORD_BITS, score) for block, score in hits.items()])
     highest = max(totals.values(), default=1.0)
-    shared = "shares words: " + ", ".join(words[:4])
-    return {other: (WORD_SHARE * total / highest, shared) for other, total in totals.items()}
+    return {other: (WORD_SHARE * total / highest, "") for other, total in totals.items()}
 
 
-def distinctive_words(searcher: Searcher, note: int) -> list[str]:
-    """The words (stems, or pairs of CJK characters) that tell a note from others, best first."""
+def _any_of(words: list[str], notes: list[int], *, all_but: bool = False) -> Question:
+    query = Query([Term("word", word) for word in words], [], [], [], [])
+    return Question("", query, notes, all_but)
+
+
+def _shared_words(
+    searcher: Searcher, words: dict[str, str], notes: list[int]
+) -> dict[int, list[str]]:
+    """Which of the distinctive words each of the notes has, the most distinctive first."""
+    shared: dict[int, list[str]] = {}
+    for term, written in words.items():
+        hits = searcher.keyword.search(_any_of([term], notes), 200)
+        for note in {block >> ORD_BITS for block in hits}:
+            shared.setdefault(note, []).append(written)
+    return shared
+
+
+def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
+    """The terms that tell a note from others, best first, each as it is written in the note."""
     places = catalog_read.note_blocks(searcher.catalog, note)
-    text = "\n".join(
-        read_lines(searcher.folder, p.raw or p.path, p.line, p.end_line) for p in places[:50]
-    )
-    title = places[0].title if places else ""
-    counts = Counter(searcher.keyword.terms(f"{title}\n{text[:50_000]}"))
+    parts = [read_lines(searcher.folder, p.raw or p.path, p.line, p.end_line) for p in places[:50]]
+    text = "\n".join([places[0].title if places else "", *parts])[:50_000]
+    counts: Counter[str] = Counter()
+    written: dict[str, str] = {}
+    for word in _WORD.findall(text):
+        for term in searcher.keyword.terms(word):
+            counts[term] += 1
+            written.setdefault(term, word if word.isascii() else term)
     total = searcher.keyword.block_count() + 1
     weights = {
         term: (1 + math.log(count)) * math.log(total / frequency) * rank.word_weight(term)
@@ -109,7 +132,8 @@ def distinctive_words(searcher: Searcher, note: int) -> list[str]:
         and not term.isdigit()
         and (frequency := searcher.keyword.frequency(term)) > len(places)
     }
-    return sorted(weights, key=lambda term: (-weights[term], term))[:DISTINCTIVE_WORDS]
+    best = sorted(weights, key=lambda term: (-weights[term], term))[:DISTINCTIVE_WORDS]
+    return {term: written[term] for term in best}
 
 
 def _by_links(searcher: Searcher, path: str) -> Points:
@@ -121,11 +145,11 @@ def _by_links(searcher: Searcher, path: str) -> Points:
         },
         "linked by the same notes": catalog_read.linked_together(catalog, path),
     }
-    points: Counter[str] = Counter()
+    points: dict[str, float] = {}
     reasons: dict[str, list[str]] = {}
     for reason, paths in linked.items():
         for other in paths:
-            points[other] += LINK_POINTS[reason]  # type: ignore[assignment]  # as above
+            points[other] = points.get(other, 0.0) + LINK_POINTS[reason]
             reasons.setdefault(other, []).append(reason)
     ids = catalog_read.note_ids(catalog, list(points))
     return {ids[p]: (points[p], " and ".join(reasons[p])) for p in points if p in ids}

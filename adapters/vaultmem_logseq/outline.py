@@ -79,6 +79,7 @@ class Levels:
         self.widths: list[int] = []
 
     def level(self, width: int) -> int:
+        """The level of the next block, by the columns before its bullet."""
         while self.widths and self.widths[-1] >= width:
             self.widths.pop()
         self.widths.append(width)
@@ -181,6 +182,7 @@ class Body:
         self.in_logbook = False
 
     def read(self, raw: str, shape: str, line: int, offset: int) -> None:
+        """One more line: as it stands, and with code and comments blanked out."""
         if not self.special.search(raw):
             self.kept = [self.unindented(each) for each in raw.split("\n")]
             self.numbers = list(range(line, line + len(self.kept)))
@@ -191,6 +193,7 @@ class Body:
             offset += len(each) + 1
 
     def take(self, each: str, visible: str, line: int, offset: int) -> None:
+        """A line that may be a property, a date or part of the log book."""
         if self.in_logbook or (not visible.strip() and each.strip().upper() == ":LOGBOOK:"):
             self.in_logbook = each.strip().upper() != ":END:"
             self.in_paragraph = False
@@ -206,6 +209,7 @@ class Body:
             self.in_paragraph = not _STRUCTURE.match(visible)
 
     def date(self, line: str) -> None:
+        """A line of SCHEDULED and DEADLINE stamps."""
         for stamp in dates.stamps(line):
             if stamp.deadline:
                 self.deadline = self.deadline or stamp
@@ -213,6 +217,7 @@ class Body:
                 self.scheduled = self.scheduled or stamp
 
     def unindented(self, line: str) -> str:
+        """The line without the indentation of its block."""
         if not line[: self.indent].strip():
             return line[self.indent :]
         return line.lstrip()
@@ -228,6 +233,7 @@ def _property(line: str, number: int, offset: int) -> Property | None:
 
 
 def block_id(found: tuple[Property, ...] | list[Property]) -> str | None:
+    """The uuid by which references find the block (R-LS-10)."""
     for each in found:
         if each.key == "id" and _UUID.fullmatch(each.value):
             return each.value.lower()

@@ -189,7 +189,12 @@ class _Reading:
         title, day = self.reader.title(path, str(self.properties.get("title") or ""))
         aliases = self._aliases(title)
         own = {self.reader.key(alias) for alias in aliases}
-        links = [link for link in (*self.property_links, *text_links) if link.key not in own]
+        page = self.reader.key(title)
+        links = [
+            link._replace(kind="self") if link.key == page else link
+            for link in (*self.property_links, *text_links)
+            if link.key not in own
+        ]
         open_tasks, dated = tasks(self.blocks)
         return Note(
             title=title,

@@ -67,7 +67,7 @@ class LogseqRules:
         """Read a page."""
         return self.reader.read(path, text, front)
 
-    def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 - contract
+    def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """The page's key, its aliases and its blocks."""
         if note is None:
             return ()

@@ -18,9 +18,11 @@ class ObsidianDialect:
     home: tuple[str, ...] = ()
 
     def claims(self, root: Folder) -> int:
+        """2 where Obsidian has left its folder, else 1: it can read any notes."""
         return 2 if root.exists(".obsidian") else 1
 
     def open(self, root: Folder) -> ObsidianRules:
+        """The rules of this vault by the settings in its `.obsidian`."""
         return ObsidianRules(read_settings(root))
 
 

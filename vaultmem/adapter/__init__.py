@@ -22,6 +22,8 @@ class FrontMatter(NamedTuple):
 
 
 class Heading(NamedTuple):
+    """A heading as it stands in the note."""
+
     level: int  # 1 to 6
     text: str
     line: int
@@ -30,7 +32,7 @@ class Heading(NamedTuple):
 class Link(NamedTuple):
     """One reference as it stands in the note; `key` is what it is looked up by."""
 
-    kind: str  # wikilink, embed, markdown, frontmatter, tag, property, block
+    kind: str  # wikilink, embed, markdown, frontmatter, tag, property, block; self: no backlink
     path: str  # the part before "#", decoded and trimmed, as written; "" for the note itself
     subpath: str | None  # from "#" on
     display: str | None

@@ -6,8 +6,9 @@ import os
 
 from vaultmem import paths
 from vaultmem.api import Vault
-from vaultmem.commands.shared import plural, run_sync
+from vaultmem.commands.shared import run_sync
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
 from vaultmem.output import Output
 
 if TYPE_CHECKING:

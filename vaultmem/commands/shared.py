@@ -41,8 +41,3 @@ def say_report(output: Output, report: Report) -> None:
     output.remark(
         f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{trouble}"
     )
-
-
-def plural(count: int, noun: str, several: str = "") -> str:
-    """ "1 note", "2 notes"."""
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"

@@ -6,8 +6,8 @@ import os
 import time
 
 from vaultmem.api import Vault
-from vaultmem.commands.shared import plural
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
 from vaultmem.output import Output, table
 
 if TYPE_CHECKING:

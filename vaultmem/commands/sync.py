@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vaultmem.api import Embedded, Vault
-from vaultmem.commands.shared import plural, run_sync, say_report
+from vaultmem.commands.shared import run_sync, say_report
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
 from vaultmem.output import Bar, Output
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.shared import open_vault, plural
+from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
 from vaultmem.output import Output
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.shared import open_vault, plural
+from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -44,10 +45,13 @@ def _show(found: list[UnresolvedLink], output: Output) -> None:
     names: dict[str, list[UnresolvedLink]] = {}
     for link in found:
         names.setdefault(link.name.lower(), []).append(link)
+    tags = [links[0].name for links in names.values() if all(link.kind == "tag" for link in links)]
     output.remark(
         f"vaultmem: {plural(len(found), 'link')} to {plural(len(names), 'name')} that no file has"
     )
     for links in sorted(names.values(), key=lambda group: (-len(group), group[0].name.lower())):
+        if links[0].name in tags:
+            continue
         owners = links[0].alias_of
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""
         output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
@@ -55,3 +59,8 @@ def _show(found: list[UnresolvedLink], output: Output) -> None:
             output.line(output.paint(f"    {link.source}:{link.line}", "dim"))
         if len(links) > 5:
             output.line(output.paint(f"    and {len(links) - 5} more", "dim"))
+    if tags:
+        output.line(
+            output.paint("tags without a page: ", "dim")
+            + " ".join(f"#{tag}" for tag in sorted(tags))
+        )

@@ -126,7 +126,7 @@ def day_range(value: str) -> tuple[str, str] | None:
     if not match:
         return None
     year, month, day = match.groups()
-    if month and not 1 <= int(month) <= 12 or day and not 1 <= int(day) <= 31:
+    if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
         return None
     return f"{year}-{month or '01'}-{day or '01'}", f"{year}-{month or '12'}-{day or '31'}"
 

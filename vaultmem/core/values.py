@@ -18,7 +18,7 @@ else:
         names = tuple(cls.__annotations__)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
 
-        def __init__(self, *args, **given):
+        def __init__(self, *args, **given):  # noqa: N807 - becomes the method of the class
             fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
             if len(args) > len(names) or fields.keys() != set(names):
                 odd = sorted(fields.keys() ^ set(names))
@@ -27,10 +27,10 @@ else:
                 )
             self.__dict__.update(fields)
 
-        def __eq__(self, other):
+        def __eq__(self, other):  # noqa: N807 - as above
             return self.__dict__ == other.__dict__ if other.__class__ is cls else NotImplemented
 
-        def __repr__(self):
+        def __repr__(self):  # noqa: N807 - as above
             return f"{cls.__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
         cls.__init__, cls.__eq__, cls.__repr__ = __init__, __eq__, __repr__

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 
 from vaultmem.errors import StateError
 
-
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
-    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash BLOB, racy INTEGER NOT NULL);
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash BLOB,
+    racy INTEGER NOT NULL);
 CREATE TABLE notes (id INTEGER PRIMARY KEY, dialect TEXT NOT NULL, title TEXT NOT NULL, day TEXT, category TEXT,
     excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, properties TEXT, anchors TEXT);
 CREATE TABLE blocks (note INTEGER NOT NULL, ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
@@ -31,12 +31,14 @@ CREATE INDEX links_key ON links (key);
 CREATE INDEX links_target ON links (target) WHERE target IS NOT NULL;
 CREATE TABLE names (name TEXT NOT NULL, file INTEGER NOT NULL, PRIMARY KEY (name, file)) WITHOUT ROWID;
 CREATE INDEX names_file ON names (file);
-CREATE TABLE tags (folded TEXT NOT NULL, note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (folded, note)) WITHOUT ROWID;
+CREATE TABLE tags (folded TEXT NOT NULL, note INTEGER NOT NULL, tag TEXT NOT NULL,
+    PRIMARY KEY (folded, note)) WITHOUT ROWID;
 CREATE INDEX tags_note ON tags (note);
-CREATE TABLE aliases (folded TEXT NOT NULL, note INTEGER NOT NULL, alias TEXT NOT NULL, PRIMARY KEY (folded, note)) WITHOUT ROWID;
+CREATE TABLE aliases (folded TEXT NOT NULL, note INTEGER NOT NULL, alias TEXT NOT NULL,
+    PRIMARY KEY (folded, note)) WITHOUT ROWID;
 CREATE INDEX aliases_note ON aliases (note);
-CREATE TABLE tasks (note INTEGER NOT NULL, line INTEGER NOT NULL, is_task INTEGER NOT NULL, open INTEGER NOT NULL, dated TEXT, task TEXT NOT NULL,
-    PRIMARY KEY (note, line)) WITHOUT ROWID;
+CREATE TABLE tasks (note INTEGER NOT NULL, line INTEGER NOT NULL, is_task INTEGER NOT NULL, open INTEGER NOT NULL,
+    dated TEXT, task TEXT NOT NULL, PRIMARY KEY (note, line)) WITHOUT ROWID;
 CREATE TABLE conflicts (copy INTEGER PRIMARY KEY, original INTEGER);
 CREATE TABLE troubles (path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);

@@ -44,9 +44,9 @@ class LinkView:
     choices: int
 
 
-_PLACE = """SELECT b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day, n.category,
-    n.dialect, n.properties, o.path FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
-    LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
+_PLACE = """SELECT b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
+    n.category, n.dialect, n.properties, o.path FROM blocks b JOIN files f ON f.id = b.note JOIN notes n
+    ON n.id = b.note LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
 
 _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
     FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
@@ -145,7 +145,9 @@ def links_from(catalog: Catalog, path: str) -> list[LinkView]:
 
 def links_to(catalog: Catalog, path: str) -> list[LinkView]:
     """All links that lead to a note or file, by source."""
-    rows = catalog.db.execute(f"{_LINK} WHERE t.path = ? ORDER BY f.path, l.ordinal", (path,))
+    rows = catalog.db.execute(
+        f"{_LINK} WHERE t.path = ? AND l.kind != 'self' ORDER BY f.path, l.ordinal", (path,)
+    )
     return [LinkView(*row) for row in rows]
 
 
@@ -172,10 +174,11 @@ def alias_owners(catalog: Catalog, alias: str) -> list[str]:
 
 def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
     """Tasks as (path, fields), dated ones first; only open ones unless `everything`."""
-    condition = "" if everything else "AND t.open = 1 AND c.copy IS NULL"
     rows = catalog.db.execute(
         "SELECT f.path, t.task FROM tasks t JOIN files f ON f.id = t.note LEFT JOIN conflicts c ON c.copy = t.note"
-        f" WHERE t.is_task = 1 {condition} ORDER BY t.dated IS NULL, t.dated, f.path, t.line"
+        " WHERE t.is_task = 1 AND (? OR t.open = 1 AND c.copy IS NULL)"
+        " ORDER BY t.dated IS NULL, t.dated, f.path, t.line",
+        (everything,),
     )
     return [(path, json.loads(data)) for path, data in rows]
 
@@ -226,6 +229,22 @@ def notes_that_fit(catalog: Catalog, filters: list[language.Filter]) -> set[int]
     return fitting
 
 
+_BOTH = "SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE"
+_DAY = "COALESCE(n.day, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
+_NAMED = {
+    "path": f"{_BOTH} instr(lower(f.path), ?) > 0",
+    "title": f"{_BOTH} instr(lower(n.title), ?) > 0",
+    "category": "SELECT id FROM notes WHERE lower(category) = ?",
+}
+# field -> the condition, and whether it is about the first or the last day of what was written
+_DATED = {
+    "before": (f"{_BOTH} {_DAY} < ?", 0),
+    "after": (f"{_BOTH} {_DAY} > ?", 1),
+    "from": (f"{_BOTH} {_DAY} >= ?", 0),
+    "to": (f"{_BOTH} {_DAY} <= ?", 1),
+}
+
+
 def _fitting(catalog: Catalog, one: language.Filter) -> set[int]:
     sql, values = _condition(one)
     return {int(row[0]) for row in catalog.db.execute(sql, values)}
@@ -233,29 +252,17 @@ def _fitting(catalog: Catalog, one: language.Filter) -> set[int]:
 
 def _condition(one: language.Filter) -> tuple[str, tuple[str, ...]]:
     folded = one.value.lower()
-    day = "COALESCE(n.day, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
-    both = "SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE "
-    span = language.day_range(one.value)
     if one.field == "tag":
         top = folded.rstrip("/")
         return "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'", (top, _glob(top))
-    if one.field == "path":
-        return both + "instr(lower(f.path), ?) > 0", (folded,)
-    if one.field == "title":
-        return both + "instr(lower(n.title), ?) > 0", (folded,)
-    if one.field == "category":
-        return "SELECT id FROM notes WHERE lower(category) = ?", (folded,)
-    if one.field == "before" and span:
-        return both + f"{day} < ?", (span[0],)
-    if one.field == "after" and span:
-        return both + f"{day} > ?", (span[1],)
-    if one.field == "from" and span:
-        return both + f"{day} >= ?", (span[0],)
-    if one.field == "to" and span:
-        return both + f"{day} <= ?", (span[1],)
-    path = f"$.{one.field}"
+    if one.field in _NAMED:
+        return _NAMED[one.field], (folded,)
+    span = language.day_range(one.value)
+    if one.field in _DATED and span:
+        sql, which = _DATED[one.field]
+        return sql, (span[which],)
     same = "lower(CAST(json_extract(properties, ?) AS TEXT)) = ?"
-    return f"SELECT id FROM notes WHERE {same}", (path, folded)
+    return f"SELECT id FROM notes WHERE {same}", (f"$.{one.field}", folded)  # noqa: S608 - own text
 
 
 def _glob(text: str) -> str:

@@ -43,6 +43,9 @@ def locate(text: str) -> Block | None:
     return Block(opening.end(), closing.start(), closing.end()) if closing else None
 
 
+PLACEHOLDER = "holds {{placeholders}}, as templates do"
+
+
 def split(text: str) -> FrontMatter:
     """Read the properties of a note. Never raises; what cannot be read gives an error line."""
     block = locate(text)
@@ -57,7 +60,9 @@ def split(text: str) -> FrontMatter:
     try:
         return FrontMatter(read(source).properties, None, block.body)
     except UnreadableError as error:
-        return FrontMatter({}, str(error), block.body)
+        template = "{{" in source or "<%" in source
+        reason = f"{PLACEHOLDER} ({error})" if template else str(error)
+        return FrontMatter({}, reason, block.body)
 
 
 def compose(properties: Mapping[str, Value], body: str) -> str:

@@ -87,13 +87,15 @@ class KeywordWriter:
 
     def __init__(self, folder: str) -> None:
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
+        self._schema = index.schema
         self._writer = index.writer(HEAP_BYTES, 1)
         # A kill in the middle of a commit leaves files that would block every later one.
         self._writer.garbage_collect_files()
 
     def remove(self, note: int) -> None:
         """Remove all blocks of a note."""
-        self._writer.delete_documents_by_term("note", note)
+        # Not by term: tantivy-py makes a signed term of a number, which no unsigned field has.
+        self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "note", note))
 
     def add(self, note: int, entry: Entry) -> None:
         """Add one block of a note."""

@@ -263,7 +263,7 @@ def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorInd
 def hnsw_missing() -> str | None:
     """Why searches over very many vectors stay exact and what to install; None if all is well."""
     try:
-        import hnswlib  # noqa: F401
+        import hnswlib  # noqa: F401 - only whether it can be
     except ImportError as error:
         return (
             f"hnswlib cannot be imported ({error}), so search by meaning compares every block, "

@@ -1,0 +1,145 @@
+"""Exact search equals brute force, whatever the filter and however large the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vector_samples import (
+    DIMENSIONS,
+    Vectors,
+    keys,
+    opened,
+    vector_of,
+    vectors_of,
+)
+
+from vaultmem.store import exact
+from vaultmem.store.exact import nearest, row_numbers
+from vaultmem.store.hnsw import HnswIndex
+from vaultmem.store.vectors import (
+    ExactIndex,
+    VectorStore,
+    text_hash,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a-model"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[VectorStore]:
+    with opened(folder) as store:
+        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
+        yield store
+
+
+def brute_force(
+    matrix: Vectors, query: Vectors, k: int, rows: list[int]
+) -> list[tuple[int, float]]:
+    scored = [(row, float(np.dot(matrix[row].astype(float), query))) for row in rows]
+    return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_exact_search_equals_brute_force(data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 60))
+    k = data.draw(st.integers(0, 70))
+    matrix = vectors_of(keys(0, count))
+    query = vector_of(text_hash("question"))
+    allowed = data.draw(st.none() | st.lists(st.integers(-3, 80)))
+    inside = range(count) if allowed is None else sorted({n for n in allowed if 0 <= n < count})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "ROWS_AT_ONCE", data.draw(st.integers(1, 20)))
+        patch.setattr(exact, "PICKED_AT_ONCE", data.draw(st.integers(1, 5)))
+        forms: list[exact.Allowed | None] = [allowed]
+        if allowed is not None:
+            mask = np.zeros(count, dtype=np.bool_)
+            mask[list(inside)] = True
+            forms += [np.array(allowed, dtype=np.int64), mask]
+        for form in forms:
+            found = nearest(matrix, query, k, row_numbers(form, count))
+            expected = brute_force(matrix, query, k, list(inside))
+            assert [row for row, _ in found] == [row for row, _ in expected]
+            assert np.allclose([c for _, c in found], [c for _, c in expected], atol=1e-6)
+
+
+def test_equal_vectors_come_in_the_order_of_their_rows() -> None:
+    matrix = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
+    found = nearest(matrix, np.array([0, 1], np.float32), 7, None)
+    assert found == [(row, 1.0) for row in range(50, 57)]
+
+
+def test_a_nearer_row_is_not_lost_behind_equal_ones() -> None:
+    matrix = np.repeat(np.eye(2, dtype=np.float32), [50, 1], axis=0)
+    found = nearest(matrix, np.array([0.6, 0.8], np.float32), 3, None)
+    assert [row for row, _ in found] == [50, 0, 1]
+
+
+def test_rows_that_are_not_numbers_come_last() -> None:
+    matrix = np.eye(3, dtype=np.float32)
+    matrix[0] = np.nan
+    assert nearest(matrix, np.array([1, 0, 0], np.float32), 3, None)[-1] == (0, -1.0)
+
+
+def test_a_query_of_another_model_is_refused(store: VectorStore) -> None:
+    for index in (ExactIndex(store), HnswIndex(store, narrow=10)):
+        index.prepare()
+        with pytest.raises(ValueError, match="shape"):
+            index.search(np.ones(DIMENSIONS + 1, np.float32), 3)
+
+
+def test_an_index_sees_what_is_added_and_compacted(store: VectorStore) -> None:
+    indexes = (ExactIndex(store), HnswIndex(store, narrow=10))
+    for index in indexes:
+        index.prepare()
+    new = keys(5000, 5001)
+    store.append(new, vectors_of(new))
+    assert [index.search(vector_of(new[0]), 1)[0][0] for index in indexes] == [1000, 1000]
+    store.compact(new)
+    assert [[row for row, _ in index.search(vector_of(new[0]), 9)] for index in indexes] == [
+        [0]
+    ] * 2
+
+
+FLAT = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from vaultmem.store.exact import nearest
+from vaultmem.store.row_file import RowFile
+rows = 250_000
+file = RowFile(Path(sys.argv[1]), 384)
+matrix = file.matrix(rows)
+query = np.ones(384, np.float32)
+nearest(matrix[:100], query, 3, None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+nearest(matrix, query, 10, None)
+nearest(matrix, query, 10, np.arange(0, rows, 5))
+nearest(matrix, query, 10, np.arange(0, rows, 2))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(matrix.nbytes >> 20, peak >> (20 if sys.platform == "darwin" else 10))
+"""
+
+
+def test_memory_stays_flat_however_large_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.f32"
+    path.touch()
+    os.truncate(path, 250_000 * 384 * 4)  # a hole: no disk space is used
+    said = subprocess.check_output([sys.executable, "-c", FLAT, str(path)], timeout=60)
+    size, grown = map(int, said.split())
+    assert size > 350
+    assert grown < 60

