@@ -3,105 +3,80 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import os
 import re
-import unicodedata
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
-from vaultmem.core import mentions
+import vaultmem
+from vaultmem.store import catalog_read
 from vaultmem.store.frontmatter import split
 from vaultmem.store.frontmatter_edit import set_property as edited
+from vaultmem.store.vault import Root, read
 
 if TYPE_CHECKING:
-    from vaultmem.adapter import FrontMatter, Link, Note, Rules, Task
+    from vaultmem.adapter import Link, Note, Rules, Task
 
 _PLACEHOLDER = re.compile(r"\(\(.*\)\)")
 
 
-class _Folder:
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def exists(self, path: str) -> bool:
-        return (self.root / path).exists()
-
-    def read(self, path: str) -> bytes | None:
-        try:
-            return (self.root / path).read_bytes()[:1_000_000]
-        except OSError:
-            return None
-
-
 class Vault:
-    """All notes of a folder, read with one dialect, and their links resolved through its rules."""
+    """A folder indexed by the product, and what its catalog answers."""
 
-    def __init__(self, root: Path, dialect: str) -> None:
-        self.rules: Rules = importlib.import_module(f"vaultmem_{dialect}").dialect.open(
-            _Folder(root)
-        )
-        self.texts: dict[str, str] = {}
-        self.fronts: dict[str, FrontMatter] = {}
-        self.notes: dict[str, Note] = {}
-        self.named: dict[str, list[str]] = {}
-        for file in sorted(p for p in root.rglob("*") if p.is_file()):
-            self._read(unicodedata.normalize("NFC", file.relative_to(root).as_posix()), file)
-
-    def _read(self, path: str, file: Path) -> None:
-        kind = self.rules.kind(path)
-        note = None
-        if kind == "note":
-            text = file.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
-            self.texts[path] = text
-            self.fronts[path] = split(text)
-            note = self.notes[path] = self.rules.parse(path, text, self.fronts[path])
-        if kind:
-            for name in self.rules.names(path, note):
-                self.named.setdefault(name, []).append(path)
-
-    def target(self, source: str, link: Link) -> str | None:
-        if link.key == "":
-            return source
-        for name in self.rules.lookups(link.key):
-            if name in self.named:
-                return self.rules.resolve(link.path, link.key, source, self.named[name])
-        return None
+    def __init__(self, root: str, dialect: str) -> None:
+        self.api = vaultmem.Vault(root)
+        self.rules: Rules = importlib.import_module(f"vaultmem_{dialect}").dialect.open(Root(root))
+        self.api.sync()
+        self.catalog = self.api.searcher().catalog
+        self.notes: dict[str, Note] = {path: self.api.note(path) for path in self.api.notes()}
+        self.texts = {path: read(root, path).text for path in self.notes}
 
     def links(self) -> list[tuple[str, Link, str | None]]:
+        """Each link as the dialect reads it, with the target the catalog holds."""
         found = []
         for source, note in self.notes.items():
-            found += [(source, link, self.target(source, link)) for link in note.links]
+            stored = catalog_read.links_from(self.catalog, source)
+            found += [
+                (source, link, kept.target) for link, kept in zip(note.links, stored, strict=True)
+            ]
         return found
 
+    def backlinks(self) -> dict[str, dict[str, int]]:
+        """How often each note links to each file."""
+        files = [row[0] for row in self.catalog.db.execute("SELECT path FROM files")]
+        views = {path: catalog_read.links_to(self.catalog, path) for path in files}
+        return {path: dict(Counter(link.source for link in links)) for path, links in views.items()}
+
+    def excluded(self) -> list[str]:
+        return [path for path in self.notes if catalog_read.is_excluded(self.catalog, path)]
+
     def mentioning(self, path: str) -> list[str]:
-        note = self.notes[path]
-        logseq = self.rules.dialect == "logseq"
-        pattern = (mentions.logseq_names if logseq else mentions.obsidian_names)(
-            [note.title, *note.aliases]
-        )
-        if pattern is None:
-            return []
-        found = []
-        for source, other in self.notes.items():
-            if source == path or self.rules.excluded(source):
-                continue
-            spans = [(link.start, link.end) for link in other.links]
-            body = self.fronts[source].body
-            if next(mentions.mentions(pattern, self.texts[source], spans, body), None):
-                found.append(source)
-        return found
+        return sorted({mention.path for mention in self.api.mentions(path)})
 
 
 def dump(vault: str, case: dict[str, Any]) -> dict[str, Any]:
-    seen = Vault(Path(vault), case["dialect"])
+    """Index the folder in a state of its own and tell what the product knows of it."""
+    with tempfile.TemporaryDirectory() as state:
+        chosen = {"VAULTMEM_STATE": state, "VAULTMEM_DIALECT": case["dialect"]}
+        with mock.patch.dict(os.environ, chosen):
+            seen = Vault(vault, case["dialect"])
+            try:
+                return _dump(seen, case)
+            finally:
+                seen.api.close()
+
+
+def _dump(seen: Vault, case: dict[str, Any]) -> dict[str, Any]:
     notes = seen.notes
     links = seen.links()
     result: dict[str, Any] = {
         "notes": list(notes),
-        "excluded": [path for path in notes if seen.rules.excluded(path)],
+        "excluded": seen.excluded(),
         "links": {path: [] for path in notes},
-        "backlinks": _backlinks(links),
+        "backlinks": seen.backlinks(),
         "unresolved": _unresolved(notes, links, seen.rules),
         "tags": {path: list(note.tags) for path, note in notes.items()},
         "aliases": {path: list(note.aliases) for path, note in notes.items()},
@@ -112,7 +87,7 @@ def dump(vault: str, case: dict[str, Any]) -> dict[str, Any]:
         "tasks": {path: [_task(task) for task in note.tasks] for path, note in notes.items()},
         "dates": {path: [_task(task) for task in note.dates] for path, note in notes.items()},
         "unlinked_mentions": {path: seen.mentioning(path) for path in notes},
-        "conflicts": _conflicts(seen),
+        "conflicts": dict(catalog_read.conflict_pairs(seen.catalog)),
         "not_conflicts": [],
     }
     for source, link, target in links:
@@ -136,14 +111,6 @@ def set_property(vault: str, file: str, key: str, value: Any) -> None:
     path.write_bytes(edited(path.read_bytes(), key, value))
 
 
-def _backlinks(links: list[tuple[str, Link, str | None]]) -> dict[str, dict[str, int]]:
-    counts: dict[str, Counter[str]] = {}
-    for source, _, target in links:
-        if target is not None:
-            counts.setdefault(target, Counter())[source] += 1
-    return {target: dict(sources) for target, sources in counts.items()}
-
-
 def _unresolved(
     notes: dict[str, Note], links: list[tuple[str, Link, str | None]], rules: Rules
 ) -> dict[str, dict[str, int]]:
@@ -156,13 +123,6 @@ def _unresolved(
 
 def _task(task: Task) -> dict[str, Any]:
     return {**task._asdict(), "depends_on": list(task.depends_on)}
-
-
-def _conflicts(seen: Vault) -> dict[str, str]:
-    if importlib.util.find_spec("vaultmem.core.conflicts") is None:
-        return {}
-    found: dict[str, str] = importlib.import_module("vaultmem.core.conflicts").conflicts(seen.notes)
-    return found
 
 
 def _page(rules: Any, link: Link) -> str | None:
@@ -191,7 +151,7 @@ def _logseq(seen: Vault, links: list[tuple[str, Link, str | None]]) -> dict[str,
             block_refs[source]["resolved"][identity] = target
     blocks = {}
     for path, text in seen.texts.items():
-        body = seen.fronts[path].body
+        body = split(text).body
         found = outline(text, masks(text, body).shape, body)
         blocks[path] = [
             {"level": b.level, "text": b.text, "id": b.id, "marker": b.marker}
@@ -213,7 +173,7 @@ def _logseq(seen: Vault, links: list[tuple[str, Link, str | None]]) -> dict[str,
                 "namespace": note.namespace,
                 "journal": note.journal,
                 "aliases": list(note.aliases),
-                "tags": list(note.tags),
+                "tags": list(note.properties.get("tags", ())),
             }
             for path, note in seen.notes.items()
         },

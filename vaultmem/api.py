@@ -19,12 +19,14 @@ from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, NoteNotFoundError
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
+from vaultmem.store.catalog import as_state_error
 from vaultmem.store.catalog_read import LinkView
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from vaultmem.adapter import Note
     from vaultmem.mentions import Mention
     from vaultmem.progress import Progress
     from vaultmem.related import Related
@@ -75,6 +77,8 @@ class Vault:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        if said := as_state_error(error):
+            raise said from error
 
     def close(self) -> None:
         """Let go of all files."""
@@ -171,6 +175,17 @@ class Vault:
             else "vaultmem search finds notes by their words"
         )
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
+
+    def notes(self) -> list[str]:
+        """The paths of all notes."""
+        return catalog_read.note_paths(self.searcher().catalog)
+
+    def note(self, name: str) -> Note:
+        """What is in one note now, as its editor sees it: title, properties, tags, aliases, headings,
+        links, tasks, and the pieces of its text."""
+        from vaultmem.reading import read_now
+
+        return read_now(self.path, self.find_note(name), self.config)
 
     def links(self, note: str) -> list[LinkView]:
         """The links that stand in a note, in order."""

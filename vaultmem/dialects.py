@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
-from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules
+from vaultmem.adapter import Dialect, Folder, FrontMatter, Note, Rules
 from vaultmem.core.mentions import MENTION_PATTERNS
 from vaultmem.errors import ConfigError
 
@@ -61,13 +61,14 @@ class Rulebook:
         return self._at(path)[1].excluded(path)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
-        """Read a note; its links get keys of this rulebook."""
-        number, rules = self._at(path)
-        note = rules.parse(path, text, front)
-        return note._replace(links=tuple(self._numbered(link, number) for link in note.links))
+        """Read a note; the keys of its links are those of its dialect."""
+        return self._at(path)[1].parse(path, text, front)
 
-    def _numbered(self, link: Link, number: int) -> Link:
-        return link._replace(key=f"{number}:{link.key}") if link.key else link
+    def numbered(self, path: str, note: Note) -> Note:
+        """The note with link keys of this rulebook, which other dialects' keys cannot equal."""
+        number = self._at(path)[0]
+        links = [k._replace(key=f"{number}:{k.key}") if k.key else k for k in note.links]
+        return note._replace(links=tuple(links))
 
     def names(self, path: str, note: Note | None) -> set[str]:
         """All names under which links find the file."""

@@ -39,6 +39,16 @@ class StateError(VaultmemError):
     """The state folder cannot be used."""
 
 
+NO_ROOM = (
+    "the index cannot be written ({}): free some space, or set VAULTMEM_STATE to another folder; "
+    "nothing is lost, the next sync goes on"
+)
+
+
+class DamagedError(StateError):
+    """A file of the index is broken; an index built anew has no such file."""
+
+
 class ModelError(VaultmemError):
     """The embedding model is missing, damaged or unknown."""
 

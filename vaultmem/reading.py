@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vaultmem.adapter import Note
+from vaultmem.config import Config
 from vaultmem.core import blocks as blocking
-from vaultmem.dialects import Rulebook
+from vaultmem.dialects import Rulebook, open_rulebook
 from vaultmem.store import frontmatter, vault
 
 
@@ -28,3 +29,10 @@ def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int
     """Read and parse a note. Trouble is in `read.trouble`, never an exception."""
     read = vault.read(folder, raw or path, cap)
     return NoteRead(read, *parse_note(rules, path, read.text))
+
+
+def read_now(folder: str, path: str, config: Config) -> Note:
+    """A note as it is on disk now, by the rules of its vault."""
+    rules = open_rulebook(vault.Root(folder), config.text("dialect"))
+    raw = vault.on_disk(folder, path)
+    return read_note(rules, folder, path, raw, config.number("index.max_note_bytes")).note

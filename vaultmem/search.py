@@ -14,7 +14,7 @@ from vaultmem.core import query as language
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, StateError
 from vaultmem.store import catalog_read as catalog_read
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.keyword import ORD_BITS
 from vaultmem.store.keyword_search import KeywordSearcher, Question
 from vaultmem.store.lines import read_lines
@@ -86,14 +86,13 @@ class Searcher:
         generation = self.state.generation()
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
-        self.catalog = Catalog(f"{generation}/catalog.db")
+        with spoken():
+            self.catalog = Catalog(f"{generation}/catalog.db")
         try:
             self.keyword = KeywordSearcher(f"{generation}/kw")
-        except (OSError, ValueError) as error:
+        except StateError:
             self.catalog.close()
-            raise StateError(
-                f"the keyword index is damaged ({error}); run vaultmem sync --rebuild"
-            ) from error
+            raise
 
     def close(self) -> None:
         """Let go of all files."""
@@ -109,6 +108,7 @@ class Searcher:
             self._meaning = Meaning(self.state, self.config)
         return self._meaning
 
+    @spoken()
     def search(self, ask: Ask) -> Answer:
         """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
         query = language.parse(ask.text)

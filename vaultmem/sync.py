@@ -7,7 +7,6 @@ next sync, which does again what is marked. The result always equals an index bu
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -18,13 +17,13 @@ from vaultmem.config import Config
 from vaultmem.core import note_facts
 from vaultmem.core.conflicts import conflicts, doubtful, nearly_equal
 from vaultmem.dialects import Rulebook, open_rulebook
-from vaultmem.errors import StateError
+from vaultmem.errors import DamagedError
 from vaultmem.indexing import block_row, index_entries
 from vaultmem.progress import Progress, Silent
 from vaultmem.reading import parse_note
 from vaultmem.store import catalog_write as rows
 from vaultmem.store import vault
-from vaultmem.store.catalog import Catalog, is_full
+from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.keyword import Entry, KeywordWriter
 from vaultmem.store.state import State
 from vaultmem.store.walk import Entry as File
@@ -60,13 +59,8 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
     with state.lock():
         try:
             report = _sync_locked(state, work, rebuild=rebuild)
-        except sqlite3.DatabaseError as error:
-            if is_full(error):
-                raise StateError(
-                    f"the index in {state.folder} cannot be written ({error}): free some space, or "
-                    "set VAULTMEM_STATE to another folder; nothing is lost, the next sync goes on"
-                ) from error
-            report = _sync_locked(state, work, rebuild=True)  # the catalog was damaged
+        except DamagedError:
+            report = _sync_locked(state, work, rebuild=True)
     return report._replace(seconds=time.monotonic() - started)
 
 
@@ -90,6 +84,7 @@ def changes(folder: str, config: Config) -> Report:
         return session.preview()
 
 
+@spoken()
 def _sync_locked(state: State, work: _Work, *, rebuild: bool) -> Report:
     rulebook = open_rulebook(vault.Root(state.vault), work.config.text("dialect"))
     generation = state.generation()
@@ -125,9 +120,11 @@ class _Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._keyword:
-            self._keyword.close()
-        self.catalog.close()
+        try:
+            if self._keyword:
+                self._keyword.close()
+        finally:
+            self.catalog.close()
 
     @property
     def keyword(self) -> KeywordWriter:
@@ -155,7 +152,7 @@ class _Session:
             changed_count += self._apply(batch, diff.known, work.progress)
         work.progress.stage("resolving links", 0)
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
-        self._finish(diff, bool(diff.put or diff.gone))
+        self._finish(diff)
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
         troubles = self.catalog.db.execute("SELECT count(*) FROM troubles").fetchone()[0]
         added = len(notes) - len(changed)
@@ -230,6 +227,7 @@ class _Session:
                 self.batch.stale(self._keys(rows.remove_file(self.catalog, file)))
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
+            self._unsettle()
         for file in [*gone, *orphans]:
             self.keyword.remove(file)
         self.keyword.commit()
@@ -246,6 +244,8 @@ class _Session:
                 progress.advance()
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
+            if replaced:
+                self._unsettle()
         if not replaced:
             return 0
         for note, entries in replaced.items():
@@ -279,15 +279,15 @@ class _Session:
             bytes.fromhex(read.hash),
             racy,
         )
-        if file is not None and not self._differs(file, bytes.fromhex(read.hash)):
-            rows.put_file(self.catalog, row)
-            return None
         if file is not None:
             self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
         if read.trouble:
             self.catalog.db.execute(
-                "INSERT OR REPLACE INTO troubles VALUES (?, ?)", (entry.path, read.trouble)
+                "INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", (entry.path, read.trouble)
             )
+        if file is not None and not self._differs(file, bytes.fromhex(read.hash)):
+            rows.put_file(self.catalog, row)
+            return None
         return self._put_note(row, read.text, new=file is None)
 
     def _differs(self, file: int, content: bytes) -> bool:
@@ -317,6 +317,7 @@ class _Session:
     def _put_note(self, row: rows.FileRow, text: str, *, new: bool) -> tuple[int, list[Entry]]:
         file = rows.put_file(self.catalog, row)
         note, grouped = parse_note(self.rules, row.path, text)
+        note = self.rules.numbered(row.path, note)
         names = self.rules.names(row.path, note)
         before: set[str] = set()
         if not new:
@@ -336,14 +337,18 @@ class _Session:
         self.batch.note(file, record)
         return file, [] if record.excluded else list(index_entries(row.path, record, grouped))
 
-    def _finish(self, diff: Diff, files_changed: bool) -> None:
+    def _unsettle(self) -> None:
+        """Mark, in the transaction of a change, that _finish has to look at the whole vault."""
+        self.catalog.set_meta("settled", "no")
+
+    def _finish(self, diff: Diff) -> None:
         with self.catalog.transaction() as db:
-            if files_changed:
+            if self.catalog.meta("settled") != "yes":
                 self._note_conflicts()
-            db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
-            db.executemany(
-                "INSERT OR REPLACE INTO troubles VALUES (?, ?)", list(diff.troubles.items())
-            )
+                db.execute("DELETE FROM troubles WHERE path NOT IN (SELECT path FROM files)")
+                self.catalog.set_meta("settled", "yes")
+            db.execute("DELETE FROM troubles WHERE walked = 1")
+            db.executemany("INSERT INTO troubles VALUES (?, 1, ?)", list(diff.troubles.items()))
             for dialect, template in self.rules.uri_templates().items():
                 self.catalog.set_meta(f"uri {dialect}", template)
             self.catalog.set_meta("reader", self.fingerprint)

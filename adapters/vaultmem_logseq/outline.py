@@ -182,7 +182,7 @@ class Body:
         self.in_logbook = False
 
     def read(self, raw: str, shape: str, line: int, offset: int) -> None:
-        """One more line: as it stands, and with code and comments blanked out."""
+        """All lines after the first: as they stand, and with code and comments blanked out."""
         if not self.special.search(raw):
             self.kept = [self.unindented(each) for each in raw.split("\n")]
             self.numbers = list(range(line, line + len(self.kept)))

@@ -240,5 +240,5 @@ class VaultMachine(RuleBasedStateMachine):
 
 TestVaultMachine = VaultMachine.TestCase
 TestVaultMachine.settings = settings(
-    max_examples=int(os.environ.get("EX","60")), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=int(os.environ.get("EX", "40")), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

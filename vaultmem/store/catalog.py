@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vaultmem.errors import StateError
+from vaultmem.errors import NO_ROOM, DamagedError, StateError
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -40,13 +40,17 @@ CREATE INDEX aliases_note ON aliases (note);
 CREATE TABLE tasks (note INTEGER NOT NULL, line INTEGER NOT NULL, is_task INTEGER NOT NULL, open INTEGER NOT NULL,
     dated TEXT, task TEXT NOT NULL, PRIMARY KEY (note, line)) WITHOUT ROWID;
 CREATE TABLE conflicts (copy INTEGER PRIMARY KEY, original INTEGER);
-CREATE TABLE troubles (path TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE troubles (path TEXT NOT NULL, walked INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (path, walked)) WITHOUT ROWID;
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);
 CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 FORMAT = zlib.crc32(_SCHEMA.encode()) >> 1  # another schema is another format
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
+
+
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class Catalog:
@@ -78,7 +82,8 @@ class Catalog:
         try:
             yield self.db
         except BaseException:
-            self.db.execute("ROLLBACK")
+            if self.db.in_transaction:  # SQLite has ended it itself when the disk is full
+                self.db.execute("ROLLBACK")
             raise
         self.db.execute("COMMIT")
 
@@ -117,14 +122,25 @@ class Catalog:
         }
 
 
-def is_full(error: sqlite3.Error) -> bool:
-    """Whether the disk had no room, or would not take the bytes."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-    )
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Turn SQLite's errors into a StateError, or into a DamagedError where only a rebuild helps."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise as_state_error(error) or error from error
+
+
+def as_state_error(error: BaseException | None) -> StateError | None:
+    """What to tell a person about an error of SQLite; None when it is another error."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StateError(f"the index is in use by another program ({error}); try again")
+    if code in _NO_ROOM:
+        return StateError(NO_ROOM.format(error))
+    return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
 
 
 def _lower(text: object) -> str | None:

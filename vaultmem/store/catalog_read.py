@@ -131,6 +131,12 @@ def similar_titles(catalog: Catalog, name: str, limit: int = 3) -> list[str]:
     return [by_title[title] for title in get_close_matches(name.lower(), by_title, limit, 0.6)]
 
 
+def note_paths(catalog: Catalog) -> list[str]:
+    """The paths of all notes, in order."""
+    rows = catalog.db.execute("SELECT path FROM files WHERE kind = 'note' ORDER BY path")
+    return [str(row[0]) for row in rows]
+
+
 def note_id(catalog: Catalog, path: str) -> int:
     """The id of a file."""
     row = catalog.db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()

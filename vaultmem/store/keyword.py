@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import tantivy
 
 from vaultmem.core.values import value
+from vaultmem.errors import NO_ROOM, DamagedError, StateError
 
 ANALYZER = (
     "vaultmem-1"  # a new name for every change of the analyzer or the schema: it forces a rebuild
@@ -82,9 +85,25 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
     return index
 
 
+# In what Tantivy says when the disk is full, a limit is reached or writing is forbidden.
+_NO_ROOM = ("StorageFull", "FileTooLarge", "QuotaExceeded", "code: 27", "PermissionDenied", "ReadOnlyFilesystem")
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Tantivy raises ValueError for all that can go wrong; tell a full disk from a damaged file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if any(sign in str(error) for sign in _NO_ROOM):
+            raise StateError(NO_ROOM.format(error)) from error
+        raise DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild") from error
+
+
 class KeywordWriter:
     """Adds and removes the blocks of notes. Nothing is visible to searches before commit()."""
 
+    @spoken()
     def __init__(self, folder: str) -> None:
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
@@ -112,10 +131,12 @@ class KeywordWriter:
             document.add_unsigned("temporal", 1)
         self._writer.add_document(document)
 
+    @spoken()
     def commit(self) -> None:
         """Make everything since the last commit durable and visible."""
         self._writer.commit()
 
+    @spoken()
     def close(self) -> None:
         """Wait for merges and let go of the index."""
         self._writer.wait_merging_threads()

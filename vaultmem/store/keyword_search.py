@@ -9,7 +9,7 @@ import tantivy  # the second half of keyword.py, which owns it
 
 from vaultmem.core import days, rank
 from vaultmem.core.query import Query, Term
-from vaultmem.store.keyword import POSITIONS, analyzer, normal, open_index
+from vaultmem.store.keyword import POSITIONS, analyzer, normal, open_index, spoken
 
 MAX_PREFIX_TERMS = 50
 _PHRASE_FIELDS = ("body", "title", "heading")
@@ -33,6 +33,7 @@ class Question:
 class KeywordSearcher:
     """Reads one state of the index. Cheap to open; safe beside a writer in another process."""
 
+    @spoken()
     def __init__(self, folder: str) -> None:
         self._index = open_index(folder)
         self._schema = self._index.schema
@@ -66,15 +67,18 @@ class KeywordSearcher:
             )
         return found
 
+    @spoken()
     def frequency(self, term: str) -> int:
         """In how many blocks a term stands (of a CJK pair: its rarer character)."""
         parts = list(term) if len(term) == 2 and _is_han(term[0]) else [term]
         return min(int(self._searcher.doc_freq("body", part)) for part in parts)
 
+    @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
         """The best blocks: block number -> score."""
         return self._run(self._whole(question, rank.FIELD_WEIGHTS), limit)
 
+    @spoken()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
         """For one note: what each field gives to each of its blocks, {field: {block: points}}."""
         only = Question(question.text, question.query, [note])
@@ -235,12 +239,14 @@ class KeywordSearcher:
                 ]
         return queries
 
+    @spoken()
     def unknown_words(self, query: Query) -> list[str]:
         """The words (stemmed) that no block has: misspelt, most likely."""
         fields = ("body", "title", "heading", "label", "tag", "path")
         tokens = [t for term in query.words if term.kind == "word" for t in self.tokens(term.text)]
         return [t for t in tokens if not any(self._searcher.doc_freq(f, t) for f in fields)]
 
+    @spoken()
     def corrections(self, token: str) -> list[str]:
         """Indexed words one letter away from an unknown one (two letters for long words)."""
         if len(token) < 4 or _is_han(token):

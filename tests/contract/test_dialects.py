@@ -1,0 +1,255 @@
+"""What every dialect promises (vaultmem.adapter), asked of each one that is installed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vaultmem.adapter import Dialect, Note, Rules
+from vaultmem.core import uri
+from vaultmem.core.mentions import MENTION_PATTERNS
+from vaultmem.dialects import Rulebook, installed
+from vaultmem.store import frontmatter
+
+DIALECTS = {dialect.name: dialect for dialect in installed()}
+# A file of settings that each dialect reads, and something that readers of notes have to heed in it.
+SETTINGS = {
+    "obsidian": (".obsidian/app.json", b'{"userIgnoreFilters": ["Secret/"]}'),
+    "logseq": ("logseq/config.edn", b'{:hidden ["/secret"]}'),
+}
+MARKUP = [
+    *["[[", "]]", "![[", "[", "](", ")", "|", "#", "^", "((", "))", "{{", "}}", "{{embed "],
+    *["`", "```", "~~~", "$", "$$", "%%", "<!--", "-->", "**", "\\", "<", ">"],
+    *["\n", "\n\n", "\n---\n", "---\n", "\n- ", "\n\t- ", "\n  ", "\n> ", "\n# ", "\n## ", "\n1. ", "\n* "],
+    *["\n- [ ] ", "\n- [x] ", "TODO ", "DONE ", "SCHEDULED: <2026-11-21 Sat>", "📅 2026-11-21", "(@2026-11-21 9:00)"],
+    *["key:: ", "tags: [a, b]\n", "aliases: x\n", "id:: 64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11\n", ":LOGBOOK:", ":END:"],
+    *["Note", "note.md", "Folder/Note", "../", "./", "Ünï", "笔记", "ΟΔΟΣ", "e\u0301", "\u00a0", " ", "a", "1"],
+    *["[[Note]]", "[[note.md|x]]", "[t](Folder/Note.md)", "![[pic.png]]", "#tag", "alias:: Other, [[Two]]\n"],
+    *["Anne:", "**Anne:** ", "((64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11))"],
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(MARKUP) | st.text(max_size=4), max_size=40).map(
+    lambda parts: "".join(parts).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+)
+PATHS = ("Note.md", "a/b/Note.md", "pages/Note.md", "journals/2026_11_21.md", "pages/x.org")
+HIDDEN = (
+    ".trash/a.md",
+    ".obsidian/a.md",
+    "a/.git/b.md",
+    ".a.md",
+    "a/.b.md",
+    "node_modules/x/readme.md",
+)
+
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
+
+
+class InMemory:
+    """A vault root that holds a few files."""
+
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        self.files = files or {}
+
+    def exists(self, path: str) -> bool:
+        return any(each == path or each.startswith(path + "/") for each in self.files)
+
+    def read(self, path: str) -> bytes | None:
+        return self.files.get(path)
+
+
+def opened(dialect: Dialect, files: Mapping[str, bytes] | None = None) -> Rules:
+    return dialect.open(InMemory(files))
+
+
+def parsed(rules: Rules, path: str, text: str) -> Note:
+    return rules.parse(path, text, frontmatter.split(text))
+
+
+def test_both_editors_are_there_and_tested() -> None:
+    assert {"obsidian", "logseq"} <= DIALECTS.keys()
+    assert DIALECTS.keys() == SETTINGS.keys()
+
+
+def test_somebody_reads_a_folder_that_no_editor_has_opened() -> None:
+    claims = [dialect.claims(InMemory()) for dialect in DIALECTS.values()]
+    assert max(claims) == 1
+
+
+@every_dialect
+def test_an_editors_own_folder_is_claimed(dialect: Dialect) -> None:
+    path, content = SETTINGS[dialect.name]
+    assert dialect.claims(InMemory({path: content})) == 2
+    assert dialect.claims(InMemory()) < 2
+
+
+@every_dialect
+def test_rules_name_their_dialect_and_a_known_way_to_find_mentions(dialect: Dialect) -> None:
+    rules = opened(dialect)
+    assert rules.dialect == dialect.name
+    assert rules.mention_style in MENTION_PATTERNS
+
+
+@every_dialect
+def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect) -> None:
+    path, content = SETTINGS[dialect.name]
+    plain = opened(dialect).fingerprint
+    assert plain == opened(dialect).fingerprint == opened(dialect, {"Note.md": b"text"}).fingerprint
+    changed = opened(dialect, {path: content}).fingerprint
+    assert changed == opened(dialect, {path: content}).fingerprint != plain
+
+
+@every_dialect
+@given(content=st.binary(max_size=60) | TEXTS.map(lambda text: text.encode("utf-8", "replace")))
+@example(content=b"{" * 5000)
+@example(content=b"[" * 5000)
+@example(content=b'{"userIgnoreFilters": ["/(a+)+$/", 3, null], "showUnsupportedFiles": "x"}')
+@settings(max_examples=40, deadline=None)
+def test_unreadable_settings_give_rules_all_the_same(dialect: Dialect, content: bytes) -> None:
+    path, _ = SETTINGS[dialect.name]
+    assert parsed(opened(dialect, {path: content}), "pages/Note.md", "[[Other]]").links
+
+
+@every_dialect
+def test_what_editors_hide_is_invisible(dialect: Dialect) -> None:
+    rules = opened(dialect)
+    assert {path: rules.kind(path) for path in HIDDEN} == dict.fromkeys(HIDDEN, "")
+    assert rules.kind("Note.md") == rules.kind("a/b.c/Ünï 笔记.MD") == "note"
+
+
+@every_dialect
+@given(path=st.text("aB./é笔 ", min_size=1, max_size=12) | st.sampled_from(PATHS))
+def test_kind_is_one_of_three_and_paths_can_be_excluded_or_not(dialect: Dialect, path: str) -> None:
+    rules = opened(dialect)
+    assert rules.kind(path) in ("note", "file", "")
+    assert rules.excluded(path) in (True, False)
+
+
+@every_dialect
+@given(path=st.sampled_from(PATHS), text=TEXTS)
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, text: str) -> None:
+    note = parsed(opened(dialect), path, text)
+    assert note == parsed(opened(dialect), path, text)
+    last = text.count("\n") + 1
+    before = 1
+    for piece in note.pieces:
+        assert before <= piece.line <= piece.end_line <= last
+        before = piece.line
+    lines = [
+        *note.anchors.values(),
+        *(one.line for one in (*note.headings, *note.tasks, *note.dates)),
+    ]
+    assert all(1 <= line <= last for line in lines)
+    for link in note.links:
+        assert 1 <= link.line <= last
+        if link.start != -1:
+            assert 0 <= link.start < link.end <= len(text)
+            assert link.line == text.count("\n", 0, link.start) + 1
+        else:
+            assert link.end == -1
+
+
+@every_dialect
+@given(path=st.sampled_from(PATHS), text=TEXTS)
+@example(
+    path="pages/Note.md",
+    text="alias:: Other, [[Two]]\n\n- [[Note]] and [[note.md]], [t](A/Note.md), ![[p.png]]",
+)
+@example(
+    path="Note.md",
+    text="---\naliases: [Other]\n---\n- a\n  id:: 64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11",
+)
+@settings(max_examples=100, deadline=None)
+def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
+    dialect: Dialect, path: str, text: str
+) -> None:
+    rules = opened(dialect)
+    note = parsed(rules, path, text)
+    keys = {link.key for link in note.links if link.key}
+    for key in keys:
+        for name in rules.lookups(key):
+            assert key in rules.affected(name)
+    names = rules.names(path, note)
+    assert len(set(names)) == len(names) > 0
+    for name in names:
+        for key in rules.affected(name):
+            assert not key or name in rules.lookups(key)
+
+
+@given(path=st.sampled_from(PATHS), text=TEXTS)
+@settings(max_examples=50, deadline=None)
+def test_a_rulebook_of_all_dialects_keeps_the_same_promise(path: str, text: str) -> None:
+    chosen = sorted(DIALECTS.values(), key=lambda dialect: (not dialect.home, dialect.name))
+    book = Rulebook([(dialect.home, opened(dialect)) for dialect in chosen])
+    note = book.parse(path, text, frontmatter.split(text))
+    for link in note.links:
+        if link.key:
+            assert all(link.key in book.affected(name) for name in book.lookups(link.key))
+    assert {name.partition(":")[0] for name in book.names(path, note)} == {"0", "1"}
+
+
+@every_dialect
+@given(name=st.text("abcXYZéß笔记", min_size=1, max_size=8))
+def test_a_link_by_name_finds_the_note(dialect: Dialect, name: str) -> None:
+    rules = opened(dialect)
+    path = f"pages/{name}.md"
+    link = parsed(rules, "Other.md", f"- see [[{name}]] there").links[0]
+    names = rules.names(path, parsed(rules, path, "- text"))
+    assert any(looked in names for looked in rules.lookups(link.key))
+    assert rules.resolve(link.path, link.key, "Other.md", [path]) == path
+
+
+FOLDERS = st.lists(
+    st.sampled_from(["", "a/", "a/b/", "b/", "pages/", "A/", "c/d/e/"]), min_size=1, unique=True
+)
+
+WRITTEN = st.sampled_from(
+    ["Note", "note", "a/Note", "/Note", "./Note", "../Note", "x/Note", "b/Note"]
+)
+
+
+@every_dialect
+@given(folders=FOLDERS, source=st.sampled_from(PATHS), written=WRITTEN, data=st.data())
+def test_a_choice_is_one_of_the_candidates_whatever_their_order(
+    dialect: Dialect, folders: list[str], source: str, written: str, data: st.DataObject
+) -> None:
+    rules = opened(dialect)
+    link = parsed(rules, source, f"- [[{written}]]").links[0]
+    candidates = [f"{folder}Note.md" for folder in folders]
+    target = rules.resolve(link.path, link.key, source, candidates)
+    assert target is None or target in candidates
+    shuffled = data.draw(st.permutations(candidates))
+    assert rules.resolve(link.path, link.key, source, shuffled) == target
+    assert rules.resolve(link.path, link.key, source, []) is None
+
+
+@every_dialect
+def test_the_editor_link_holds_up_with_any_name(dialect: Dialect) -> None:
+    link = uri.fill(
+        opened(dialect).uri_template, "/my notes/Tom & Jerry", "a b/c#d?e&笔.md", "c#d {x}"
+    )
+    assert link.startswith(f"{dialect.name}://")
+    assert link.isascii()
+    assert not set(' #{}<>"') & set(link)
+    assert link.count("?") == 1
+
+
+HOSTILE = [
+    *["[", "[[", "[[a|", "[](", "`", "``", "$", "$a", "#", "((", "{{", "%%", "<!--", "*", "**a:", "^a "],
+    *["> ", "|", "- ", "\n- ", "\n\t- ", "\n> ", "\n```", "\n- [ ] 📅 ", "a:: "],
+    *["\na:: [[", " 🔁 every", "(@", "1. ", "\\"],
+]  # fmt: skip
+
+
+@every_dialect
+@pytest.mark.parametrize("part", HOSTILE)
+def test_time_is_linear_in_the_text(dialect: Dialect, part: str) -> None:
+    """60 kB of anything take a small fraction of a second; quadratic time would take minutes."""
+    rules = opened(dialect)
+    text = part * (60_000 // len(part))
+    started = time.process_time()
+    parsed(rules, "pages/Note.md", text)
+    assert time.process_time() - started < 3

@@ -1,0 +1,138 @@
+"""What every VectorIndex promises, asked of the exact one and of the graph."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vaultmem.store.exact import ExactIndex, VectorIndex
+from vaultmem.store.hnsw import HnswIndex
+from vaultmem.store.vectors import VectorStore, text_hash
+
+DIMENSIONS, ROWS = 24, 3000
+
+Make = Callable[[VectorStore], VectorIndex]
+INDEXES: dict[str, Make] = {
+    "exact": ExactIndex,
+    "graph": lambda store: HnswIndex(store, narrow=50),
+}
+
+
+def normalised(seed: int, count: int) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(seed).standard_normal((count, DIMENSIONS))
+    return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+
+def hashes(start: int, end: int) -> list[bytes]:
+    return [text_hash(f"text {number}") for number in range(start, end)]
+
+
+@pytest.fixture(params=INDEXES)
+def make(request: pytest.FixtureRequest) -> Make:
+    return INDEXES[request.param]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[VectorStore]:
+    with contextlib.closing(VectorStore(tmp_path / "model", DIMENSIONS)) as opened:
+        opened.append(hashes(0, ROWS), normalised(1, ROWS))
+        yield opened
+
+
+@pytest.fixture
+def index(make: Make, store: VectorStore) -> VectorIndex:
+    made = make(store)
+    made.prepare()
+    return made
+
+
+def brute_force(
+    store: VectorStore, query: NDArray[np.float32], k: int, allowed: list[int]
+) -> list[int]:
+    cosines = store.matrix() @ query
+    return sorted(allowed, key=lambda row: (-cosines[row], row))[:k]
+
+
+def test_hits_are_rows_with_their_cosines_nearest_first(
+    index: VectorIndex, store: VectorStore
+) -> None:
+    for query in normalised(2, 20):
+        hits = index.search(query, 10)
+        assert len(hits) == len({row for row, _ in hits}) == 10
+        assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+        for row, cosine in hits:
+            assert cosine == pytest.approx(float(store.matrix()[row] @ query), abs=1e-5)
+
+
+def test_nearly_all_of_the_nearest_are_found(index: VectorIndex, store: VectorStore) -> None:
+    right = 0
+    for query in normalised(3, 30):
+        found = {row for row, _ in index.search(query, 10)}
+        right += len(found & set(brute_force(store, query, 10, list(range(ROWS)))))
+    assert right >= 0.95 * 300
+
+
+def test_a_stored_vector_is_its_own_nearest(index: VectorIndex, store: VectorStore) -> None:
+    for row in range(0, ROWS, 100):
+        hit, cosine = index.search(store.matrix()[row], 1)[0]
+        assert hit == row
+        assert cosine == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("step", [2, 500])
+def test_only_allowed_rows_are_hit_and_as_many_as_there_are(
+    index: VectorIndex, store: VectorStore, step: int
+) -> None:
+    rows = list(range(0, ROWS, step))
+    mask = np.zeros(ROWS, dtype=np.bool_)
+    mask[rows] = True
+    query = normalised(4, 1)[0]
+    for allowed in (rows, np.array(rows), mask):
+        hits = index.search(query, 10, allowed)
+        assert {row for row, _ in hits} <= set(rows)
+        assert len(hits) == min(10, len(rows))
+    assert index.search(query, 10, rows)[0][0] == brute_force(store, query, 1, rows)[0]
+
+
+def test_nothing_is_found_where_nothing_may_be(index: VectorIndex) -> None:
+    query = normalised(5, 1)[0]
+    assert index.search(query, 10, []) == []
+    assert index.search(query, 10, [ROWS + 5, -1]) == []
+    assert index.search(query, 0) == []
+
+
+def test_asking_for_more_than_there_is_gives_all(index: VectorIndex) -> None:
+    assert {row for row, _ in index.search(normalised(6, 1)[0], ROWS * 2)} == set(range(ROWS))
+
+
+def test_rows_that_come_later_are_found_before_the_next_preparing(
+    index: VectorIndex, store: VectorStore
+) -> None:
+    late = normalised(7, 5)
+    store.append(hashes(ROWS, ROWS + 5), late)
+    for number, vector in enumerate(late):
+        assert index.search(vector, 1)[0][0] == ROWS + number
+
+
+def test_preparing_twice_changes_nothing(index: VectorIndex) -> None:
+    query = normalised(8, 1)[0]
+    before = index.search(query, 10)
+    index.prepare()
+    assert index.search(query, 10) == before
+
+
+def test_an_empty_store_has_no_hits(make: Make, tmp_path: Path) -> None:
+    with contextlib.closing(VectorStore(tmp_path / "empty", DIMENSIONS)) as store:
+        index = make(store)
+        index.prepare()
+        assert index.search(normalised(9, 1)[0], 10) == []
+
+
+def test_a_query_of_another_model_is_refused(index: VectorIndex) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        index.search(np.ones(DIMENSIONS + 1, dtype=np.float32), 3, [1, 2])

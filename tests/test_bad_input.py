@@ -1,0 +1,460 @@
+"""Whatever the vault, the disk and the state folder look like: one clear line or a healed index, no byte of a note changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, one_line, process, ran, tree_hash
+from tests.conftest import Write
+from tests.index_dump import assert_equals_rebuilt, catalog_dump, generation, other_state, synced
+from vaultmem.store.state import State
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path) -> Iterator[Path]:
+    with other_state(tmp_path / "state"):
+        yield tmp_path / "state"
+
+
+@pytest.fixture(autouse=True)
+def untouched(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
+    """The vault has the same bytes after a test as when the test called this first."""
+    hashes: list[tuple[Path, str]] = []
+
+    def mark() -> None:
+        vault = request.getfixturevalue("vault")
+        hashes.append((vault, tree_hash(vault)))
+
+    yield mark
+    for vault, before in hashes[-1:]:
+        assert tree_hash(vault) == before, "the vault was changed"
+
+
+Mark = Callable[[], None]
+
+
+def sync_cli(vault: Path, *more: str) -> Ran:
+    return ran("sync", "--no-embed", "--format", "text", "--vault", str(vault), *more)
+
+
+def found(vault: Path, words: str) -> list[str]:
+    ended = ran("search", words, "--format", "json", "--vault", str(vault))
+    assert ended.code == 0, ended.err
+    return [result["path"] for result in ended.data["results"]]
+
+
+# --- the vault
+
+
+@pytest.mark.parametrize("command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init"])
+def test_no_such_folder(tmp_path: Path, command: str) -> None:
+    ended = ran(*command.split(), "--format", "text", "--vault", str(tmp_path / "nowhere"))
+    assert ended.code == 1
+    assert "nowhere does not exist" in one_line(ended)
+    assert not ended.out
+
+
+def test_not_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    ended = ran("sync", "--format", "json", "--vault", str(tmp_path / "file"))
+    assert ended.code == 1
+    assert "is not a folder" in json.loads(ended.err)["error"]
+
+
+def test_no_vault_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = ran("search", "word", "--format", "text")
+    assert ended.code == 1
+    assert "--vault FOLDER" in one_line(ended)
+
+
+def test_no_notes(vault: Path, untouched: Mark) -> None:
+    untouched()
+    assert sync_cli(vault).code == 0
+    assert found(vault, "anything") == []
+    for command in ("status", "tasks", "unresolved", "doctor", "unresolved --ambiguous"):
+        assert ran(*command.split(), "--vault", str(vault), "--format", "json").code == 0
+    assert sync_cli(vault).code == 0
+
+
+def test_everything_that_is_no_note(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+    write("Good.md", "A good apple.")
+    write("folder.md/Inner.md", "An inner apple.")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secretword")
+    os.mkfifo(vault / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.getcwd()
+        os.chdir(vault)
+        server.bind("socket.md")
+        os.chdir(here)
+        (vault / "loop.md").symlink_to("loop.md")
+        (vault / "up").symlink_to("..")
+        (vault / "out").symlink_to(outside)
+        (vault / "secret.md").symlink_to(outside / "secret.md")
+        (vault / "broken.md").symlink_to("nothing.md")
+        untouched()
+        assert sync_cli(vault).code == 0
+    assert sorted(found(vault, "apple")) == ["Good.md", "folder.md/Inner.md"]
+    assert found(vault, "secretword") == []
+    troubles = {path for path, _ in catalog_dump(vault)["troubles"]}
+    assert troubles == {"pipe.md", "socket.md", "loop.md", "up", "out", "secret.md", "broken.md"}
+    shown = ran("doctor", "--format", "text", "--vault", str(vault))
+    assert shown.code == 0
+    assert "secret.md" in shown.out
+
+
+def test_troubles_go_with_their_cause(vault: Path, write: Write, tmp_path: Path) -> None:
+    write("Good.md", "A good apple.")
+    (vault / "link.md").symlink_to("Good.md")
+    bad = write("Bad.md", b"apple \xff")
+    synced(vault)
+    (vault / "link.md").unlink()
+    synced(vault)
+    assert [path for path, _ in catalog_dump(vault)["troubles"]] == ["Bad.md"]
+    bad.write_bytes(b"apple \xc3\xa9")
+    synced(vault)
+    assert catalog_dump(vault)["troubles"] == []
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_names_and_content_that_are_no_utf8(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_bytes(b"latin name")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    write("Latin.md", "Ein schöner Apfel.".encode("latin-1"))
+    write("Wide.md", "An apple in sixteen bits.".encode("utf-16"))
+    write("Nul.md", b"apple\0apple")
+    write("All.md", b"apple\n" + bytes(range(256)) * 40)
+    write("line\nbreak.md", "apple")
+    write("\x1b[31mred.md", "apple")
+    untouched()
+    assert sync_cli(vault).code == 0
+    assert set(found(vault, "apple")) == {"Wide.md", "Nul.md", "All.md", "line\nbreak.md", "\x1b[31mred.md"}
+    assert found(vault, "apfel") == ["Latin.md"]
+    shown = ran("doctor", "--format", "text", "--vault", str(vault))
+    assert "\\xe9" in shown.out
+    assert "\x1b" not in ran("search", "apple", "--format", "text", "--vault", str(vault)).out
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_unreadable_note(vault: Path, write: Write, untouched: Mark) -> None:
+    write("Good.md", "apple")
+    closed = write("Closed.md", "apple")
+    closed.chmod(0)
+    if os.access(closed, os.R_OK):
+        closed.chmod(0o644)
+        pytest.skip("root reads everything")
+    untouched()
+    assert sync_cli(vault).code == 0
+    assert found(vault, "apple") == ["Good.md"]
+    closed.chmod(0o644)
+
+
+def test_a_very_large_note(vault: Path, write: Write, untouched: Mark) -> None:
+    large = write("Large.md", "The first apple.\n\n")
+    with large.open("r+b") as file:
+        file.truncate(50_000_000)
+    write("Small.md", "An apple.")
+    untouched()
+    started = time.monotonic()
+    assert sync_cli(vault).code == 0
+    assert time.monotonic() - started < 30
+    assert sorted(found(vault, "apple")) == ["Large.md", "Small.md"]
+    assert "50.0 MB long" in str(catalog_dump(vault)["troubles"])
+
+
+FRONT_MATTER = {
+    "surrogate": '---\ntitle: "\\ud800"\ntags: ["a\\udfff"]\naliases: ["\\ud83d"]\n---\napple',
+    "huge number": f"---\nn: {'9' * 5000}\nh: 0x{'f' * 6000}\n---\napple",
+    "infinite": "---\na: .inf\nb: .nan\nc: -.inf\nagent: .nan\n---\napple",
+    "bomb": "---\na: &a [x, x, x, x, x, x, x, x]\n"
+    + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 8)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "---\napple",
+    "nested": f"---\na: {'[' * 30_000}\n---\napple",
+    "nested maps": "---\n" + "".join(f"{' ' * n}k:\n" for n in range(300)) + "---\napple",
+    "nested and closed": f"---\na: {'[' * 60}{']' * 60}\n---\napple",
+    "odd keys": "---\n1: x\nnull: y\n[a, b]: z\n? {c: d}\n: e\n---\napple",
+    "tabs": "---\n\ta: 1\n---\napple",
+    "duplicate": "---\na: 1\na: 2\n---\napple",
+    "odd types": "---\ntags: {a: 1}\naliases: [[x], {y: 1}, null, 3]\ncategory: [a]\nid: {x: y}\ncreated_at: 12\n---\napple",
+    "python": "---\na: !!python/object/apply:os.system [exit]\n---\napple",
+    "nul": "---\na: \0\n---\napple",
+}
+
+
+@pytest.mark.parametrize("name", FRONT_MATTER)
+def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark, name: str) -> None:
+    write("Note.md", FRONT_MATTER[name])
+    write("vaultmem/people/Note.md", FRONT_MATTER[name])
+    write("Good.md", "---\nagent: claude\n---\nA good apple.")
+    untouched()
+    assert sync_cli(vault).code == 0
+    assert set(found(vault, "apple")) == {"Note.md", "Good.md", "vaultmem/people/Note.md"}
+    for command in (
+        "search apple --agent claude", "doctor", "status", "links Note.md", "related Good.md", "tasks --all",
+        "why apple Note.md", "backlinks Good.md --mentions", "unresolved",
+    ):  # fmt: skip
+        for shape in ("text", "json"):
+            ended = ran(*command.split(), "--format", shape, "--vault", str(vault))
+            assert ended.code == 0, (command, ended.err)
+    narrowed = ran("search", "apple", "--agent", "claude", "--format", "json", "--vault", str(vault))
+    assert [result["path"] for result in narrowed.data["results"]] == ["Good.md"]
+
+
+# Of each: n letters and 4n letters. A note twice as long may take twice as long, not four times.
+HOSTILE = {
+    "brackets": "[", "wikilinks": "[[", "closed": "]]", "ticks": "`", "ticks and blanks": "` ", "dollars": "$",
+    "dollars and blanks": "$ x", "fences": "```\n", "fences and tildes": "~~~\n```\n", "quotes": "> ", "stars": "**a:** ", "comments": "<!-- ",
+    "percent": "%% ", "hashes": "#", "tags": "#a ", "tables": "|a", "bullets": "- ", "deep bullets": "\t- x\n",
+    "markdown links": "[a](b ", "nested links": "[[a [[b]] ", "embeds": "![[x|", "block references": "((", "brace": "{{embed ",
+    "properties": "a:: b\n", "tasks": "- [ ] \U0001f4c5 ", "backslashes": "\\", "angle": "<a ", "parentheses": "(",
+    "dates": "2026-11-2 ", "urls": "http://a", "han": "这", "emoji": "\U0001f600", "carets": "^a ", "newlines": "\n",
+    "numbers": "1. ", "setext": "a\n=\n", "colons": "a: ", "spaces": " ", "one word": "a", "nul": "\0",
+}  # fmt: skip
+SIZE = 16_000
+
+
+@pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
+def test_hostile_notes_cost_linear_time(tmp_path: Path, dialect: str) -> None:
+    vault = tmp_path / "hostile"
+    (vault / ("logseq" if dialect == "logseq" else ".obsidian")).mkdir(parents=True)
+    (vault / "logseq" / "config.edn").write_text("{}") if dialect == "logseq" else None
+    slow = {}
+    synced(vault)
+    note = vault / "Note.md"
+    for name, unit in HOSTILE.items():
+        spent = [_seconds(vault, note, unit * (size // len(unit))) for size in (SIZE, 4 * SIZE)]
+        if spent[1] > 0.1 and spent[1] > 9 * spent[0]:
+            # Once more, for somebody else may have had the processor.
+            spent = [_seconds(vault, note, unit * (size // len(unit))) for size in (SIZE, 4 * SIZE)]
+        if spent[1] > 0.1 and spent[1] > 9 * spent[0]:
+            slow[name] = spent
+    assert not slow
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def _seconds(vault: Path, note: Path, text: str) -> float:
+    note.write_text(text)
+    started = time.process_time()
+    synced(vault)
+    return time.process_time() - started
+
+
+def test_long_lines_and_many_lines(vault: Path, write: Write, untouched: Mark) -> None:
+    write("Line.md", "apple [[x]] " * 90_000)
+    write("Lines.md", "- an apple\n" * 200_000)
+    write("Word.md", "a" * 1_000_000)
+    write("Headings.md", "# h\n" * 50_000)
+    untouched()
+    started = time.process_time()
+    assert sync_cli(vault).code == 0
+    assert time.process_time() - started < 40
+    assert {"Line.md", "Lines.md"} <= set(found(vault, "apple"))
+
+
+def test_every_byte(vault: Path, untouched: Mark, write: Write) -> None:
+    for value in range(256):
+        write(f"{value}.md", bytes([value]) + b" apple " + bytes([value]) * 3)
+    untouched()
+    assert sync_cli(vault).code == 0
+    ended = ran("search", "apple", "--limit", "300", "--format", "json", "--vault", str(vault))
+    assert len(ended.data["results"]) >= 195  # letters and what continues them make other words
+
+
+# --- a vault that goes away
+
+
+def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> None:
+    for number in range(30):
+        write(f"Note {number}.md", f"apple {number}")
+    synced(vault)
+    before = catalog_dump(vault)
+    vault.rename(tmp_path / "unplugged")
+    assert "does not exist" in one_line(sync_cli(vault))
+    vault.mkdir()
+    for command in ("sync --no-embed", "sync --no-embed --rebuild"):
+        ended = ran(*command.split(), "--vault", str(vault), "--format", "text")
+        assert ended.code == 1, command
+        assert "30 of 30 files are gone" in one_line(ended) or "the index was left as it is" in one_line(ended)
+        assert catalog_dump(vault) == before
+    assert len(found(vault, "apple")) == 10
+    vault.rmdir()
+    (tmp_path / "unplugged").rename(vault)
+    assert sync_cli(vault).code == 0
+    assert catalog_dump(vault) == before
+
+
+def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
+    for number in range(60):
+        write(f"Note {number}.md", f"apple {number}")
+    synced(vault)
+    for number in range(25):
+        (vault / f"Note {number}.md").unlink()
+    ended = ran("sync", "--no-embed", "--format", "json", "--vault", str(vault))
+    assert ended.code == 1
+    assert "--confirm-removals" in json.loads(ended.err)["error"]
+    confirmed = ran("sync", "--no-embed", "--confirm-removals", "--format", "json", "--vault", str(vault))
+    assert confirmed.data["removed"] == 25
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_a_few_notes_removed(vault: Path, write: Write) -> None:
+    for number in range(60):
+        write(f"Note {number}.md", f"apple {number}")
+    synced(vault)
+    for number in range(20):
+        (vault / f"Note {number}.md").unlink()
+    assert sync_cli(vault).code == 0
+
+
+def test_a_folder_that_moved_is_not_lost(vault: Path, write: Write) -> None:
+    for number in range(60):
+        write(f"a/Note {number}.md", f"apple {number}")
+    synced(vault)
+    (vault / "a").rename(vault / "b")
+    assert sync_cli(vault).code == 0
+
+
+# --- the state folder
+
+
+def _part_names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+
+
+def _damages() -> list[str]:
+    return ["removed", "empty", "garbage", "cut in half", "a folder", "one byte"]
+
+
+def _damage(file: Path, how: str) -> None:
+    data = file.read_bytes()
+    file.unlink()
+    if how == "empty":
+        file.write_bytes(b"")
+    elif how == "garbage":
+        file.write_bytes(os.urandom(max(4096, len(data))))
+    elif how == "cut in half":
+        file.write_bytes(data[: len(data) // 2])
+    elif how == "a folder":
+        file.mkdir()
+    elif how == "one byte":
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]) if data else b"x")
+
+
+READING = ("search apple", "status", "doctor", "tasks", "links Note", "related Note", "why apple Note")
+
+
+@pytest.mark.parametrize("how", _damages())
+def test_damaged_state(vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path) -> None:
+    """Each file of the index in turn. Reading says one line or works; a sync (at worst a rebuild) heals."""
+    write("Note.md", "---\ntags: [x]\n---\nAn apple and [[Other]].\n\n- [ ] task")
+    write("Other.md", "Another apple.")
+    synced(vault)
+    untouched()
+    folder = Path(State(str(vault)).folder)
+    names = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "lock"]
+    kept = shutil.copytree(folder, tmp_path / "kept")
+    assert len(names) >= 5
+    for name in names:
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder)
+        _damage(folder / name, how)
+        for command in READING:
+            ended = ran(*command.split(), "--format", "text", "--vault", str(vault))
+            assert ended.code in (0, 1), (name, command)
+            assert "Traceback" not in ended.err
+            if ended.code == 1 and command != "doctor":
+                assert "vaultmem" in ended.err.splitlines()[-1], (name, command)
+        ended = sync_cli(vault)
+        assert ended.code in (0, 1), (name, ended.err)
+        assert "Traceback" not in ended.err
+        if ended.code or ran("search", "apple", "--vault", str(vault)).code:
+            ended = sync_cli(vault, "--rebuild")
+        assert ended.code == 0, (name, ended.err)
+        assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:
+    write("Note.md", "apple")
+    synced(vault)
+    untouched()
+    manifest = generation(vault).parent / "manifest.json"
+    for change in ({"format": 99}, {"catalog": 99}, {"analyzer": "other"}, {"generation": "one"}, {"generation": 7}):
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **change}))
+        assert found(vault, "apple") == ["Note.md"], change  # indexed again on the way
+        assert generation(vault).is_dir()
+    for broken in ("", "[]", "{", "null", '{"generation": true}'):
+        manifest.write_text(broken)
+        assert found(vault, "apple") == ["Note.md"], broken
+
+
+def test_state_folder_that_cannot_be_made(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+    write("Note.md", "apple")
+    untouched()
+    (tmp_path / "file").write_text("")
+    with other_state(tmp_path / "file" / "below"):
+        ended = sync_cli(vault)
+    assert ended.code == 1
+    assert "VAULTMEM_STATE" in one_line(ended)
+
+
+def test_full_disk(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+    for number in range(400):
+        write(f"Note {number}.md", f"apple {number} " + " ".join(f"w{number}x{n}" for n in range(400)))
+    untouched()
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(small)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk")
+    try:
+        with other_state(small / "state"):
+            ended = process("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+            assert ended.code == 1
+            assert "Traceback" not in ended.err
+            assert len([line for line in ended.err.splitlines() if line]) == 1, ended.err
+            assert "space" in ended.err or "full" in ended.err
+            subprocess.run(["mount", "-o", "remount,size=60m", str(small)], check=True)
+            assert sync_cli(vault).code == 0
+            assert_equals_rebuilt(vault, tmp_path / "scratch")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from vaultmem import cli
+sys.exit(cli.main(["sync", "--no-embed", "--format", "text", "--vault", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("size", [10, 5_000, 40_000, 120_000])
+def test_files_that_may_not_grow(vault: Path, write: Write, untouched: Mark, size: int, tmp_path: Path) -> None:
+    for number in range(100):
+        write(f"Note {number}.md", f"apple {number} [[Note {number + 1}]] " + "roof bell " * 200 + str(number) * 50)
+    untouched()
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), str(vault)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert sync_cli(vault).code == 0
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
