@@ -12,6 +12,7 @@ from vaultmem.core.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from typing import NoReturn
 
 COMMANDS = {
     "search": "find notes by words, and by meaning",
@@ -48,8 +49,16 @@ def parser(name: str) -> argparse.ArgumentParser:
     """The argument parser of one command."""
     import argparse
 
+    from vaultmem.errors import UsageError
+
+    class Parser(argparse.ArgumentParser):
+        """Says what is wrong in one line, in the format of the other errors."""
+
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(f"{message}; see {self.prog} --help")
+
     module = import_module(f"vaultmem.commands.{name}")
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog=f"vaultmem {name}",
         description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
         epilog=getattr(module, "EPILOG", None),
@@ -89,9 +98,9 @@ def _run(name: str, words: list[str]) -> int:
     from vaultmem.errors import VaultmemError
     from vaultmem.output import Output
 
-    output = Output("json" if _wants_json(words) else "auto")
+    output = Output(_format(words))
     try:
-        args = parser(name).parse_args(words)
+        args = parser(name).parse_args(_prepared(name, words))
         output = Output(args.format)
         code = int(import_module(f"vaultmem.commands.{name}").run(args, output))
         sys.stdout.flush()
@@ -107,8 +116,12 @@ def _run(name: str, words: list[str]) -> int:
         # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, MemoryError, RecursionError) as error:
-        output.error(f"{_spoken(error)}; vaultmem doctor may know more")
+    except Exception as error:  # noqa: BLE001 - the border to the user, who must never see a traceback
+        if os.environ.get("VAULTMEM_DEBUG"):
+            raise
+        output.error(
+            f"{_spoken(error)}; vaultmem doctor may know more, VAULTMEM_DEBUG=1 shows where"
+        )
         return 1
     return code
 
@@ -120,8 +133,17 @@ def _spoken(error: BaseException) -> str:
     return f"{type(error).__name__} {error}".strip()
 
 
-def _wants_json(words: list[str]) -> bool:
-    return "--format=json" in words or any(pair == ("--format", "json") for pair in pairwise(words))
+def _prepared(name: str, words: list[str]) -> list[str]:
+    """The words as argparse can read them: a query may hold -words, which are no options."""
+    prepare = getattr(import_module(f"vaultmem.commands.{name}"), "prepare", None)
+    return list(prepare(words)) if prepare else words
+
+
+def _format(words: list[str]) -> str:
+    """The format that is asked for, for errors in the asking itself."""
+    pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
+    chosen = [value for option, value in pairs if option == "--format"]
+    return chosen[-1] if chosen and chosen[-1] in ("text", "json") else "auto"
 
 
 def _nearest(word: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import time
 
 from vaultmem.api import Vault
 from vaultmem.commands.shared import open_vault
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError
+from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.search import Answer, Ask, Result
 
@@ -72,11 +75,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
+
+
+def prepare(words: list[str]) -> list[str]:
+    """Mark the -words of the query with a NUL, so that they are not taken for options."""
+    return [f"\0{word}" if _is_excluded_word(word) else word for word in words]
+
+
+def _is_excluded_word(word: str) -> bool:
+    return word[:1] == "-" and word[1:2] not in ("", "-") and not _SHORT_OPTION.match(word)
+
+
 def run(args: argparse.Namespace, output: Output) -> int:
     """Search once, or once a line."""
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit must be 1 or more")
-    text = " ".join(args.query)
+    text = " ".join(args.query).replace("\0", "")
     filters = tuple(_filters(args))
     if args.batch:
         return _batch(args, filters, output)
@@ -92,6 +107,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
             )
         else:
             _show(answer, output)
+            _remark_age(vault, output)
         if args.open and answer.results:
             _open(answer.results[0].uri)
     return 0
@@ -200,6 +216,16 @@ def _marked(result: Result, output: Output) -> str:
     return text + result.snippet[at:]
 
 
+def _remark_age(vault: Vault, output: Output) -> None:
+    """An index of yesterday may not know what was written today."""
+    synced = vault.searcher().catalog.meta("synced")
+    days_old = (time.time() - int(synced or 0)) // 86400
+    if synced and days_old >= 1:
+        output.remark(
+            f"vaultmem: the index is {plural(int(days_old), 'day')} old; vaultmem sync refreshes it"
+        )
+
+
 def _open(uri: str) -> None:
     """Hand the note's link to the system; only links of our own making, never text from a note."""
     import subprocess
@@ -208,7 +234,7 @@ def _open(uri: str) -> None:
     try:
         subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError as error:
-        raise UsageError(
+        raise VaultmemError(
             f"cannot open {uri}: {opener} is missing; follow the link by hand"
         ) from error
 
