@@ -128,11 +128,15 @@ def _read(path: str, *, strict: bool, warnings: list[str]) -> dict[str, object]:
     try:
         with open(path, encoding="utf-8") as file:
             return _flat(yaml12.read(file.read(65536)).properties)
-    except (OSError, ValueError, yaml12.UnreadableError) as error:
-        if strict:
-            raise ConfigError(f"{path} cannot be read: {error}; mend or remove it") from error
-        warnings.append(f"{path} cannot be read: {error}")
-        return {}
+    except yaml12.UnreadableError as error:
+        where = "" if error.line is None else f", line {error.line + 1}"
+        problem = f"{path}{where}: {error.problem}"
+    except (OSError, ValueError) as error:
+        problem = f"{path}: {error}"
+    if strict:
+        raise ConfigError(f"{problem}; mend or remove the file")
+    warnings.append(problem)
+    return {}
 
 
 def _flat(tree: object, prefix: str = "") -> dict[str, object]:

@@ -153,7 +153,7 @@ class Searcher:
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _ranked(self, ask: Ask, question: Question, remarks: list[str]) -> list[rank.Hit]:
-        keyword = self.keyword.search(question, max(CANDIDATES, 4 * ask.limit))
+        keyword = self._keyword_hits(ask, question)
         cosine: dict[int, float] = {}
         if ask.semantic:
             try:
@@ -161,6 +161,16 @@ class Searcher:
             except ModelError as error:
                 remarks.append(f"keyword results only: {error}")
         return self._settled(rank.fuse(keyword, cosine))
+
+    def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
+        """The best blocks; more of them while one long note keeps the others out."""
+        wanted = max(CANDIDATES, 4 * ask.limit)
+        while True:
+            found = self.keyword.search(question, wanted)
+            notes = {block >> ORD_BITS for block in found}
+            if ask.group != "note" or len(found) < wanted or len(notes) >= ask.limit:
+                return found
+            wanted *= 10
 
     def _cosines(
         self, text: str, question: Question, keyword: dict[int, float]

@@ -31,7 +31,15 @@ _HAS_BREAK = re.compile(f"[{_BREAKS}]")
 
 
 class UnreadableError(Exception):
-    """Front matter that YAML 1.2 or the editors refuse; the text is one line."""
+    """Front matter that YAML 1.2 or the editors refuse; the text is one line.
+
+    `line` counts from 0 in the block, whose first line is the second of its file.
+    """
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        self.problem = " ".join(problem.split())
+        self.line = line
+        super().__init__(self.problem if line is None else f"line {line + 2}: {self.problem}")
 
 
 class Span(NamedTuple):
@@ -68,17 +76,12 @@ def read(source: str) -> Document:
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise UnreadableError(_at(mark.line if mark else 0, error.problem or "no YAML")) from error
+        raise UnreadableError(error.problem or "no YAML", mark.line if mark else 0) from error
     except yaml.YAMLError as error:
         raise UnreadableError(" ".join(str(error).partition("\n")[0].split())) from error
     except UnicodeEncodeError as error:
-        raise UnreadableError(_at(source.count("\n", 0, error.start), "half a letter")) from error
+        raise UnreadableError("half a letter", source.count("\n", 0, error.start)) from error
     return builder.document()
-
-
-def _at(line: int, problem: str) -> str:
-    """A problem with its line in the file (the block's first line is the file's second)."""
-    return f"line {line + 2}: {' '.join(problem.split())}"
 
 
 class _Frame:
@@ -125,7 +128,7 @@ class _Builder:
             self._node(event)
             self._alias(event)
         elif isinstance(event, yaml.DocumentStartEvent) and self.top is not None:
-            raise UnreadableError(_at(_line(event), "a second YAML document"))
+            raise UnreadableError("a second YAML document", _line(event))
 
     def _node(self, event: yaml.NodeEvent) -> None:
         """Note the places of a key or the beginning of a value at the top."""
@@ -155,31 +158,31 @@ class _Builder:
 
     def _take_key(self, frame: _Frame, text: str, event: yaml.Event) -> None:
         if frame.mapping is not None and text in frame.mapping:
-            raise UnreadableError(_at(_line(event), f'the key "{text}" stands there twice'))
+            raise UnreadableError(f'the key "{text}" stands there twice', _line(event))
         frame.key = text
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         found = self.anchors.get(event.anchor or "")
         if found is None:
-            raise UnreadableError(_at(_line(event), f'nothing is called "&{event.anchor}"'))
+            raise UnreadableError(f'nothing is called "&{event.anchor}"', _line(event))
         value, weight = found
         self.weight += weight
         if self.weight > _WEIGHT:
-            raise UnreadableError(_at(_line(event), "too much text through aliases"))
+            raise UnreadableError("too much text through aliases", _line(event))
         frame = self.frames[-1]
         if frame.mapping is None or frame.key is not None:
             self._put(value)
         elif isinstance(value, str):
             self._take_key(frame, value, event)
         else:
-            raise UnreadableError(_at(_line(event), "a key that is not a text"))
+            raise UnreadableError("a key that is not a text", _line(event))
 
     def _open(self, event: yaml.NodeEvent, mapping: dict[str, Value] | None) -> None:
         if len(self.frames) >= _DEPTH:
-            raise UnreadableError(_at(_line(event), f"nested deeper than {_DEPTH} levels"))
+            raise UnreadableError(f"nested deeper than {_DEPTH} levels", _line(event))
         outer = self.frames[-1] if self.frames else None
         if outer is not None and outer.mapping is not None and outer.key is None:
-            raise UnreadableError(_at(_line(event), "a key that is a list or a mapping"))
+            raise UnreadableError("a key that is a list or a mapping", _line(event))
         self.weight += 1
         self.frames.append(_Frame(mapping, event.anchor, self.weight))
 

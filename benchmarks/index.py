@@ -1,0 +1,139 @@
+"""What indexing costs: all notes, none, one; against a bare Tantivy loop and a bare Python start.
+
+    python benchmarks/index.py [--notes 10000] [--folder FOLDER] [--rounds 3]
+
+The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again.
+Every figure is the median of processes that ran in turns with what they are compared with. Memory is
+the highest of the process that did the work; vectors are no part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from timing import (
+    BARE,
+    HERE,
+    VAULTMEM,
+    Row,
+    Run,
+    about,
+    in_turns,
+    print_table,
+    ratios,
+    ready_vault,
+    run,
+    surroundings,
+    typical,
+)
+
+SMALL_ROUNDS = 3  # runs without much to do are short: so many times the rounds
+
+
+class IndexBench:
+    """A vault and a place for state, bytecode and the index of the bare loop."""
+
+    def __init__(self, vault: Path, work: Path, rounds: int) -> None:
+        self.vault = vault
+        self.work = work
+        self.rounds = rounds
+        self.env = surroundings(work)
+        self._notes = sorted(vault.rglob("*.md"))
+        self._edited = 0
+
+    def rows(self) -> list[Row]:
+        """Measure everything."""
+        run(BARE, self.env)
+        run([*VAULTMEM, "--version"], self.env)
+        first, raw = in_turns(self.first_index, self.bare_loop, self.rounds)
+        sizes = self.sizes()
+        bare = partial(run, BARE, self.env)
+        nothing = in_turns(self.sync, bare, SMALL_ROUNDS * self.rounds)
+        one = in_turns(self.one_note, bare, SMALL_ROUNDS * self.rounds)
+        return [
+            _row("bare Tantivy loop", "", raw, ""),
+            _row("first index", "CPU ≤ 6 s, ≤ 4 × raw", first, _times(first, raw, "raw")),
+            _row("sync, nothing changed", "≤ 0.3 s", nothing[0], _times(*nothing, "bare Python")),
+            _row("sync, one note changed", "≤ 0.3 s", one[0], _times(*one, "bare Python")),
+            *sizes,
+        ]
+
+    def sync(self) -> Run:
+        """One sync as a person types it, without vectors."""
+        return run([*VAULTMEM, "sync", "--no-embed", "--vault", str(self.vault)], self.env)
+
+    def first_index(self) -> Run:
+        """Into an empty state folder."""
+        shutil.rmtree(self.work / "state", ignore_errors=True)
+        return self.sync()
+
+    def bare_loop(self) -> Run:
+        """See raw_tantivy.py."""
+        shutil.rmtree(self.work / "raw", ignore_errors=True)
+        script = str(HERE / "raw_tantivy.py")
+        return run([sys.executable, script, str(self.vault), str(self.work / "raw")], self.env)
+
+    def one_note(self) -> Run:
+        """Append a line to another note each time, sync, and take the line out again."""
+        self._edited = (self._edited + 37) % len(self._notes)
+        note = self._notes[self._edited]
+        before = note.read_bytes()
+        note.write_bytes(before + b"\nOne more line about the lighthouse.\n")
+        try:
+            return self.sync()
+        finally:
+            note.write_bytes(before)
+            self.sync()
+
+    def sizes(self) -> list[Row]:
+        """The bytes on disk: catalog and keyword index apart."""
+        parts = {
+            "catalog": [*self.work.glob("state/*/gen-*/catalog.db*")],
+            "keyword index": [*self.work.glob("state/*/gen-*/kw/*")],
+        }
+        sizes = {name: sum(p.stat().st_size for p in found) / 1e6 for name, found in parts.items()}
+        notes = sum(note.stat().st_size for note in self._notes) / 1e6
+        apart = ", ".join(f"{name} {size:.1f}" for name, size in sizes.items())
+        total = sum(sizes.values())
+        shown = f"{total:.1f} MB ({apart})"
+        return [Row("index without vectors", "≤ 15 MB", shown, f"{total / notes:.2f} × notes")]
+
+
+def _row(what: str, budget: str, runs: Sequence[Run], ratio: str) -> Row:
+    wall, cpu, memory = typical(runs)
+    return Row(what, budget, f"{wall:.2f} s, CPU {cpu:.2f} s, {memory:.0f} MB", ratio)
+
+
+def _times(runs: Sequence[Run], others: Sequence[Run], name: str) -> str:
+    ratio = ratios(runs, others)
+    return f"{ratio.wall:.1f} × {name} (CPU {ratio.cpu:.1f} ×)"
+
+
+def measure(notes: int, folder: Path | None, rounds: int) -> tuple[str, list[Row]]:
+    """A heading and the rows."""
+    with tempfile.TemporaryDirectory(prefix="vaultmem-index-") as temporary:
+        work = Path(temporary)
+        vault = ready_vault(folder or work / "vault", notes, surroundings(work))
+        return about(vault, notes), IndexBench(vault, work, rounds).rows()
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    heading, rows = measure(options.notes, options.folder, options.rounds)
+    print(heading)
+    print_table(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Time whole processes against each other, and print what came out.
+
+Wall time on a busy machine says little: what is compared runs in turns, in one run, and the median of
+the ratios counts. Children run as an installed package does, with their bytecode kept, in a world
+of their own: no settings of the user, a state folder that the benchmark chooses.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+VAULTMEM = [sys.executable, "-c", "import sys; from vaultmem.cli import main; sys.exit(main())"]
+BARE = [sys.executable, "-c", "pass"]
+HERE = Path(__file__).resolve().parent
+
+
+class Run(NamedTuple):
+    """What one process took: seconds, seconds of processor time, and its highest memory in MB."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+class Row(NamedTuple):
+    """One line of a table; `budget` is what we aim at, empty where there is no aim."""
+
+    what: str
+    budget: str
+    measured: str
+    ratio: str = ""
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """The environment for children that keep their state, settings and bytecode below `folder`."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("VAULTMEM_", "PYTHON"))}
+    return {
+        **kept,
+        "VAULTMEM_STATE": str(folder / "state"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+    }
+
+
+def run(command: Sequence[str], env: dict[str, str]) -> Run:
+    """Run a process to its end. Raises CalledProcessError, with what it said, when it fails."""
+    started = time.perf_counter()
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stderr is not None
+        said = child.stderr.read()
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - started
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command, stderr=said.decode())
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / unit)
+
+
+def typical(runs: Sequence[Run]) -> Run:
+    """The median of each figure."""
+    return Run(*(median(column) for column in zip(*runs, strict=True)))
+
+
+def in_turns(
+    first: Callable[[], Run], second: Callable[[], Run], rounds: int
+) -> tuple[list[Run], list[Run]]:
+    """A B A B ...: both see the same weather."""
+    pairs = [(first(), second()) for _ in range(rounds)]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def ratios(runs: Sequence[Run], others: Sequence[Run]) -> Run:
+    """How many times more the first ones took, pair by pair; the median."""
+    return typical(
+        [
+            Run(*(mine / theirs for mine, theirs in zip(run, other, strict=True)))
+            for run, other in zip(runs, others, strict=True)
+        ]
+    )
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered)) - 1))]
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Columns of equal width."""
+    lines = [Row("what", "budget", "measured", "ratio"), *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(Row._fields))]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def print_markdown(rows: Sequence[Row]) -> None:
+    """The same as a table for a README."""
+    print("| what | budget | measured | ratio |\n| --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
+    """The made vault in `folder`, by a process of its own, so that this one stays small."""
+    if not folder.exists():
+        run([sys.executable, str(HERE / "make_vault.py"), str(folder), "--notes", str(notes)], env)
+    return folder
+
+
+def about(vault: Path, notes: int) -> str:
+    """What was measured on, for the heading of a table."""
+    size = sum(path.stat().st_size for path in vault.rglob("*.md")) / 1e6
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"{notes:,} notes, {size:.0f} MB; Python {python}, {os.cpu_count()} processors"
