@@ -23,6 +23,9 @@ COMMON = """
     been its who now people my made over did down only way find use may water long little very
     after words called just where most know
 """.split()
+MONTHS = """
+    January February March April May June July August September October November December
+""".split()
 HAN = (
     "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种"
     "面而方后多定行学法所民得经十三之进着等部度家电力里如水化高自二理起小物现实加量都两体制机当使点从业本"
@@ -66,6 +69,8 @@ class Writer:
         if self.rng.random() < 0.06:
             return "".join(self.rng.choices(HAN, k=self.rng.randint(8, 30))) + "。"
         text = " ".join(self.pick(self.rng.randint(6, 18))).capitalize()
+        if self.rng.random() < 0.03:
+            text += f" on {self.rng.randint(1, 28)} {self.rng.choice(MONTHS)} 202{self.rng.randint(3, 6)}"
         if self.rng.random() < 0.12:
             text += f" [[{self.rng.choice(self.names)}]]"
         return text + "."

@@ -8,6 +8,7 @@ of their own: no settings of the user, a state folder that the benchmark chooses
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -40,21 +41,25 @@ class Row(NamedTuple):
 
 def surroundings(folder: Path) -> dict[str, str]:
     """The environment for children that keep their state, settings and bytecode below `folder`."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("VAULTMEM_", "PYTHON"))}
+    unwanted = ("VAULTMEM_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(unwanted)}
     return {
         **kept,
         "VAULTMEM_STATE": str(folder / "state"),
         "XDG_CONFIG_HOME": str(folder / "config"),
-        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
     }
 
 
 def run(command: Sequence[str], env: dict[str, str]) -> Run:
-    """Run a process to its end. Raises CalledProcessError, with what it said, when it fails."""
+    """Run a process to its end. When it fails, say what it said and give up."""
     started = time.perf_counter()
     with subprocess.Popen(
-        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as child:
         assert child.stderr is not None
         said = child.stderr.read()
@@ -62,7 +67,7 @@ def run(command: Sequence[str], env: dict[str, str]) -> Run:
         wall = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, command, stderr=said.decode())
+        raise SystemExit(f"{' '.join(command)} failed: {said.decode(errors='replace')}")
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / unit)
 
@@ -115,7 +120,11 @@ def print_markdown(rows: Sequence[Row]) -> None:
 def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
     """The made vault in `folder`, by a process of its own, so that this one stays small."""
     if not folder.exists():
-        run([sys.executable, str(HERE / "make_vault.py"), str(folder), "--notes", str(notes)], env)
+        unfinished = folder.with_name(folder.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        maker = str(HERE / "make_vault.py")
+        run([sys.executable, maker, str(unfinished), "--notes", str(notes)], env)
+        unfinished.rename(folder)
     return folder
 
 

@@ -61,14 +61,14 @@ def one_line(ended: Ran) -> str:
     return lines[0]
 
 
-def tree_hash(root: Path) -> str:
+def tree_hash(root: Path, *, times: bool = True) -> str:
     """A hash over everything in a folder: names, kinds, times and bytes."""
     digest = hashlib.blake2b()
     for place, folders, names in sorted(os.walk(os.fsencode(root))):
         for name in sorted([*folders, *names]):
             full = os.path.join(place, name)
             stat = os.lstat(full)
-            digest.update(repr((full, stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ino)).encode())
+            digest.update(repr((full, stat.st_mode, stat.st_mtime_ns if times else 0)).encode())
             if os.path.isfile(full) and not os.path.islink(full) and stat.st_size < 1_000_000:
                 digest.update(Path(os.fsdecode(full)).read_bytes())
     return digest.hexdigest()

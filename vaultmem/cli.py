@@ -58,11 +58,12 @@ def parser(name: str) -> argparse.ArgumentParser:
             raise UsageError(f"{message}; see {self.prog} --help")
 
     module = import_module(f"vaultmem.commands.{name}")
+    width = _width()
     made = Parser(
         prog=f"vaultmem {name}",
         description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
         epilog=getattr(module, "EPILOG", None),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
         allow_abbrev=False,
     )
     module.arguments(made)
@@ -77,6 +78,15 @@ def parser(name: str) -> argparse.ArgumentParser:
     return made
 
 
+def _width() -> int:
+    """How wide help may be. Left to itself, argparse imports shutil to know, before any help is asked for."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (ValueError, OSError):
+        columns = 80
+    return max(columns, 13) - 2
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 done, 1 failed, 2 wrongly typed, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
@@ -87,9 +97,10 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(f"vaultmem {__version__}\n")
         return 0
     if words[0] not in COMMANDS:
-        sys.stderr.write(
-            f"vaultmem: unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help\n"
-        )
+        from vaultmem.output import Output
+
+        said = f"unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help"
+        Output(_format(words)).error(said)
         return 2
     return _run(words[0], words[1:])
 

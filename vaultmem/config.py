@@ -87,17 +87,13 @@ def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> d
             values[key] = _checked(key, given, source)
         except ConfigError as error:
             warnings.append(str(error))
-    if not _inside(str(values.get("memory_folder", "vaultmem"))):
-        warnings.append(f"{source}: memory_folder must be a folder inside the vault")
-        del values["memory_folder"]
     return values
 
 
 def _inside(folder: str) -> bool:
+    """Whether a path leads nowhere else; editors neither show nor sync folders with a leading dot."""
     parts = folder.replace("\\", "/").split("/")
-    return (
-        bool(folder) and not os.path.isabs(folder) and all(p not in ("", ".", "..") for p in parts)
-    )
+    return not os.path.isabs(folder) and all(part and not part.startswith(".") for part in parts)
 
 
 def _checked(key: str, value: object, source: str) -> str | int:
@@ -116,6 +112,10 @@ def _checked(key: str, value: object, source: str) -> str | int:
         if value is False and key == "embedding.model":
             return "off"  # YAML 1.1 reads a bare `off` as false
         raise ConfigError(f"{source}: {key} must be text, not {value!r}")
+    if key == "memory_folder" and not _inside(value):
+        raise ConfigError(
+            f"{source}: memory_folder must be a visible folder inside the vault, not {value!r}"
+        )
     return value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 
 from vaultmem.api import Vault
@@ -10,6 +9,7 @@ from vaultmem.core.values import value
 from vaultmem.core.wording import plural
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store import catalog_read
+from vaultmem.store.catalog import spoken
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -70,11 +70,12 @@ def _index(vault: Vault) -> Iterator[Finding]:
         yield Finding("warning", "the vault is not indexed", "run vaultmem sync", [])
         return
     try:
-        catalog = vault.searcher().catalog
-        sound = catalog.is_sound()
-        dirty = catalog.waiting()
-        report = vault.changes()
-    except (StateError, sqlite3.Error) as error:
+        with spoken():
+            catalog = vault.searcher().catalog
+            sound = catalog.is_sound()
+            dirty = catalog.waiting()
+            report = vault.changes()
+    except StateError as error:
         yield Finding(
             "error", f"the index cannot be read: {error}", "run vaultmem sync --rebuild", []
         )

@@ -20,6 +20,7 @@ def block_row(title: str, block: blocking.Block) -> rows.BlockRow:
 def index_entries(
     path: str, record: rows.NoteRow, grouped: list[blocking.Block]
 ) -> Iterator[Entry]:
+    """What the keyword index holds of each block of a note: its own text and what it has from the note."""
     note = record.note
     whole = {
         "title": "\n".join((note.title, *note.aliases)),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.config import Config
-from vaultmem.core import note_facts
+from vaultmem.core import note_facts, rank
 from vaultmem.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.reading import read_note
@@ -21,6 +21,8 @@ from vaultmem.store.state import State
 from vaultmem.store.vectors import VectorStore, open_index, text_hash
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
+FIRST_BLOCKS = 32
+ORDINAL = (1 << ORD_BITS) - 1
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model
 
 
@@ -118,14 +120,29 @@ class Meaning:
         pairs = zip(blocks[found].tolist(), rows[found].tolist(), strict=True)
         return {block: hits[row] for block, row in pairs if hits[row] >= NEAR_ENOUGH}
 
-    def cosines(
+    def closeness(
         self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
-    ) -> dict[int, float]:
-        """The cosine of each wanted block that has a vector."""
+    ) -> dict[int, rank.Closeness]:
+        """How close each wanted block that has a vector is, with the blocks around it and its note.
+
+        Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
+        """
+        asked = np.unique(np.fromiter(wanted, dtype=np.int64))
         blocks, rows = self._live_rows(catalog)
-        keep = np.isin(blocks, np.fromiter(wanted, dtype=np.int64))
-        cosines = self.store.matrix()[rows[keep]] @ query
-        return dict(zip(blocks[keep].tolist(), cosines.tolist(), strict=True))
+        inside = np.isin(blocks >> ORD_BITS, asked >> ORD_BITS)
+        blocks, rows = blocks[inside], rows[inside]
+        near = np.isin(blocks, np.concatenate([asked - 1, asked, asked + 1]))
+        keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
+        blocks, rows = blocks[keep], rows[keep]
+        cosines = self.store.matrix()[rows] @ query
+        _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
+        whole = (np.bincount(note, cosines) / np.bincount(note))[note]
+        known = dict(zip(blocks.tolist(), cosines.tolist(), strict=True))
+        found = np.isin(blocks, asked)
+        return {
+            block: rank.Closeness(known[block], _around(known, block), mean)
+            for block, mean in zip(blocks[found].tolist(), whole[found].tolist(), strict=True)
+        }
 
     def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
@@ -152,6 +169,12 @@ class Meaning:
         columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._live = (version, columns[:, 0].copy(), columns[:, 1].copy())
         return self._live[1:]
+
+
+def _around(cosines: dict[int, float], block: int) -> float:
+    """The mean cosine of the blocks just before and after; a block alone stands in for them."""
+    beside = [cosines[near] for near in (block - 1, block + 1) if near in cosines]
+    return sum(beside) / len(beside) if beside else cosines[block]
 
 
 def models_folder(state: State) -> str:

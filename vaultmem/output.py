@@ -29,7 +29,9 @@ class Output:
         if not self.colour or not text:
             return text
         codes = ";".join(_CODES[style] for style in styles)
-        return f"\x01{codes}\x02{text}\x010\x02"  # _write makes it an escape sequence
+        return (
+            f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"  # _write makes these escape sequences
+        )
 
     def line(self, text: str = "") -> None:
         """A line of data for a person."""
@@ -37,10 +39,12 @@ class Output:
 
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
-        indent = 2 if _is_terminal(sys.stdout) else None
-        _write(
-            sys.stdout, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain) + "\n"
-        )
+        _write(sys.stdout, _json(value, 2 if _is_terminal(sys.stdout) else None) + "\n")
+
+    def record(self, value: object) -> None:
+        """One of many JSON values: on a line of its own, and at once."""
+        _write(sys.stdout, _json(value) + "\n")
+        sys.stdout.flush()
 
     def remark(self, text: str) -> None:
         """Something to know that is not data."""
@@ -49,10 +53,7 @@ class Output:
     def error(self, text: str) -> None:
         """What went wrong, in one line; JSON when the data would have been JSON."""
         flat = " ".join(text.split())
-        shown = (
-            json.dumps({"error": flat}, ensure_ascii=False) if self.as_json else f"vaultmem: {flat}"
-        )
-        _write(sys.stderr, shown + "\n")
+        _write(sys.stderr, (_json({"error": flat}) if self.as_json else f"vaultmem: {flat}") + "\n")
 
 
 def _plain(value: object) -> object:
@@ -65,7 +66,14 @@ def _plain(value: object) -> object:
 
 # A note may hold escape sequences that would steer the terminal of whoever prints it.
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160)], "�")
-_STYLE = re.compile("\x01([0-9;]{1,8})\x02")
+_MARK = os.urandom(4).hex()  # no note can hold what paint() writes
+_STYLE = re.compile(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
+# JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
+_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=_plain).translate(_ESCAPED)
 
 
 def _write(stream: TextIO, text: str) -> None:

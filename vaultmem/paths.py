@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from hashlib import blake2b
 
 from vaultmem.errors import StateError, VaultNotFoundError
+
+try:  # the same function; hashlib would load OpenSSL as well, a quarter of a bare start of Python
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 
 def state_root(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:

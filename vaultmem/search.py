@@ -13,7 +13,7 @@ from vaultmem.core import decay, rank, snippet, uri
 from vaultmem.core import query as language
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, StateError
-from vaultmem.store import catalog_read as catalog_read
+from vaultmem.store import catalog_read
 from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.keyword import ORD_BITS
 from vaultmem.store.keyword_search import KeywordSearcher, Question
@@ -154,13 +154,13 @@ class Searcher:
 
     def _ranked(self, ask: Ask, question: Question, remarks: list[str]) -> list[rank.Hit]:
         keyword = self._keyword_hits(ask, question)
-        cosine: dict[int, float] = {}
+        meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
-                cosine = self._cosines(ask.text, question, keyword)
+                meaning = self._closeness(ask.text, question, keyword)
             except ModelError as error:
                 remarks.append(f"keyword results only: {error}")
-        return self._settled(rank.fuse(keyword, cosine))
+        return self._settled(rank.fuse(keyword, meaning))
 
     def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
         """The best blocks; more of them while one long note keeps the others out."""
@@ -172,9 +172,10 @@ class Searcher:
                 return found
             wanted *= 10
 
-    def _cosines(
+    def _closeness(
         self, text: str, question: Question, keyword: dict[int, float]
-    ) -> dict[int, float]:
+    ) -> dict[int, rank.Closeness]:
+        """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
         vector = self._vector(text)
         waiting = (
@@ -185,16 +186,13 @@ class Searcher:
         if waiting:
             raise ModelError("no block is embedded yet; run vaultmem sync")
         query = question.query
-        found: dict[int, float] = {}
+        wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):
             notes = question.notes
             if question.all_but and notes is not None:
-                notes = [
-                    note for note in catalog_read.all_notes(self.catalog) if note not in set(notes)
-                ]
-            found = meaning.nearest(self.catalog, vector, CANDIDATES, notes)
-        found.update(meaning.cosines(self.catalog, vector, keyword))
-        return found
+                notes = list(set(catalog_read.all_notes(self.catalog)) - set(notes))
+            wanted |= meaning.nearest(self.catalog, vector, CANDIDATES, notes).keys()
+        return meaning.closeness(self.catalog, vector, wanted)
 
     def _vector(self, text: str) -> NDArray[float32]:
         return self.meaning().embedder.query(text)

@@ -21,8 +21,8 @@ from vaultmem.errors import DamagedError
 from vaultmem.indexing import block_row, index_entries
 from vaultmem.progress import Progress, Silent
 from vaultmem.reading import parse_note
+from vaultmem.store import catalog_read, vault
 from vaultmem.store import catalog_write as rows
-from vaultmem.store import vault
 from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.keyword import Entry, KeywordWriter
 from vaultmem.store.state import State
@@ -154,7 +154,7 @@ class _Session:
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
         self._finish(diff)
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
-        troubles = self.catalog.db.execute("SELECT count(*) FROM troubles").fetchone()[0]
+        troubles = len(catalog_read.troubles(self.catalog))
         added = len(notes) - len(changed)
         return Report(
             added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0

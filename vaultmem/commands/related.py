@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the nearest notes with the reasons."""
+    if args.limit < 1:
+        raise UsageError("--limit must be 1 or more")
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
-        found = vault.related(path, limit=max(1, args.limit))
+        found = vault.related(path, limit=args.limit)
         if output.as_json:
             output.data(
                 {"note": path, "related": [one.__dict__ for one in found], "count": len(found)}

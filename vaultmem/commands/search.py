@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -243,35 +244,33 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
     with open_vault(args, output) as vault:
         if args.semantic:
             _embed_first(vault, output)
-        for number, line in enumerate(sys.stdin, start=1):
-            if line.strip():
-                asked = _asked(line, number)
-                limit = asked.get("limit") or args.limit or vault.config.number("search.limit")
-                text = asked.get("query")
-                if not isinstance(text, str) or not isinstance(limit, int) or limit < 1:
-                    reply: dict[str, object] = {
-                        "id": asked.get("id", number),
-                        "error": "needs query (text) and limit (1 or more)",
-                    }
-                else:
-                    ask = Ask(
-                        text,
-                        limit,
-                        args.semantic,
-                        args.group or "block",
-                        filters,
-                        args.min_confidence,
-                    )
-                    answer = vault.answer(ask)
-                    reply = {
-                        "id": asked.get("id", number),
-                        "results": [as_json(r) for r in answer.results],
-                    }
-                    if answer.remarks:
-                        reply["remarks"] = answer.remarks
-                sys.stdout.write(json.dumps(reply, ensure_ascii=False, default=str) + "\n")
-                sys.stdout.flush()
+        default = args.limit or vault.config.number("search.limit")
+        group, least = args.group or "block", args.min_confidence
+        for number, line in enumerate(_lines(), start=1):
+            if not line.strip():
+                continue
+            asked = _asked(line, number)
+            text, limit = asked.get("query"), asked.get("limit", default)
+            if not isinstance(text, str) or type(limit) is not int or limit < 1:
+                problem = "needs query (text) and limit (1 or more)"
+                output.record({"id": asked.get("id", number), "error": problem})
+                continue
+            answer = vault.answer(Ask(text, limit, args.semantic, group, filters, least))
+            reply: dict[str, object] = {
+                "id": asked.get("id", number),
+                "results": [as_json(r) for r in answer.results],
+            }
+            if answer.remarks:
+                reply["remarks"] = answer.remarks
+            output.record(reply)
     return 0
+
+
+def _lines() -> Iterator[str]:
+    """The lines of stdin, whatever their bytes."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    yield from sys.stdin
 
 
 def _asked(line: str, number: int) -> dict[str, object]:

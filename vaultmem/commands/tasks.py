@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from vaultmem.commands.shared import open_vault
+from vaultmem.core.query import day_range
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -20,15 +22,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
+    last = _last_day(args.due)
     with open_vault(args, output) as vault:
         found = vault.tasks(everything=args.all)
         if args.path:
             found = [(path, task) for path, task in found if args.path.lower() in path.lower()]
-        if args.due:
+        if last:
             found = [
-                (path, task)
-                for path, task in found
-                if (day := _date(task)) and day[:10] <= args.due
+                (path, task) for path, task in found if (day := _date(task)) and day[:10] <= last
             ]
         if output.as_json:
             output.data(
@@ -44,6 +45,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
             again = f" 🔁 {task['recurrence']}" if task.get("recurrence") else ""
             output.line(f"{box} {mark} {task.get('text', '')}{again}  {output.paint(place, 'dim')}")
     return 0
+
+
+def _last_day(given: str | None) -> str | None:
+    if given is None:
+        return None
+    span = day_range(given)
+    if span is None:
+        raise UsageError(f"--due {given}: a day is written YYYY-MM-DD, YYYY-MM or YYYY")
+    return span[1]
 
 
 def _date(task: dict[str, object]) -> str:

@@ -18,6 +18,7 @@ from vaultmem.adapter import Piece
 MIN_TOKENS = 50
 MAX_TOKENS = 300
 ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that one vector can hold
+WINDOW_WORDS = 100  # of which about 60 are no stop words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
@@ -46,7 +47,7 @@ def count_tokens(text: str) -> int:
 
 def group(pieces: Iterable[Piece]) -> list[Block]:
     """The blocks of a note, in order. Every line of every piece is in exactly one block's range."""
-    fitting = _with_speakers(list(_fitting(pieces)))
+    fitting = _fitting(_with_speakers(list(pieces)))
     return _join_short(list(_join_sections(fitting)))
 
 
@@ -86,16 +87,21 @@ def _cut_points(piece: Piece) -> Iterator[int]:
         for m in (re.finditer("\n", text) if piece.kind == "code" else _SENTENCE_END.finditer(text))
     ]
     for end in [*ends, len(text)]:
-        if count_tokens(text[start:end]) > MAX_TOKENS:
+        if _is_too_long(text, start, end):
             if best > start:
                 yield best
                 start = best
-            while count_tokens(text[start:end]) > MAX_TOKENS:  # one endless sentence
+            while _is_too_long(text, start, end):  # one endless sentence
                 start = _hard_cut(text, start)
                 yield start
         best = end
     if start < len(text):
         yield len(text)
+
+
+def _is_too_long(text: str, start: int, end: int) -> bool:
+    # No token has more than four letters: megabytes without a sentence's end need no counting.
+    return end - start > 4 * MAX_TOKENS or count_tokens(text[start:end]) > MAX_TOKENS
 
 
 def _hard_cut(text: str, start: int) -> int:
@@ -178,22 +184,29 @@ def _joined(before: Block, after: Block) -> Block:
     return before._replace(text=text, end_line=max(before.end_line, after.end_line))
 
 
-def neighbour_text(blocks: list[Block], at: int, words: int = 60) -> str:
-    """The text of up to two blocks on either side of a short one, until about `words` words.
+def neighbour_text(blocks: list[Block], at: int) -> str:
+    """The text of up to two blocks on either side of a short one, until WINDOW_WORDS with its own.
 
-    A short answer ("Yes, on Tuesday") is found by what was asked just before it: RANKING measured 13
-    points of recall on chats, nothing for long blocks, which therefore get "".
+    A short answer ("Yes, on Tuesday") is found by what was asked just before it: measured as 13 points
+    of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
-    room = words - _word_count(blocks[at].text)
+    room = WINDOW_WORDS - _word_count(blocks[at].text)
     parts: list[str] = []
-    for step in (-1, 1, -2, 2):
-        near = at + step
+    for near in (at - 1, at + 1, at - 2, at + 2):
         if room <= 0:
             break
         if 0 <= near < len(blocks):
-            parts.append(blocks[near].text[: room * 12])
-            room -= _word_count(blocks[near].text)
+            text = blocks[near].text
+            words = _word_count(text)
+            parts.append(text if words <= room else _beginning(text, len(text) * room // words))
+            room -= words
     return "\n".join(parts)
+
+
+def _beginning(text: str, length: int) -> str:
+    """About the first `length` characters, no word cut in two."""
+    blank = text.rfind(" ", 0, length + 1)
+    return text[: blank if blank > length - 40 else length]
 
 
 def _word_count(text: str) -> int:

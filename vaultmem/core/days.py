@@ -35,7 +35,10 @@ _MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?
 _MONTH = re.compile(
     rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b"
 )
-_HAN = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?|(\d{4})年")
+_HAN_DIGITS = "〇一二三四五六七八九"
+_SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
+_FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
+_HAN = re.compile(rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年")
 _WHEN = re.compile(
     r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
 )
@@ -47,7 +50,7 @@ _TIME_WORDS = frozenset(
 )
 _YEAR = re.compile(r"[12][90]\d\d(?!\d)")
 _NEAR_SPAN = re.compile(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = re.compile(r"\d[月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期")
+_HAN_TIMES = re.compile(r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期")
 _SPAN_STARTS = frozenset(("last", "next", "this"))
 _SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
 
@@ -63,14 +66,22 @@ def spans(text: str) -> list[Span]:
             Span(_year(y1 or y2), MONTHS[m1 or m2], None) for m1, y1, m2, y2 in _MONTH.findall(low)
         ]
     for year, month, day, alone in _HAN.findall(low):
-        found.append(
-            Span(_year(year or alone), int(month) if month else None, int(day) if day else None)
-        )
+        found.append(Span(_han_number(year or alone), _han_number(month), _han_number(day)))
     return [s for s in found if _possible(s)][:8]
 
 
 def _year(text: str) -> int | None:
     return int(text) if text else None
+
+
+def _han_number(text: str) -> int | None:
+    """The number of "12", "十二", "二十一" or "二〇二五"."""
+    if not text or text.isdecimal():
+        return _year(text)
+    tens, ten, ones = text.replace("零", "〇").partition("十")
+    if not ten:
+        return int("".join(str(_HAN_DIGITS.index(digit)) for digit in tens))
+    return 10 * (_han_number(tens) or 1) + (_han_number(ones) or 0)
 
 
 def _possible(span: Span) -> bool:
@@ -98,7 +109,7 @@ def is_temporal(text: str) -> bool:
 def day_number(iso: str) -> int:
     """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
     digits = iso[:10].replace("-", "")
-    return int(digits) if len(digits) == 8 and digits.isdigit() else 0
+    return int(digits) if len(digits) == 8 and digits.isdecimal() else 0
 
 
 def number_range(span: Span) -> tuple[int, int] | None:

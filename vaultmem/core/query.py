@@ -51,7 +51,7 @@ _TOKEN = re.compile(
         (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))""",
     re.VERBOSE,
 )
-_DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$")
+_DAY = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
 def parse(text: str) -> Query:
@@ -59,7 +59,7 @@ def parse(text: str) -> Query:
     query = Query([], [], [], [], [])
     either = False
     last: Term | None = None
-    for match in list(_TOKEN.finditer(text[:MAX_CHARS]))[:MAX_TERMS]:
+    for match in list(_TOKEN.finditer(encodable(text[:MAX_CHARS])))[:MAX_TERMS]:
         if match["word"] == "OR" and not match["not"] and not match["field"]:
             either = last is not None
             continue
@@ -122,13 +122,18 @@ def _filter(match: re.Match[str]) -> Filter | None:
 
 def day_range(value: str) -> tuple[str, str] | None:
     """The first and last ISO day of "2026", "2026-11" or "2026-11-21"; None for anything else."""
-    match = _DAY.match(value)
+    match = _DAY.fullmatch(value)
     if not match:
         return None
     year, month, day = match.groups()
     if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
         return None
     return f"{year}-{month or '01'}-{day or '01'}", f"{year}-{month or '12'}-{day or '31'}"
+
+
+def encodable(text: str) -> str:
+    """A typed text without halves of characters (bytes that are no UTF-8 leave them): no index takes those."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def is_empty(query: Query) -> bool:

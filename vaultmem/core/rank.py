@@ -7,32 +7,48 @@ keyword engine gives them, cosines lie in [-1, 1].
 
 from __future__ import annotations
 
+import math
+
 from vaultmem.core.values import value
 
-# field of the keyword index -> weight in the sum
-FIELD_WEIGHTS = {
-    "body": 1.75,
+# field of the keyword index -> weight of its BM25 score
+FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 0.2}
+# field -> points per unit of rarity() for a word that is there at all, however often, however long
+# the text. This rewards a block for having many different words of the question, and it does not
+# depend on how many blocks have the field: most blocks of a vault have no label and no neighbour text.
+PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.0}
+# The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
+PHRASE_WEIGHTS = {
+    "body": 2.0,
     "near": 0.8,
-    "title": 1.0,
+    "title": 1.2,
     "heading": 0.3,
     "label": 2.0,
-    "tag": 0.5,
+    "tag": 0.6,
     "path": 0.2,
 }
+CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
+FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
+NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
+
 DATE_WEIGHT = 8.0  # a note of the day, month or year that the question names
 WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
-COSINE_WEIGHT = 11.0
+COSINE_WEIGHT = 14.0
+AROUND_WEIGHT = 4.0  # mean cosine of the blocks before and after
+WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
 NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
 CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
 
 STOP_WEIGHT = 0.2
-_STOP = frozenset(
-    """a about above after again against all am an and any are as at be because been before being below between both but
-    by can could did do does doing don down during each few for from further had has have having he her here hers herself him
-    himself his how if in into is it its itself just let ll more most no nor not now of off on once only or other out over own
-    re s same she should so some such t than that the their theirs them themselves then there these they this those through to
-    too under until up ve very was were what when where which while who whom why will with would you your yours yourself""".split()
+# As the analyzer gives them: stemmed where the stem differs, contractions without their apostrophe.
+STOP_WORDS = frozenset(
+    """a about abov after again against all am an ani and are aren as at be becaus befor been below between both but
+    by can could couldn d did didn do doe doesn don down dure each few for from further had hadn has hasn have haven he
+    her here herself him himself his how if in into is isn it itself just let ll more most no nor not now of off on onc
+    onli or other out over own re s same she should shouldn so some such t than that the their them themselv then there
+    these they this those through to too under until up ve veri wa was wasn were weren what when where which while who
+    whom whi will with won would wouldn you your yourself""".split()
 )  # first-person words (I, my, we, our) are not in it: in one's own notes they carry meaning
 _HAN_FUNCTION = frozenset(
     "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
@@ -50,7 +66,20 @@ class Hit:
 
 def word_weight(token: str) -> float:
     """How much a query word counts: stop words little."""
-    return STOP_WEIGHT if token in _STOP else 1.0
+    return STOP_WEIGHT if token in STOP_WORDS else 1.0
+
+
+def rarity(found: int, total: int) -> float:
+    """How telling a word is that `found` of `total` blocks have: the idf of BM25, as Lucene computes it."""
+    return math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5))
+
+
+def said_weight(as_label: int, in_body: int) -> float:
+    """How much a word counts outside labels, by how many blocks have it as label and in the text.
+
+    The name of someone who speaks is asked for to find what he says, not where he is greeted.
+    """
+    return 1.0 - NAME_SHARE * min(1.0, as_label / max(1, in_body))
 
 
 def pair_weight(pair: str) -> float:
@@ -58,15 +87,31 @@ def pair_weight(pair: str) -> float:
     return (1.0, 0.5, STOP_WEIGHT)[sum(c in _HAN_FUNCTION for c in pair)]
 
 
-def fuse(keyword: dict[int, float], cosine: dict[int, float]) -> list[Hit]:
-    """Weighted sum of keyword score and cosine per block, best first; ties by block number."""
+def character_weight(character: str) -> float:
+    """How much a CJK character alone counts: function characters little."""
+    return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
+
+
+@value
+class Closeness:
+    """Cosines to the question: of a block, of the blocks beside it, of its note (means)."""
+
+    block: float
+    around: float
+    whole: float
+
+
+def fuse(keyword: dict[int, float], meaning: dict[int, Closeness]) -> list[Hit]:
+    """Weighted sum of keyword score and cosines per block, best first; ties by block number."""
     hits = []
-    for block in keyword.keys() | cosine.keys():
+    for block in keyword.keys() | meaning.keys():
         parts = {}
         if block in keyword:
             parts["keyword"] = keyword[block]
-        if block in cosine:
-            parts["meaning"] = COSINE_WEIGHT * cosine[block]
+        if close := meaning.get(block):
+            parts["meaning"] = COSINE_WEIGHT * close.block
+            parts["meaning around it"] = AROUND_WEIGHT * close.around
+            parts["meaning of the note"] = WHOLE_WEIGHT * close.whole
         hits.append(Hit(block, sum(parts.values()), parts))
     hits.sort(key=lambda hit: (-hit.score, hit.block))
     return hits

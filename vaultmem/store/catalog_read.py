@@ -92,7 +92,7 @@ def conflict_copies(catalog: Catalog) -> set[int]:
 
 def find_notes(catalog: Catalog, name: str) -> list[str]:
     """The paths that a person may mean by a name: exact path, else file name or title, else alias."""
-    wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    wanted = language.encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     folded = wanted.lower()
     rows = catalog.db.execute(
         "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id ORDER BY f.path"
@@ -257,7 +257,7 @@ def _fitting(catalog: Catalog, one: language.Filter) -> set[int]:
 
 
 def _condition(one: language.Filter) -> tuple[str, tuple[str, ...]]:
-    folded = one.value.lower()
+    folded = language.encodable(one.value).lower()
     if one.field == "tag":
         top = folded.rstrip("/")
         return "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'", (top, _glob(top))

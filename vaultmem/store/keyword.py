@@ -18,7 +18,7 @@ from vaultmem.core.values import value
 from vaultmem.errors import NO_ROOM, DamagedError, StateError
 
 ANALYZER = (
-    "vaultmem-1"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+    "vaultmem-2"  # a new name for every change of the analyzer or the schema: it forces a rebuild
 )
 MAX_WORD = 64
 HEAP_BYTES = 30_000_000
@@ -26,7 +26,6 @@ _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}"
 _PATTERN = rf"[{_CJK}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{_CJK}]]+"
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
-POSITIONS = frozenset(("body", "near", "title", "heading"))
 
 # The block number is note << ORD_BITS | ordinal of the block in its note.
 ORD_BITS = 20
@@ -65,8 +64,7 @@ def normal(text: str) -> str:
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in TEXT_FIELDS:
-        option = "position" if name in POSITIONS else "freq"
-        builder = builder.add_text_field(name, tokenizer_name=ANALYZER, index_option=option)
+        builder = builder.add_text_field(name, tokenizer_name=ANALYZER, index_option="position")
     builder = builder.add_unsigned_field("block", fast=True)
     builder = builder.add_unsigned_field("note", indexed=True)
     for name in ("day", "monthday", "temporal"):
@@ -86,7 +84,14 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
 
 
 # In what Tantivy says when the disk is full, a limit is reached or writing is forbidden.
-_NO_ROOM = ("StorageFull", "FileTooLarge", "QuotaExceeded", "code: 27", "PermissionDenied", "ReadOnlyFilesystem")
+_NO_ROOM = (
+    "StorageFull",
+    "FileTooLarge",
+    "QuotaExceeded",
+    "code: 27",
+    "PermissionDenied",
+    "ReadOnlyFilesystem",
+)
 
 
 @contextmanager
@@ -97,7 +102,9 @@ def spoken() -> Iterator[None]:
     except (OSError, ValueError) as error:
         if any(sign in str(error) for sign in _NO_ROOM):
             raise StateError(NO_ROOM.format(error)) from error
-        raise DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild") from error
+        raise DamagedError(
+            f"the keyword index is damaged ({error}); run vaultmem sync --rebuild"
+        ) from error
 
 
 class KeywordWriter:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
+from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
 from vaultmem.core import days, rank
 from vaultmem.core.query import Query, Term
-from vaultmem.store.keyword import POSITIONS, analyzer, normal, open_index, spoken
+from vaultmem.store.keyword import analyzer, normal, open_index, spoken
 
 MAX_PREFIX_TERMS = 50
 _PHRASE_FIELDS = ("body", "title", "heading")
+_SAID_FIELDS = ("body", "near")
+_CHARACTER_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
 _T = tantivy.Query
 _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
@@ -60,11 +63,7 @@ class KeywordSearcher:
         """The words of a text as they are searched for: stems, and pairs of CJK characters."""
         found = []
         for unit in _units(self.tokens(text)):
-            found += (
-                ["".join(pair) for pair in zip(unit, unit[1:], strict=False)]
-                if len(unit) > 1
-                else unit
-            )
+            found += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
         return found
 
     @spoken()
@@ -76,15 +75,15 @@ class KeywordSearcher:
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
         """The best blocks: block number -> score."""
-        return self._run(self._whole(question, rank.FIELD_WEIGHTS), limit)
+        return self._run(self._whole(question, rank.FIELDS), limit)
 
     @spoken()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
         """For one note: what each field gives to each of its blocks, {field: {block: points}}."""
         only = Question(question.text, question.query, [note])
         parts = {}
-        for field, weight in rank.FIELD_WEIGHTS.items():
-            query = self._whole(only, {field: weight}, extras=False)
+        for field in rank.FIELDS:
+            query = self._whole(only, (field,), extras=False)
             parts[field] = {b: s for b, s in self._run(query, 1000).items() if s > 0}
         dates = self._filtered([(_SHOULD, q) for q in self._date_clauses(question.text)], only)
         parts["date"] = {b: s for b, s in self._run(dates, 1000).items() if s > 0}
@@ -93,25 +92,23 @@ class KeywordSearcher:
     def _run(self, query: tantivy.Query, limit: int) -> dict[int, float]:
         hits = self._searcher.search(query, limit, count=False).hits
         blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
-        return {int(block): score for block, (score, _) in zip(blocks, hits, strict=True)}
+        return {block: score for block, (score, _) in zip(blocks, hits, strict=True)}
 
     def _whole(
-        self, question: Question, weights: dict[str, float], extras: bool = True
+        self, question: Question, fields: Collection[str], extras: bool = True
     ) -> tantivy.Query:
         query = question.query
         clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
         for term in query.words:
-            clauses += [(_SHOULD, q) for q in self._term(term, weights)]
+            clauses += [(_SHOULD, q) for q in self._term(term, fields)]
         required = [[term] for term in query.must] + query.groups
         for group in required:
-            either = [q for term in group for q in self._term(term, weights, strict=extras)]
+            either = [q for term in group for q in self._term(term, fields, strict=extras)]
             clauses.append((_MUST if extras else _SHOULD, self._any(either)))
         if extras and (query.words or required):
             clauses = self._with_dates(question.text, clauses, bool(required))
         for term in query.excluded:
-            clauses.append(
-                (_NOT, self._any(self._term(term, dict.fromkeys(_PHRASE_FIELDS, 1.0), strict=True)))
-            )
+            clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
         return self._filtered(clauses, question)
 
     def _with_dates(
@@ -130,14 +127,13 @@ class KeywordSearcher:
     def _day_clauses(self, text: str) -> list[tantivy.Query]:
         found = []
         for span in days.spans(text):
-            bounds = days.number_range(span)
-            field = "day" if bounds else "monthday"
-            if not bounds and span.month is None:
+            bounds, field = days.number_range(span), "day"
+            if not bounds and span.month is not None:
+                first = span.month * 100
+                bounds, field = (first + (span.day or 1), first + (span.day or 31)), "monthday"
+            if not bounds:
                 continue
-            low, high = bounds or (
-                span.month * 100 + (span.day or 1),
-                span.month * 100 + (span.day or 31),
-            )
+            low, high = bounds
             inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
             found.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
         return found
@@ -170,70 +166,95 @@ class KeywordSearcher:
         return _T.boolean_query([(_SHOULD, q) for q in queries]) if queries else _T.empty_query()
 
     def _term(
-        self, term: Term, weights: dict[str, float], strict: bool = False
+        self, term: Term, fields: Collection[str], strict: bool = False
     ) -> list[tantivy.Query]:
         """The queries of which any finds this term. `strict`: its words must stand side by side."""
         tokens = self.tokens(term.text)
         if term.kind == "prefix":
-            return self._prefix(term.text, weights)
+            return self._prefix(term.text, fields)
         if term.kind == "phrase" or (strict and len(tokens) > 1):
-            return self._phrase(tokens, weights)
+            return self._phrase(tokens, fields)
         queries: list[tantivy.Query] = []
         for unit in _units(tokens):
-            queries += self._han(unit, weights) if len(unit) > 1 else self._word(unit[0], weights)
-        if len(tokens) > 1 and not _is_han(tokens[0]):
-            queries += self._phrase(tokens, {"body": 1.0})  # foo-bar, v1.2: better side by side
+            queries += self._han(unit, fields) if len(unit) > 1 else self._word(unit[0], fields)
+        if "body" in fields and _belongs_together(tokens):
+            queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: better side by side
         return queries
 
-    def _word(self, token: str, weights: dict[str, float]) -> list[tantivy.Query]:
+    def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
+        """BM25 where a field's length and repetition tell something, plain presence elsewhere."""
         weight = rank.word_weight(token)
-        return [
-            _T.boost_query(_T.term_query(self._schema, field, token, "freq"), points * weight)
-            for field, points in weights.items()
-            if self._searcher.doc_freq(field, token)
-        ]
+        counts = {field: self._searcher.doc_freq(field, token) for field in ("body", *fields)}
+        as_label = counts.get("label") or self._searcher.doc_freq("label", token)
+        said = weight * rank.said_weight(as_label, counts["body"])
+        queries = []
+        for field in fields:
+            if not counts[field]:
+                continue
+            query = _T.term_query(self._schema, field, token, "freq")
+            points = said if field in _SAID_FIELDS else weight
+            if bm25 := rank.FIELD_WEIGHTS.get(field):
+                queries.append(_T.boost_query(query, points * bm25))
+            if presence := rank.PRESENCE_WEIGHTS.get(field):
+                # How rare a word is says its frequency in texts, which nearly all blocks have.
+                found = counts["label" if field == "label" else "body"]
+                points *= rank.rarity(found, self._searcher.num_docs)
+                queries.append(_T.const_score_query(query, points * presence))
+        return queries
 
-    def _han(self, run: list[str], weights: dict[str, float]) -> list[tantivy.Query]:
-        pairs = ["".join(pair) for pair in zip(run, run[1:], strict=False)]
-        return [
+    def _han(self, run: list[str], fields: Collection[str]) -> list[tantivy.Query]:
+        pairs = ["".join(pair) for pair in pairwise(run)]
+        queries = [
             _T.boost_query(
-                _T.phrase_query(self._schema, field, list(pair)), points * rank.pair_weight(pair)
+                _T.phrase_query(self._schema, field, list(pair)),
+                rank.PHRASE_WEIGHTS[field] * rank.pair_weight(pair),
             )
             for pair in pairs
-            for field, points in weights.items()
-            if field in POSITIONS
+            for field in fields
         ]
+        queries += [
+            _T.boost_query(
+                _T.term_query(self._schema, field, character, "freq"),
+                rank.character_weight(character),
+            )
+            for character in run
+            for field in _CHARACTER_FIELDS
+            if field in fields
+        ]
+        return queries
 
-    def _phrase(self, tokens: list[str], weights: dict[str, float]) -> list[tantivy.Query]:
+    def _phrase(self, tokens: list[str], fields: Collection[str]) -> list[tantivy.Query]:
         if not tokens:
             return []
         found = []
         for field in _PHRASE_FIELDS:
-            if field not in weights:
+            if field not in fields:
                 continue
             query = (
                 _T.phrase_query(self._schema, field, list(tokens))
                 if len(tokens) > 1
                 else _T.term_query(self._schema, field, tokens[0], "freq")
             )
-            found.append(_T.boost_query(query, weights[field]))
+            found.append(_T.boost_query(query, rank.PHRASE_WEIGHTS[field]))
         return found
 
-    def _prefix(self, text: str, weights: dict[str, float]) -> list[tantivy.Query]:
+    def _prefix(self, text: str, fields: Collection[str]) -> list[tantivy.Query]:
         tokens = self.tokens(text)
         if not tokens:
             return []
         if _is_han(tokens[-1]):
-            return self._term(Term("word", text), weights)
+            return self._term(Term("word", text), fields)
         written = normal(text).lower()
         stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
         queries: list[tantivy.Query] = []
-        for field in ("body", "title", "heading"):
-            if field in weights:
+        for field in _PHRASE_FIELDS:
+            if field in fields:
                 known = self._searcher.terms_with_prefix(field, written, limit=MAX_PREFIX_TERMS)
                 names = {name for name, _ in known} | stems
                 queries += [
-                    _T.boost_query(_T.term_query(self._schema, field, name, "freq"), weights[field])
+                    _T.boost_query(
+                        _T.term_query(self._schema, field, name, "freq"), rank.PHRASE_WEIGHTS[field]
+                    )
                     for name in sorted(names)
                     if self._searcher.doc_freq(field, name)
                 ]
@@ -271,7 +292,14 @@ class KeywordSearcher:
 
 
 def _is_han(token: str) -> bool:
-    return len(token) == 1 and "\u3040" <= token and not token.isascii()
+    return len(token) == 1 and token >= "\u3040" and not token.isascii()
+
+
+def _belongs_together(tokens: list[str]) -> bool:
+    """Whether tokens of one written word are parts of a name or number, not "Anne's" or "I'm"."""
+    if len(tokens) < 2 or _is_han(tokens[0]):
+        return False
+    return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS
 
 
 def _units(tokens: list[str]) -> list[list[str]]:

@@ -13,9 +13,14 @@ def read_lines(folder: str, path: str, first: int, last: int) -> str:
     data = read_regular(os.path.join(folder, path))
     if data is None:
         return ""
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = data.decode(encoding, "replace").replace("\r\n", "\n")
+    text = data.decode(_encoding(data), "replace").replace("\r\n", "\n")
     return "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
+
+
+def _encoding(data: bytes) -> str:
+    if data[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "utf-32"
+    return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def read_regular(path: str) -> bytes | None:

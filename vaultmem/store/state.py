@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 
 from vaultmem.errors import StateError
@@ -80,10 +79,12 @@ class State:
 
     def sweep(self) -> None:
         """Remove what an interrupted rebuild has left."""
+        from shutil import rmtree  # searches do without
+
         keep = f"gen-{self.manifest().get('generation')}"
         for name in os.listdir(self.folder):
             if name.startswith("gen-") and name != keep:
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+                rmtree(os.path.join(self.folder, name), ignore_errors=True)
 
     def path(self, *parts: str) -> str:
         """A path inside the state folder."""

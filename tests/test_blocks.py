@@ -1,0 +1,147 @@
+"""Laws of blocks: no piece is lost or doubled, sizes are bounded, speakers stay apart."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.adapter import Piece
+from vaultmem.core.blocks import MAX_TOKENS, MIN_TOKENS, WINDOW_WORDS, Block, count_tokens, group, neighbour_text
+
+LETTERS = st.text("ab .!?\nAB这。é", min_size=1, max_size=60)
+LONG = st.builds(lambda text, times: text * times, LETTERS, st.integers(1, 60))
+
+
+@st.composite
+def notes(draw: st.DrawFn) -> list[Piece]:
+    """Pieces as a dialect gives them: in order, each with its lines."""
+    pieces, line = [], 1
+    headings: tuple[str, ...] = ()
+    for number, text in enumerate(draw(st.lists(LONG, max_size=12))):
+        if draw(st.integers(0, 3)) == 0:
+            headings = (*headings[: draw(st.integers(0, 2))], f"Heading {number}")
+        label = draw(st.sampled_from([None, None, "Ann", "Ben", f"Once {number}"]))
+        kind = draw(st.sampled_from(["text", "list", "code", "table"]))
+        end = line + text.count("\n")
+        pieces.append(Piece(text, line, end, headings, kind, label))
+        line = end + draw(st.integers(1, 3))
+    return pieces
+
+
+def letters(text: str) -> Counter[str]:
+    return Counter(c for c in text if not c.isspace())
+
+
+@given(notes())
+def test_every_text_is_in_exactly_one_block(pieces: list[Piece]) -> None:
+    blocks = group(pieces)
+    joined = "\n".join(block.text for block in blocks)
+    for heading in {heading for piece in pieces for heading in piece.headings}:
+        joined = re.sub(rf"^{heading}$", "", joined, flags=re.MULTILINE)  # a crossed heading goes into the text
+    assert letters(joined) == letters("".join(piece.text for piece in pieces))
+
+
+@given(notes())
+def test_lines_are_in_order_and_inside_the_note(pieces: list[Piece]) -> None:
+    blocks = group(pieces)
+    last = max((piece.end_line for piece in pieces), default=1)
+    for block in blocks:
+        assert 1 <= block.line <= block.end_line <= last
+    for before, after in zip(blocks, blocks[1:], strict=False):
+        assert before.line <= after.line
+        assert before.end_line <= after.line or before.end_line <= after.end_line
+
+
+@given(notes())
+def test_blocks_start_with_what_their_first_line_holds(pieces: list[Piece]) -> None:
+    """The place of a block is where its text stands, so that a person who goes there finds it."""
+    lines: dict[int, str] = {}
+    for piece in pieces:
+        for offset, line in enumerate(piece.text.split("\n")):
+            lines[piece.line + offset] = lines.get(piece.line + offset, "") + line
+    for block in group(pieces):
+        within = "".join(lines.get(number, "") for number in range(block.line, block.end_line + 1))
+        first = "".join(block.text.split("\n")[0].split())
+        assert first in "".join(within.split())
+
+
+@given(notes())
+def test_sizes(pieces: list[Piece]) -> None:
+    blocks = group(pieces)
+    glue = 40  # blank lines between pieces, and headings that were crossed
+    for block in blocks:
+        assert count_tokens(block.text) <= MAX_TOKENS + glue
+    for before, after in zip(blocks, blocks[1:], strict=False):
+        sizes = count_tokens(before.text), count_tokens(after.text)
+        if not before.label and not after.label and sum(sizes) + glue <= MAX_TOKENS:
+            assert sizes[0] >= MIN_TOKENS - glue, "a short block takes what follows"
+            if before.headings == after.headings:
+                assert sizes[1] >= MIN_TOKENS - glue, "and joins a block of its own section"
+
+
+@given(notes())
+def test_speakers_stay_apart(pieces: list[Piece]) -> None:
+    counts = Counter(piece.label for piece in pieces if piece.label and piece.text.strip())
+    for block in group(pieces):
+        if block.label:
+            assert block.label in counts
+    turns = [piece for piece in pieces if piece.text.strip() and counts[piece.label or ""] > 1]
+    short = [piece for piece in turns if count_tokens(piece.text) <= MAX_TOKENS]
+    found = [block for block in group(pieces) if block.label]
+    for piece in short:
+        assert any(b.text == piece.text and b.label == piece.label and b.line == piece.line for b in found)
+
+
+@given(notes())
+def test_a_label_that_speaks_once_is_no_speaker(pieces: list[Piece]) -> None:
+    assert not any((block.label or "").startswith("Once") for block in group(pieces) if count_tokens(block.text) < 200)
+
+
+@given(st.text("ab这é\U0001f600\ud800", max_size=300))
+def test_tokens_are_about_a_quarter_of_the_letters(text: str) -> None:
+    assert len(text) / 4 <= count_tokens(text) <= len(text)
+    assert count_tokens("这" * 10) == 10
+
+
+def test_an_outline_block_takes_its_children_along() -> None:
+    pieces = [
+        Piece("parent", 1, 1, (), "list"), Piece("child " * 20, 2, 2, ("parent",), "list"),
+        Piece("grandchild", 3, 3, ("parent", "child " * 20), "list"),
+    ]  # fmt: skip
+    assert [(block.line, block.end_line) for block in group(pieces)] == [(1, 3)]
+
+
+def test_sentences_stay_whole() -> None:
+    sentence = "The gauge at Combe was read at nine and again at noon. "
+    for block in group([Piece(sentence * 80, 1, 1)]):
+        assert block.text.strip().endswith(".")
+        assert block.text.strip().startswith("The gauge")
+
+
+@pytest.mark.parametrize("letter", ["a", "这", "a ", "\n", "。", ". A"])
+def test_time_is_linear(letter: str) -> None:
+    def seconds(length: int) -> float:
+        text = letter * (length // len(letter))
+        started = time.process_time()
+        group([Piece(text, 1, 1 + text.count("\n"))])
+        return time.process_time() - started
+
+    small, large = seconds(250_000), seconds(1_000_000)
+    assert large < 0.2 or large < 10 * max(small, 0.001)
+
+
+@given(st.lists(st.builds(Block, LONG, st.just(1), st.just(1)), min_size=1, max_size=6), st.data())
+def test_neighbours(blocks: list[Block], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(blocks) - 1))
+    near = neighbour_text(blocks, at)
+    others = "".join(block.text for n, block in enumerate(blocks) if n != at and abs(n - at) <= 2)
+    assert not letters(near) - letters(others)
+    words = [count_tokens(text) * 3 // 4 for text in (blocks[at].text, near)]
+    assert sum(words) <= WINDOW_WORDS + 10 or not near
+    if len(blocks) == 1 or words[0] >= WINDOW_WORDS:
+        assert near == ""

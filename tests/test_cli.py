@@ -1,0 +1,549 @@
+"""The command line on the sample vault: shapes, exit codes, streams, colours, interruptions, bad words."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import Ran, one_line, process, ran, tree_hash
+from tests.conftest import Write
+from tests.index_dump import other_state, synced
+from vaultmem import cli
+from vaultmem.store.state import State
+
+GOLDEN = Path(__file__).parent / "golden"
+ASKED = {
+    "search": "search knee stairs",
+    "sync": "sync --no-embed",
+    "init": "init",
+    "related": "related Knee --limit 3",
+    "backlinks": "backlinks Knee --mentions",
+    "links": "links Home",
+    "unresolved": "unresolved",
+    "tasks": "tasks",
+    "why": "why knee Knee",
+    "status": "status",
+    "doctor": "doctor",
+    "completion": "completion bash",
+}
+VOLATILE = re.compile(r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def indexed(sample: Path) -> Path:
+    synced(sample)
+    return sample
+
+
+def shape(value: Any) -> Any:
+    """The keys and kinds of a JSON value; of a list the shape of its first element."""
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return type(value).__name__
+
+
+def on(vault: Path, command: str, *more: str) -> Ran:
+    return ran(*command.split(), *more, "--vault", str(vault))
+
+
+# --- every command
+
+
+def test_every_command_is_asked_for_here() -> None:
+    assert ASKED.keys() == cli.COMMANDS.keys()
+
+
+def golden(name: str, now: str) -> None:
+    """Compare with the kept transcript; UPDATE_GOLDEN=1 writes it."""
+    file = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(now, encoding="utf-8")
+    assert now == file.read_text(encoding="utf-8"), f"{name} has changed; UPDATE_GOLDEN=1 writes it anew"
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name != "completion"])
+def test_json(indexed: Path, name: str) -> None:
+    ended = on(indexed, ASKED[name], "--format", "json")
+    assert ended.code == 0, ended.err
+    assert len(ended.out.splitlines()) == 1
+    golden(f"{name}.json", json.dumps(shape(ended.data), indent=1, ensure_ascii=False) + "\n")
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name not in ("status", "completion", "init", "doctor")])
+def test_text(indexed: Path, name: str) -> None:
+    ended = on(indexed, ASKED[name], "--format", "text")
+    assert ended.code == 0, ended.err
+    assert "\x1b" not in ended.out + ended.err
+    shown = "".join(f"{line}\n" for line in ended.out.splitlines())
+    remarks = "".join(f"! {line}\n" for line in ended.err.splitlines())
+    golden(f"{name}.txt", VOLATILE.sub("#", f"$ vaultmem {ASKED[name]}\n{remarks}{shown}").replace(str(indexed), "VAULT"))
+
+
+@pytest.mark.parametrize("name", ["status", "init", "doctor"])
+def test_text_of_places_and_times(indexed: Path, name: str) -> None:
+    ended = on(indexed, ASKED[name], "--format", "text")
+    assert ended.code == 0
+    assert ended.out.strip()
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_help(name: str) -> None:
+    ended = ran(name, "--help")
+    assert ended.code == 0
+    assert ended.out.startswith(f"usage: vaultmem {name}")
+    assert not ended.err
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_help_of_all(words: list[str]) -> None:
+    ended = ran(*words)
+    assert (ended.code, ended.err) == (0, "")
+    for name in cli.COMMANDS:
+        assert f"\n  {name} " in ended.out
+
+
+def test_version() -> None:
+    from vaultmem import __version__
+
+    for word in ("-V", "--version"):
+        assert ran(word) == Ran(0, f"vaultmem {__version__}\n", "")
+
+
+def test_format_follows_the_stream(indexed: Path) -> None:
+    assert process("links", "Home", "--vault", str(indexed)).data["note"] == "Home.md"
+
+
+def test_facts_of_the_sample(indexed: Path) -> None:
+    """A few answers that were worked out by hand."""
+    backlinks = on(indexed, "backlinks Knee", "--format", "json").data["backlinks"]
+    for link in backlinks:
+        text = (indexed / link["source"]).read_text(encoding="utf-8").split("\n")[link["line"] - 1]
+        assert "knee" in text.lower()
+        assert link["target"] == "Health/Knee.md"
+    tasks = on(indexed, "tasks", "--format", "json").data["tasks"]
+    dated = [task.get("due") or task.get("scheduled") or task.get("remind") or task.get("start") for task in tasks]
+    assert dated.index(None) > 5
+    assert all(day is None for day in dated[dated.index(None) :]), "dated tasks come first"
+    early = on(indexed, "tasks --due 2026-11-30", "--format", "json").data["tasks"]
+    assert 0 < len(early) < len(tasks)
+    everything = on(indexed, "tasks --all", "--format", "json").data
+    assert everything["count"] > len(tasks)
+    only = on(indexed, "tasks --path house/", "--format", "json").data["tasks"]
+    assert {task["path"].partition("/")[0] for task in only} == {"House"}
+    unresolved = on(indexed, "unresolved", "--format", "json").data["unresolved"]
+    ambiguous = on(indexed, "unresolved --ambiguous", "--format", "json").data["ambiguous"]
+    status = on(indexed, "status", "--format", "json").data
+    assert (status["unresolved"], status["ambiguous"]) == (len(unresolved), len(ambiguous))
+    assert status["notes"] == len(list(indexed.rglob("*.md")))
+
+
+def test_search_leads_to_the_lines(indexed: Path) -> None:
+    for words in ("knee stairs", "泡菜", "Combe valley gauge", '"early warning"'):
+        data = on(indexed, "search", words, "--format", "json").data
+        assert data["count"] == len(data["results"]) > 0
+        for result in data["results"]:
+            lines = (indexed / result["path"]).read_text(encoding="utf-8", errors="replace").split("\n")
+            assert result["content"] == "\n".join(lines[result["line"] - 1 : result["end_line"]]).strip("\n")
+
+
+def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None:
+    def paths(*words: str) -> list[str]:
+        return [r["path"] for r in on(indexed, "search", *words, "--format", "json", "--limit", "50").data["results"]]
+
+    assert paths("river", "--path", "Work/") == paths("river path:Work/") != []
+    assert paths("the", "--from", "2026-11", "--to", "2026-11-20") == paths("the after:2026-10 before:2026-11-21") != []
+    assert paths("--tags", "recipe") == paths("tag:recipe")
+
+
+# --- wrong words
+
+
+USAGE = (
+    ("search",), ("search", "--limit", "0", "x"), ("search", "--limit", "-3", "x"), ("search", "--limit", "many", "x"),
+    ("search", "x", "--from", "yesterday"), ("search", "x", "--to", "2026-13"), ("search", "x", "--from", "2026-11-99"),
+    ("search", "x", "--nonsense"), ("search", "x", "--group", "page"), ("search", "x", "--format", "xml"),
+    ("tasks", "--due", "someday"), ("tasks", "--due", ""), ("links",), ("links", "a", "b"), ("related", "x", "--limit", "0"),
+    ("completion", "tcsh"), ("completion",), ("sync", "now"), ("why", "x"), ("search", "x", "--min-confidence", "much"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", USAGE, ids=" ".join)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_usage_errors(indexed: Path, words: tuple[str, ...], form: str) -> None:
+    more = [] if words[-2:] == ("--format", "xml") else [f"--format={form}"]
+    if words[0] != "completion":
+        more += ["--vault", str(indexed)]
+    ended = ran(*words, *more)
+    assert ended.code == 2
+    assert ended.out == ""
+    line = one_line(ended)
+    if form == "json" and words[-1] != "xml":
+        assert json.loads(line).keys() == {"error"}
+    elif words[-1] != "xml":
+        assert line.startswith("vaultmem: ")
+
+
+def test_unknown_command() -> None:
+    ended = ran("serach", "x", "--format", "text")
+    assert ended.code == 2
+    assert "did you mean search?" in one_line(ended)
+    assert "did you mean" not in one_line(ran("xyzzy", "--format", "text"))
+    assert json.loads(ran("serach", "--format", "json").err).keys() == {"error"}
+
+
+@pytest.mark.parametrize("command", ["links", "backlinks", "related", "why knee"])
+def test_unknown_note(indexed: Path, command: str) -> None:
+    ended = on(indexed, command, "Lisbon 2025", "--format", "text")
+    assert ended.code == 1
+    assert "did you mean Travel/Lisbon 2026.md" in one_line(ended)
+    nothing = on(indexed, command, "zzzzqqqq", "--format", "json")
+    assert nothing.code == 1
+    assert "vaultmem search" in json.loads(nothing.err)["error"]
+
+
+def test_ambiguous_note(indexed: Path) -> None:
+    ended = on(indexed, "links Windows", "--format", "text")
+    assert ended.code == 1
+    assert "House/Windows.md" in one_line(ended)
+    assert "Work/Howto/Windows.md" in one_line(ended)
+    assert on(indexed, "links House/Windows").code == 0
+
+
+@pytest.mark.parametrize("name", ["Knee", "knee", "Health/Knee", "Health/Knee.md", "[[Knee]]", "/Health/Knee", " Knee "])
+def test_ways_to_name_a_note(indexed: Path, name: str) -> None:
+    assert on(indexed, "links", name, "--format", "json").data["note"] == "Health/Knee.md"
+
+
+@pytest.mark.parametrize("name", ["", " ", "\udcff", "a\nb", "%", "[[", "/", "..", "x" * 5000])
+def test_names_that_no_note_has(indexed: Path, name: str) -> None:
+    ended = on(indexed, "links", name, "--format", "text")
+    assert ended.code == 1
+    one_line(ended)
+
+
+@pytest.mark.parametrize(
+    "query", ["\udcff\udcfe", "a\udc80b", '"', "-", "*", "**", "OR", "a OR", "tag:", "before:x", "((", "x" * 3000, "' OR 1=1"]
+)  # fmt: skip
+def test_queries_are_never_an_error(indexed: Path, query: str) -> None:
+    ended = ran("search", "--vault", str(indexed), "--format", "json", "--", query)
+    assert ended.code == 0, ended.err
+    for option in ("--path", "--tags", "--agent"):
+        assert on(indexed, "search", "--format", "json", option, f"x{query}", "knee").code == 0
+
+
+def test_queries_with_minus_words(indexed: Path) -> None:
+    with_all = {r["path"] for r in on(indexed, "search", "knee", "--format", "json").data["results"]}
+    without = {r["path"] for r in on(indexed, "search", "knee", "-stairs", "--format", "json").data["results"]}
+    assert without < with_all
+
+
+# --- what a note may hold
+
+
+def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write) -> None:
+    dirty = "apple \x1b[31mred\x1b]0;title\x07 \x9b31m \x01\x0231m \x0131\x02 apple \x7f\x08\r end"
+    write("A\x1b[2J.md", f"---\naliases: ['a\\x1b[1m']\n---\n# H\x1b[5m\n\n{dirty}\n\n- [ ] task \x1b[8m\n\n[[No\x1b[3m]]\n")
+    synced(vault)
+    for command in ("search apple", "tasks", "unresolved", "doctor", "related A", "status", "links A", "why apple A"):
+        words = command.split()
+        if words[-1] == "A":
+            words[-1] = "A\x1b[2J"
+        for form in ("text", "json"):
+            ended = ran(*words, "--format", form, "--vault", str(vault))
+            assert ended.code == 0, ended.err
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", ended.out + ended.err), (command, form)
+    # A program gets what stands in the note, a person's terminal does not.
+    found = on(vault, "search apple", "--format", "json").data["results"][0]
+    assert "\x1b[31mred\x1b]0;title\x07 \x9b31m" in found["content"]
+
+
+def terminal(*words: str, **environ: str) -> str:
+    """What a command writes on a terminal."""
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "vaultmem", *words], stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True,
+        env={**os.environ, "TERM": "xterm", **environ},
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    while select.select([ours], [], [], 20)[0]:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert running.wait(20) == 0
+    return seen.decode()
+
+
+def test_colours_on_a_terminal_only(indexed: Path, vault: Path, write: Write) -> None:
+    shown = terminal("search", "knee", "--vault", str(indexed))
+    assert "\x1b[1mKnee\x1b[0m" in shown
+    assert "\x1b[" not in terminal("search", "knee", "--vault", str(indexed), NO_COLOR="1")
+    assert "\x1b[" not in terminal("search", "knee", "--vault", str(indexed), TERM="dumb")
+    write("Note.md", "apple \x0131\x02 \x1b[32m \x01a;31\x02")
+    synced(vault)
+    codes = set(re.findall("\x1b.{0,6}", terminal("search", "zzz", "tag:none", "--vault", str(vault)), re.DOTALL))
+    assert not codes
+    shown = terminal("search", "apple", "--vault", str(vault))
+    assert "\x1b[31" not in shown
+    assert "\x1b[32" not in shown
+
+
+# --- streams
+
+
+def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> None:
+    write("Note.md", "sourdough")
+    ended = process("search", "sourdough", "--vault", str(vault), "--format", "json")
+    assert [r["path"] for r in ended.data["results"]] == ["Note.md"]
+    assert "for the first time" in ended.err
+    remark = process("search", "sourdogh", "--vault", str(vault), "--format", "json")
+    assert remark.data["count"] == 1
+    assert 'no note has "sourdogh"' in remark.err
+
+
+def test_a_reader_that_stops(indexed: Path) -> None:
+    for command in ("search the", "tasks", "links Home"):
+        piped = f"{sys.executable} -W error -m vaultmem {command} --format text --vault '{indexed}' | head -n 1"
+        ended = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert len(ended.stdout.splitlines()) == 1
+        assert "Traceback" not in ended.stderr
+        assert "Broken" not in ended.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_encoding_of_the_terminal(indexed: Path, encoding: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "vaultmem", "search", "泡菜", "--format", "text", "--vault", str(indexed)],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.decode(encoding)
+
+
+def test_closed_stdout(indexed: Path) -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m vaultmem status --vault '{indexed}' >&-"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in ended.stderr
+
+
+# --- many queries
+
+
+def test_batch(indexed: Path) -> None:
+    lines = [
+        b"knee stairs", b'{"id": "q2", "query": "knee", "limit": 2}', b"", b"   ", b'{"query": 5}', b'{"id": "b", "query": "x", "limit": 0}',
+        b"{broken", b'{"id": 7, "query": "tag:recipe"}', "泡菜".encode(), b"\xff\xfe caf\xe9", b'{"id": 9, "query": "\\ud800"}',
+        b'{"id": 10, "query": "x", "limit": true}', b"[1, 2]", b'{"a":' * 3000,
+    ]  # fmt: skip
+    ended = on_batch(indexed, lines)
+    assert ended.code == 0, ended.err
+    replies = [json.loads(line) for line in ended.out.splitlines()]
+    assert [reply["id"] for reply in replies] == [1, "q2", 5, "b", 7, 7, 9, 10, 9, 10, 13, 14]
+    assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 9, 11]
+    assert replies[0]["results"][0]["path"] == "Health/Knee.md"
+    assert len(replies[1]["results"]) == 2
+    single = on(indexed, "search knee stairs --group block", "--format", "json").data["results"]
+    assert replies[0]["results"] == single
+
+
+def on_batch(vault: Path, lines: list[bytes]) -> Ran:
+    return process("search", "--batch", "--vault", str(vault), given=b"\n".join(lines) + b"\n")
+
+
+def test_batch_answers_at_once(indexed: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "vaultmem", "search", "--batch", "--vault", str(indexed)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stdin
+    assert running.stdout
+    for number in (1, 2):
+        running.stdin.write("knee\n")
+        running.stdin.flush()
+        assert select.select([running.stdout], [], [], 20)[0]
+        assert json.loads(running.stdout.readline())["id"] == number
+    running.stdin.close()
+    assert running.wait(20) == 0
+    running.stdout.close()
+
+
+# --- syncs
+
+
+def big_vault(folder: Path, count: int) -> Path:
+    (folder / ".obsidian").mkdir(parents=True)
+    for number in range(count):
+        (folder / f"Note {number}.md").write_text(f"apple {number} [[Note {number + 1}]]\n\n" + "roof bell tree " * 60)
+    return folder
+
+
+def test_interrupted_sync(tmp_path: Path) -> None:
+    vault = big_vault(tmp_path / "vault", 3000)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "vaultmem", "sync", "--no-embed", "--vault", str(vault), "--format", "text"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    lock = Path(State(str(vault)).folder) / "lock"
+    deadline = time.monotonic() + 20
+    while not (lock.exists() and lock.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert len(err.splitlines()) == 1
+    assert "interrupted" in err
+    assert out == ""
+    assert on(vault, "sync --no-embed", "--format", "json").data["unchanged"] + 0 >= 0
+    assert on(vault, "status", "--format", "json").data["notes"] == 3000
+
+
+HOLD = """
+import sys, time
+from vaultmem.store.state import State
+with State(sys.argv[1]).lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_sync_says_who_is_at_work(indexed: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(indexed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdin
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    ended = on(indexed, "sync --no-embed", "--format", "text")
+    assert ended.code == 1
+    assert f"process {holder.pid}" in one_line(ended)
+    assert on(indexed, "search knee", "--format", "json").data["count"] > 0, "searches go on"
+    holder.kill()
+    holder.wait()
+    holder.stdin.close()
+    holder.stdout.close()
+    assert on(indexed, "sync --no-embed").code == 0, "a killed holder holds nothing"
+
+
+def test_two_syncs_at_once(tmp_path: Path) -> None:
+    vault = big_vault(tmp_path / "vault", 800)
+    words = [sys.executable, "-m", "vaultmem", "sync", "--no-embed", "--format", "text", "--vault", str(vault)]
+    both = [subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) for _ in range(2)]
+    ended = [(running.communicate(timeout=60)[1], running.returncode) for running in both]
+    codes = sorted(code for _, code in ended)
+    assert codes in ([0, 0], [0, 1]), ended
+    for said, code in ended:
+        assert "Traceback" not in said
+        assert code == 0 or "is indexing this vault" in said
+    assert on(vault, "status", "--format", "json").data["notes"] == 800
+
+
+def test_dry_runs_write_nothing(tmp_path: Path) -> None:
+    vault = big_vault(tmp_path / "vault", 5)
+    with other_state(tmp_path / "state"):
+        for command in ("sync --dry-run", "init --dry-run --write-config"):
+            before = tree_hash(tmp_path)
+            ended = on(vault, command, "--format", "text")
+            assert ended.code == 0
+            assert tree_hash(tmp_path) == before, command
+        assert "5 added" in on(vault, "sync --dry-run", "--format", "text").err
+        synced(vault)
+        (vault / "New.md").write_text("new")
+        (vault / "Note 1.md").unlink()
+        (vault / "Note 2.md").write_text("changed, and shorter")
+        before = (tree_hash(vault), tree_hash(tmp_path / "state", times=False))
+        told = on(vault, "sync --dry-run", "--format", "json").data
+        assert (told["added"], told["changed"], told["removed"], told["dry_run"]) == (1, 1, 1, True)
+        assert (tree_hash(vault), tree_hash(tmp_path / "state", times=False)) == before
+        done = on(vault, "sync --no-embed", "--format", "json").data
+        assert (done["added"], done["changed"], done["removed"]) == (1, 1, 1)
+
+
+def test_sync_counts(tmp_path: Path) -> None:
+    vault = big_vault(tmp_path / "vault", 5)
+    first = on(vault, "sync --no-embed", "--format", "json").data
+    assert (first["added"], first["changed"], first["removed"], first["unchanged"]) == (5, 0, 0, 0)
+    again = on(vault, "sync --no-embed", "--format", "json").data
+    assert (again["added"], again["changed"], again["removed"], again["unchanged"]) == (0, 0, 0, 5)
+    (vault / "Note 1.md").rename(vault / "Renamed.md")
+    moved = on(vault, "sync --no-embed", "--format", "json").data
+    assert (moved["added"], moved["changed"], moved["removed"], moved["unchanged"]) == (1, 0, 1, 4)
+    rebuilt = on(vault, "sync --no-embed --rebuild", "--format", "json").data
+    assert (rebuilt["added"], rebuilt["rebuilt"]) == (5, True)
+
+
+def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
+    vault = big_vault(tmp_path / "vault", 3)
+    before = tree_hash(vault)
+    assert ran("init", str(vault), "--format", "json").data["notes"] == 3
+    assert tree_hash(vault) == before
+    assert ran("init", str(vault), "--write-config").code == 0
+    config = vault / ".vaultmem" / "config.yaml"
+    text = config.read_text()
+    config.write_text(text + "dialect: logseq\n")
+    again = ran("init", str(vault), "--write-config", "--format", "text")
+    assert "left as it is" in again.err
+    assert config.read_text() == text + "dialect: logseq\n"
+
+
+def test_the_vault_is_found_from_inside(indexed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(indexed / "Work" / "Projects")
+    assert ran("status", "--format", "json").data["vault"] == str(indexed)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VAULTMEM_VAULT", str(indexed))
+    assert ran("status", "--format", "json").data["vault"] == str(indexed)
+
+
+# --- completion
+
+
+def bash_completes(*words: str) -> list[str]:
+    script = ran("completion", "bash").out
+    line = " ".join(f"'{word}'" for word in words)
+    code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _vaultmem; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    ended = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    return ended.stdout.split()
+
+
+def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = ran("completion", "bash").out
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    assert bash_completes("vaultmem", "s") == ["search", "sync", "status"]
+    assert bash_completes("vaultmem", "") == [*cli.COMMANDS]
+    assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
+    assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    assert bash_completes("vaultmem", "sync", "--vault", "no") == ["notes"]
+
+
+@pytest.mark.parametrize(("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
+def test_other_completions(shell: str, check: list[str]) -> None:
+    script = ran("completion", shell).out
+    for name in cli.COMMANDS:
+        assert name in script
+    if shutil.which(shell):
+        subprocess.run(check, input=script, text=True, check=True)

@@ -1,0 +1,86 @@
+"""Days in questions, in English and Chinese, and what makes a text speak of time."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.days import MONTHS, Span, asks_when, day_number, is_temporal, number_range, spans
+
+CASES = {
+    "what happened in March 2025": [(2025, 3, None)],
+    "2025-03-12": [(2025, 3, 12)],
+    "notes of 2025-03": [(2025, 3, None)],
+    "12 March": [(None, 3, 12)],
+    "the 12th of March 2025": [(2025, 3, 12)],
+    "March 3rd, 2024 and April 4": [(2024, 3, 3), (None, 4, 4)],
+    "Sept 5": [(None, 9, 5)],
+    "三月十二日": [(None, 3, 12)],
+    "2025年3月12日": [(2025, 3, 12)],
+    "3月12号": [(None, 3, 12)],
+    "十一月二十一号": [(None, 11, 21)],
+    "十月": [(None, 10, None)],
+    "2024年": [(2024, None, None)],
+    "in May": [(None, 5, None)],
+    "may I": [],
+    "march on": [],
+    "version 3.12": [],
+    "32 March": [],
+    "2025-13-01": [],
+    "二〇二五年三月": [(2025, 3, None)],
+    "三个月": [],
+    "三十三月": [],
+    "十十月": [],
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_spans(text: str) -> None:
+    assert [(span.year, span.month, span.day) for span in spans(text)] == CASES[text]
+
+
+@given(st.dates(datetime.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
+def test_dates_in_every_spelling(day: datetime.date, name: str) -> None:
+    month = MONTHS[name]
+    for text in (f"on {day.isoformat()}?", f"{day.year}年{day.month}月{day.day}日的事"):
+        assert Span(day.year, day.month, day.day) in spans(text)
+    for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
+        assert spans(text)[0] == Span(day.year, month, day.day)
+
+
+@given(st.text(max_size=200))
+def test_nothing_raises(text: str) -> None:
+    assert len(spans(text)) <= 8
+    asks_when(text)
+    is_temporal(text)
+    day_number(text)
+
+
+@given(st.dates(datetime.date(1000, 1, 1)), st.dates(datetime.date(1000, 1, 1)))
+def test_numbers_sort_like_days(one: datetime.date, other: datetime.date) -> None:
+    assert (day_number(one.isoformat()) < day_number(other.isoformat())) == (one < other)
+    low, high = number_range(Span(one.year, one.month, None)) or (0, 0)
+    assert low <= day_number(one.isoformat()) <= high
+
+
+@pytest.mark.parametrize("text", ["When did we move?", "what day was it", "什么时候搬的家", "how long ago"])
+def test_questions_for_a_time(text: str) -> None:
+    assert asks_when(text)
+
+
+@pytest.mark.parametrize("text", ["whenever", "the way home", "什么东西"])
+def test_other_questions(text: str) -> None:
+    assert not asks_when(text)
+
+
+@pytest.mark.parametrize("text", ["on Monday,", "2025-03-12", "last week", "昨天下雨", "in 1998", "12月", "we met (yesterday)"])
+def test_temporal(text: str) -> None:
+    assert is_temporal(text)
+
+
+@pytest.mark.parametrize("text", ["the red apple", "桥很长", "12 apples"])
+def test_not_temporal(text: str) -> None:
+    assert not is_temporal(text)

@@ -1,0 +1,216 @@
+"""Documents cannot lie: what they name exists, and what exists is named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from vaultmem.cli import COMMANDS, main, usage
+from vaultmem.config import SETTINGS
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [README, ROOT / "CHANGELOG.md", *DOCS]
+DESIGN, FORMAT, WORDS = (ROOT / "docs" / f"{name}.md" for name in ("design", "format", "words"))
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def modules() -> set[str]:
+    found = set()
+    for path in (ROOT / "vaultmem").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+def test_the_design_names_every_module_and_no_other() -> None:
+    rows = re.findall(r"^\| `(vaultmem[\w.]*)` \| (.*) \|$", text_of(DESIGN), re.MULTILINE)
+    named = [name for name, _ in rows]
+    assert len(named) == len(set(named))
+    assert set(named) == modules()
+    assert all(len(line) > 10 for _, line in rows)
+
+
+def test_modules_that_pages_name_exist() -> None:
+    known = modules()
+    objects = {
+        f"{name}.{word}"
+        for name in known
+        for word in ("COMMANDS", "SETTINGS", "Vault", "Note", "Dialect", "value")
+    }
+    for path in PAGES:
+        named = set(re.findall(r"`(vaultmem\.[a-z_]+(?:\.\w+)*)`", text_of(path)))
+        assert named - {"vaultmem.adapters"} <= known | objects, shown(path)
+        files = set(
+            re.findall(r"`((?:vaultmem|adapters|tests|benchmarks|docs)/[\w/.-]+)`", text_of(path))
+        )
+        assert not [
+            name
+            for name in files
+            if not (ROOT / name).exists() and not name.startswith("vaultmem/<")
+        ], shown(path)
+
+
+def test_every_command_is_in_the_readme_and_in_the_help() -> None:
+    readme = text_of(README)
+    missing = [name for name in COMMANDS if not re.search(rf"\bvaultmem {name}\b", readme)]
+    assert not missing
+    assert all(f"  {name} " in usage() for name in COMMANDS)
+
+
+def test_commands_that_pages_show_exist() -> None:
+    for path in PAGES:
+        code = re.findall(r"^(?:    |\$ )?.*\bbin/vaultmem ([a-z]+)", text_of(path), re.MULTILINE)
+        code += re.findall(r"`vaultmem ([a-z]+)", text_of(path))
+        planned = {"serve", "agent", "mcp"}  # only ever spoken of as not there yet
+        assert set(code) - planned <= COMMANDS.keys(), shown(path)
+
+
+def test_every_setting_is_told_with_its_default_and_whether_a_vault_may_set_it() -> None:
+    wanted = {name: (str(one.default), one.harmless) for name, one in SETTINGS.items()}
+    row = re.compile(r"^\| `([\w.]+)` \| *(.*?) *\| (yes|no) \| .+ \|$", re.MULTILINE)
+    told = {name: (default.strip("`"), may) for name, default, may in row.findall(text_of(FORMAT))}
+    assert {name: (default, may == "yes") for name, (default, may) in told.items()} == wanted
+    row = re.compile(r"^\| `([\w.]+)`( \*)? \| *(.*?) *\| .+ \|$", re.MULTILINE)
+    settings = text_of(README).partition("\n## Settings\n")[2].partition("\n## ")[0]
+    found = {
+        name: (default.strip("`").replace(",", ""), bool(star))
+        for name, star, default in row.findall(settings)
+    }
+    assert found == wanted
+
+
+def marked(name: str) -> str:
+    """The command of README.md under <!-- command: name -->."""
+    found = re.search(rf"<!-- command: {name} -->\n```sh\n(.+)\n```", text_of(README))
+    assert found, name
+    return found[1]
+
+
+def test_the_test_command_is_the_one_that_ci_runs() -> None:
+    """.ci/run takes it out of README.md and runs it as it stands, in a fresh copy of the tree."""
+    script = re.search(r"awk '(.+)' README\.md", text_of(ROOT / ".ci" / "run"))
+    assert script
+    done = subprocess.run(["awk", script[1], README], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == marked("test")
+    steps = marked("test").split(" && ")
+    assert steps[0] == "python3 -m venv .venv"
+    assert steps[1] == ".venv/bin/pip install -q -e '.[test]'"
+    assert steps[2].startswith(".venv/bin/python -m pytest")
+
+
+def test_the_first_command_finds_what_the_readme_shows(
+    sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *install, search = marked("try").split(" && ")
+    assert install == ["python3 -m venv .venv", ".venv/bin/pip install -q ."]
+    words = shlex.split(search)
+    assert words[:4] == [".venv/bin/vaultmem", "search", "--vault", "sample-vault"]
+    assert (ROOT / "sample-vault").is_dir()
+    assert main(["search", "--vault", str(sample), "--format", "json", *words[4:]]) == 0
+    found = [
+        f"{one['path']}:{one['line']}-{one['end_line']}"
+        for one in json.loads(capsys.readouterr().out)["results"]
+    ]
+    after = text_of(README).partition("<!-- command: try -->")[2].partition("```text\n")[2]
+    shown_hits = re.findall(r"^  (\S.*:\d+-\d+)  score", after.partition("```")[0], re.MULTILINE)
+    assert shown_hits
+    assert found[: len(shown_hits)] == shown_hits
+
+
+def test_the_python_of_the_readme_runs(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = re.search(r"```python\n(.+?)```", text_of(README), re.DOTALL)
+    assert code
+    monkeypatch.chdir(sample.parent)
+    exec(compile(code[1], "README.md", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)>\s]+)>?\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+def anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", text_of(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    without_code = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.DOTALL)
+    for match in LINK.finditer(without_code):
+        target = unquote(match[1] or match[2])
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        found = (page.parent / file).resolve() if file else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+RULE = re.compile(r"\bR-[A-Z]+(?:-\d+)?\b")
+
+
+def test_every_rule_that_is_cited_is_explained() -> None:
+    explained = set(RULE.findall(text_of(FORMAT)))
+    rows = re.findall(r"^\| (R-[A-Z]+-\d+) \| (.+) \|$", text_of(FORMAT), re.MULTILINE)
+    assert {name for name in explained if name[-1].isdigit()} <= {name for name, _ in rows}
+    places = [*ROOT.glob("vaultmem/**/*.py"), *ROOT.glob("adapters/**/*.py"), *ROOT.glob("tests/**/*.py"),
+              *ROOT.glob("tests/data/link_cases/*.json"), *ROOT.glob("benchmarks/**/*.py")]  # fmt: skip
+    cited = {rule for path in places for rule in RULE.findall(text_of(path))}
+    assert len(cited) > 50
+    assert cited - explained == set()
+
+
+def test_decisions_are_numbered_and_told_in_three_parts() -> None:
+    decisions = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
+    for path in decisions:
+        parts = re.findall(r"^## (.+)$", text_of(path), re.MULTILINE)
+        assert parts[:1] == ["Context"], shown(path)
+        assert {"Decision", "Consequences"} <= set(parts), shown(path)
+        assert text_of(path).startswith(f"# {int(path.name[:4])}. "), shown(path)
+    cited = set()
+    for place in (*ROOT.glob("vaultmem/**/*.py"), ROOT / "pyproject.toml"):
+        cited |= set(re.findall(r"docs/adr/(\d{4})", text_of(place)))
+    assert cited <= {path.name[:4] for path in decisions}
+
+
+def test_every_dependency_has_its_reason() -> None:
+    told = text_of(ROOT / "docs" / "adr" / "0002-dependencies.md")
+    listed = text_of(ROOT / "pyproject.toml").partition("dependencies = [")[2].partition("]")[0]
+    names = re.findall(r'"([\w-]+)', listed)
+    assert len(names) > 5
+    assert [name for name in names if f"| {name} " not in told] == []
+
+
+def test_words_are_told_once() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| (.+) \|$", text_of(WORDS), re.MULTILINE)
+    words = [word for word, _ in rows if word != "word"]
+    assert len(words) > 40
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_pages_name_no_place_of_one_machine(page: Path) -> None:
+    assert not re.search(r"(?:^|[\s`(])/(?:work|tmp|root|Users|home/(?!me/))", text_of(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_no_page_is_half_done(page: Path) -> None:
+    assert not re.search(r"PLACEHOLDER|TBD|FIXME|lorem ipsum", text_of(page), re.IGNORECASE)

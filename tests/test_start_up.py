@@ -1,0 +1,84 @@
+"""A command starts fast because it imports little: what is loaded is counted, and heavy things are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import synced
+
+# Each of these alone costs more than all that a keyword search does.
+HEAVY = {
+    "numpy", "onnxruntime", "fastembed", "hnswlib", "yaml", "frontmatter", "tokenizers", "huggingface_hub", "loguru",
+    "dataclasses", "inspect", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
+    "git", "requests", "httpx", "urllib.request", "ssl", "socket", "subprocess", "logging", "unittest", "tempfile",
+    "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.sync", "vaultmem_obsidian", "vaultmem_logseq",
+    "vaultmem.dialects", "vaultmem.meaning", "vaultmem.store.vectors",
+}  # fmt: skip
+# A library that is needed imports these; nothing else of the list may come along with it.
+KEYWORD_NEEDS = {"typing", "sqlite3"}
+
+MOST = 56  # 51 when this was written
+
+DUMP = """
+import json, sys
+from vaultmem import cli
+code = cli.main(sys.argv[1:])
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def loaded(*words: str) -> set[str]:
+    """The modules that a command has imported in the end, beyond those of a bare Python."""
+    ended = subprocess.run([sys.executable, "-c", DUMP, *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    bare = subprocess.run(
+        [sys.executable, "-c", "import json, sys; print(json.dumps(sorted(sys.modules)))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(json.loads(ended.stderr.splitlines()[-1])) - set(json.loads(bare.stdout))
+
+
+@pytest.fixture(scope="module")
+def indexed(sample: Path) -> Path:
+    synced(sample)
+    return sample
+
+
+def test_help_imports_next_to_nothing() -> None:
+    modules = loaded("--help")
+    assert not modules & (HEAVY | KEYWORD_NEEDS | {"argparse", "re", "tantivy"})
+    assert len(modules) <= 12, sorted(modules)
+
+
+@pytest.mark.parametrize("words", [("search", "word", "--format", "json"), ("search", "knee", "--format", "text")], ids=" ".join)
+def test_a_keyword_search_imports_little(indexed: Path, words: tuple[str, ...]) -> None:
+    modules = loaded(*words, "--vault", str(indexed))
+    assert not modules & HEAVY
+    assert "tantivy" in modules
+    assert len(modules) <= MOST, (len(modules), sorted(modules))
+
+
+@pytest.mark.parametrize("command", ["status", "tasks", "links Home", "backlinks Home", "unresolved"])
+def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
+    modules = loaded(*command.split(), "--format", "json", "--vault", str(indexed))
+    heavy = {"onnxruntime", "fastembed", "hnswlib", "yaml", "asyncio", "huggingface_hub", "ssl"}
+    if command != "status":  # it counts the vectors
+        heavy |= HEAVY
+    assert not modules & heavy
+
+
+def test_a_sync_without_changes_is_light(indexed: Path) -> None:
+    modules = loaded("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
+    assert not modules & {"numpy", "onnxruntime", "fastembed", "hnswlib", "asyncio", "huggingface_hub", "ssl"}
+
+
+def test_the_package_itself_is_lazy() -> None:
+    code = "import sys, vaultmem; print([m for m in sys.modules if m.startswith('vaultmem')], vaultmem.__version__)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("['vaultmem'] ")
