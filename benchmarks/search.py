@@ -4,7 +4,7 @@
 
 The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again.
 Whole processes run in turns with `python -c pass`. Inside the process each question is asked
-several times and its median counts; p50 and p99 are over the questions. Search by meaning gets
+several times (--repeats) and its median counts; p50 and p99 are over the questions. Search by meaning gets
 vectors that nobody computed (stand_in.py); what the model takes for one question stands apart.
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from queries import make_queries
 from timing import (
@@ -35,9 +36,8 @@ from timing import (
     typical,
 )
 
-from vaultmem import Vault
-
-REPEATS = 5
+if TYPE_CHECKING:
+    from vaultmem import Vault
 
 
 def cold(vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
@@ -59,44 +59,46 @@ def cold(vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
     return rows
 
 
-def warm(vault: Path, *, keyword_only: bool) -> list[Row]:
-    """Keyword search of every kind, then search by keyword and meaning."""
-    kinds = make_queries(vault)
-    everything = [query for queries in kinds.values() for query in queries]
-    with Vault(str(vault)) as opened:
-        rows = keyword_rows(opened, kinds, everything)
-        if keyword_only:
-            return rows
+class Warm:
+    """Searches inside one process, each question `repeats` times."""
+
+    def __init__(self, opened: Vault, vault: Path, repeats: int) -> None:
+        self.opened = opened
+        self.repeats = repeats
+        self.kinds = make_queries(vault)
+        self.everything = [query for queries in self.kinds.values() for query in queries]
+
+    def keyword_rows(self) -> list[Row]:
+        """All questions together, then each kind."""
+        took = dict(zip(self.everything, self.asked(semantic=False), strict=True))
+        budget = "p50 ≤ 1 ms, p99 ≤ 20 ms at 100,000 notes"
+        rows = [_row("by keyword, all questions", budget, list(took.values()))]
+        for kind, queries in self.kinds.items():
+            rows.append(_row(f"  {kind}", "", [took[query] for query in queries]))
+        return rows
+
+    def hybrid_rows(self) -> list[Row]:
+        """All questions by keyword and meaning, and what embedding them takes on top of that."""
         from stand_in import store_vectors
 
-        embedder = opened.searcher().meaning().embedder
-        once = timed(partial(embedder.query, everything[0]))
-        thinking = [timed(partial(embedder.query, query)) for query in everything]
-        count = store_vectors(opened.searcher())
-        rows.append(_row(f"by keyword and meaning, {count:,} vectors", "p50 ≤ 15 ms, p99 ≤ 20 ms at 100,000 notes",
-                         asked(opened, everything, semantic=True)))  # fmt: skip
-        rows.append(Row("  first question loads the model", "", f"{once:.0f} ms"))
-        rows.append(_row("  embedding a question after that", "", thinking))
-    return rows
+        embedder = self.opened.searcher().meaning().embedder
+        once = timed(partial(embedder.query, self.everything[0]))
+        thinking = [timed(partial(embedder.query, query)) for query in self.everything]
+        count = store_vectors(self.opened.searcher())
+        budget = "p50 ≤ 15 ms with the embedding"
+        return [
+            _row(f"by keyword and meaning, {count:,} vectors", budget, self.asked(semantic=True)),
+            Row("  first question loads the model", "", f"{once:.0f} ms"),
+            _row("  embedding a question after that", "", thinking),
+        ]
 
-
-def keyword_rows(opened: Vault, kinds: dict[str, list[str]], everything: list[str]) -> list[Row]:
-    """All questions together, then each kind."""
-    took = dict(zip(everything, asked(opened, everything, semantic=False), strict=True))
-    budget = "p50 ≤ 1 ms, p99 ≤ 20 ms at 100,000 notes"
-    rows = [_row("by keyword, all questions", budget, list(took.values()))]
-    return rows + [
-        _row(f"  {kind}", "", [took[q] for q in queries]) for kind, queries in kinds.items()
-    ]
-
-
-def asked(opened: Vault, queries: Sequence[str], *, semantic: bool) -> list[float]:
-    """Milliseconds that each question takes; the first round only warms up."""
-    rounds = [
-        [timed(partial(opened.search, query, semantic=semantic)) for query in queries]
-        for _ in range(REPEATS + 1)
-    ]
-    return [median(times) for times in zip(*rounds[1:], strict=True)]
+    def asked(self, *, semantic: bool) -> list[float]:
+        """Milliseconds that each question takes; a first round only warms up."""
+        rounds = [
+            [timed(partial(self.opened.search, q, semantic=semantic)) for q in self.everything]
+            for _ in range(self.repeats + 1)
+        ]
+        return [median(times) for times in zip(*rounds[1:], strict=True)]
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -110,18 +112,35 @@ def _row(what: str, budget: str, took: Sequence[float]) -> Row:
     return Row(what, budget, f"p50 {median(took):.2f} ms, p99 {quantile(took, 0.99):.2f} ms")
 
 
-def measure(
-    notes: int, folder: Path | None, pairs: int, *, keyword_only: bool = False
-) -> tuple[str, list[Row]]:
-    """A heading and the rows."""
+def warm(vault: Path, repeats: int, *, keyword_only: bool) -> list[Row]:
+    """Keyword search of every kind, then search by keyword and meaning."""
+    from vaultmem import Vault  # not before the children have run: they start as large as we are
+
+    with Vault(str(vault)) as opened:
+        bench = Warm(opened, vault, repeats)
+        rows = bench.keyword_rows()
+        return rows if keyword_only else rows + bench.hybrid_rows()
+
+
+def measure(options: argparse.Namespace, folder: Path | None) -> tuple[str, list[Row]]:
+    """A heading and the rows. From here on this process has the environment of its children."""
     with tempfile.TemporaryDirectory(prefix="vaultmem-search-") as temporary:
         work = Path(temporary)
         env = surroundings(work)
-        vault = ready_vault(folder or work / "vault", notes, env)
+        vault = ready_vault(folder or work / "vault", options.notes, env)
         run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
-        rows = cold(vault, env, pairs)
-        os.environ.update(env)  # for the searches in this process
-        return about(vault, notes), rows + warm(vault, keyword_only=keyword_only)
+        rows = cold(vault, env, options.pairs)
+        for name in os.environ.keys() - env.keys():
+            del os.environ[name]
+        os.environ.update(env)
+        return about(vault), rows + warm(vault, options.repeats, keyword_only=options.keyword_only)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that run.py has, too."""
+    parser.add_argument("--pairs", type=int, default=21, help="runs of each whole process")
+    parser.add_argument("--repeats", type=int, default=5, help="of each question inside a process")
+    parser.add_argument("--keyword-only", action="store_true", help="no vectors")
 
 
 def main() -> None:
@@ -129,12 +148,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
-    parser.add_argument("--pairs", type=int, default=21)
-    parser.add_argument("--keyword-only", action="store_true", help="no vectors")
+    arguments(parser)
     options = parser.parse_args()
-    heading, rows = measure(
-        options.notes, options.folder, options.pairs, keyword_only=options.keyword_only
-    )
+    heading, rows = measure(options, options.folder)
     print(heading)
     print_table(rows)
 

@@ -128,8 +128,8 @@ def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
     return folder
 
 
-def about(vault: Path, notes: int) -> str:
+def about(vault: Path) -> str:
     """What was measured on, for the heading of a table."""
-    size = sum(path.stat().st_size for path in vault.rglob("*.md")) / 1e6
+    sizes = [path.stat().st_size for path in vault.rglob("*.md")]
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"{notes:,} notes, {size:.0f} MB; Python {python}, {os.cpu_count()} processors"
+    return f"{len(sizes):,} notes, {sum(sizes) / 1e6:.1f} MB; Python {python}, {os.cpu_count()} processors"

@@ -121,7 +121,9 @@ def test_the_first_command_finds_what_the_readme_shows(
     words = shlex.split(search)
     assert words[:4] == [".venv/bin/vaultmem", "search", "--vault", "sample-vault"]
     assert (ROOT / "sample-vault").is_dir()
-    assert main(["search", "--vault", str(sample), "--format", "json", *words[4:]]) == 0
+    assert main(["search", "--vault", str(sample), "--format", "json", *words[4:]]) == 0, (
+        capsys.readouterr().err
+    )
     found = [
         f"{one['path']}:{one['line']}-{one['end_line']}"
         for one in json.loads(capsys.readouterr().out)["results"]

@@ -65,11 +65,19 @@ def test_references(text: str, expected: list[str]) -> None:
     assert paths(text) == expected
 
 
+def test_a_page_that_names_itself_makes_no_backlink() -> None:
+    assert [each.kind for each in read("k:: [[P]]\n\n- [[p]] [[Other]]").links] == [
+        "self",
+        "self",
+        "wikilink",
+    ]
+
+
 def test_links_say_what_and_where_they_are() -> None:
-    text = f"k:: [[P]]\n\n- a #T\n  [la]([[Q]])\n- (({ID.upper()})) {{{{embed [[E]]}}}}"
+    text = f"k:: [[O]]\n\n- a #T\n  [la]([[Q]])\n- (({ID.upper()})) {{{{embed [[E]]}}}}"
     links = read(text).links
     assert [(each.kind, each.key, each.line, each.display) for each in links] == [
-        ("property", "p", 1, None),
+        ("property", "o", 1, None),
         ("tag", "t", 3, None),
         ("markdown", "q", 4, "la"),
         ("block", f"(({ID}))", 5, None),

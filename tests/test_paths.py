@@ -1,4 +1,4 @@
-"""Where state and settings are, compared with platformdirs; which vault is meant."""
+"""The folders are those of platformdirs, the vault is found as promised, states do not mix."""
 
 from __future__ import annotations
 
@@ -10,82 +10,88 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 
 from vaultmem import paths
-from vaultmem.errors import VaultNotFoundError
+from vaultmem.errors import StateError, VaultNotFoundError
 
-SYSTEMS = {"linux": Unix, "darwin": MacOS}
-ENVIRONMENTS = [
-    {},
-    {"XDG_STATE_HOME": "/data/state", "XDG_CONFIG_HOME": "/data/config"},
-    {"XDG_STATE_HOME": "", "XDG_CONFIG_HOME": " "},
-]
+HOME = os.path.expanduser("~")
+LINUX = ({}, {"XDG_STATE_HOME": "/x/state", "XDG_CONFIG_HOME": "/x/config"}, {"XDG_STATE_HOME": "relative"}, {"XDG_STATE_HOME": " "},
+         {"XDG_CONFIG_HOME": ""})  # fmt: skip
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=["bare", "set", "blank"])
-def test_folders_are_those_of_platformdirs(
-    system: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+@pytest.mark.parametrize("given", LINUX, ids=str)
+def test_linux_folders_are_those_of_platformdirs(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
+    for name, value in given.items():
         monkeypatch.setenv(name, value)
-    theirs = SYSTEMS[system]("vaultmem", appauthor=False)
-    assert paths.state_root(platform=system) == theirs.user_state_dir
-    assert paths.config_file(platform=system) == f"{theirs.user_config_dir}/config.yaml"
+    theirs = Unix("vaultmem")
+    environ = {"HOME": HOME, **given}
+    if given.get("XDG_STATE_HOME") != "relative":  # the standard has relative paths ignored
+        assert paths.state_root(environ, "linux") == theirs.user_state_dir
+    else:
+        assert paths.state_root(environ, "linux") == f"{HOME}/.local/state/vaultmem"
+    assert paths.config_file(environ, "linux") == os.path.join(theirs.user_config_dir, "config.yaml")
 
 
-def test_the_state_can_be_put_elsewhere() -> None:
-    assert paths.state_root({"VAULTMEM_STATE": "/elsewhere"}) == "/elsewhere"
+def test_mac_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    theirs = MacOS("vaultmem")
+    assert paths.state_root({"HOME": HOME}, "darwin") == theirs.user_state_dir
+    assert paths.config_file({"HOME": HOME}, "darwin") == os.path.join(theirs.user_config_dir, "config.yaml")
 
 
-def test_each_vault_has_a_state_of_its_own_however_it_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a" / "My notes").mkdir(parents=True)
-    (tmp_path / "b" / "My notes").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "a" / "My notes")
-    first, second = (str(tmp_path / name / "My notes") for name in "ab")
-    assert paths.vault_id(first) != paths.vault_id(second)
-    assert paths.vault_id(str(tmp_path / "link")) == paths.vault_id(first)
-    assert paths.vault_id(first).startswith("my-notes-")
+def test_windows_folders_are_those_of_platformdirs() -> None:
+    """platformdirs asks Windows itself, or this variable; here only the variable can be asked."""
+    environ = {"LOCALAPPDATA": "C:\\Users\\me\\AppData\\Local", "HOME": HOME}
+    assert paths.state_root(environ, "win32").replace("/", "\\") == "C:\\Users\\me\\AppData\\Local\\vaultmem"
 
 
-@pytest.mark.parametrize("mark", paths.VAULT_MARKS)
-def test_the_nearest_vault_above_is_found(mark: str, tmp_path: Path) -> None:
-    made = tmp_path / "vault" / mark
-    made.parent.mkdir(parents=True)
-    made.touch()
-    inner = tmp_path / "vault" / "a" / "b"
-    inner.mkdir(parents=True)
-    assert paths.find_vault(str(inner)) == str(tmp_path / "vault")
+def test_the_override_wins(tmp_path: Path) -> None:
+    for platform in ("linux", "darwin", "win32"):
+        assert paths.state_root({"VAULTMEM_STATE": str(tmp_path)}, platform) == str(tmp_path)
 
 
-def test_what_is_named_wins_over_the_environment_and_that_over_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("named", "told", "here/.obsidian", "configured"):
-        (tmp_path / name).mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "here")
-    named, told, here, configured = (
-        str(tmp_path / n) for n in ("named", "told", "here", "configured")
-    )
-    assert paths.choose_vault(None, configured) == here
-    monkeypatch.setenv("VAULTMEM_VAULT", told)
-    assert paths.choose_vault(None, configured) == told
+def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:
+    one, other = tmp_path / "a" / "My Notes", tmp_path / "b" / "My Notes"
+    for folder in (one, other):
+        folder.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(one)
+    assert paths.vault_id(str(one)).startswith("my-notes-")
+    assert paths.vault_id(str(one)) != paths.vault_id(str(other))
+    assert paths.vault_id(str(tmp_path / "link")) == paths.vault_id(str(one)) == paths.vault_id(f"{one}/.")
+    for odd in ("/", "/\udcff", "/" + "x" * 250, "/。", "/a\nb"):
+        name = paths.vault_id(odd)
+        assert "/" not in name
+        assert len(os.fsencode(name)) < 200
+
+
+def test_state_is_private(tmp_path: Path) -> None:
+    made = Path(paths.make_private(str(tmp_path / "a" / "b")))
+    assert made.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match="VAULTMEM_STATE"):
+        paths.make_private(str(tmp_path / "file" / "b"))
+
+
+@pytest.mark.parametrize("mark", [".obsidian", "logseq/config.edn", ".vaultmem"])
+def test_a_vault_is_found_from_below(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "v" / mark).mkdir(parents=True)
+    (tmp_path / "v" / "a" / "b").mkdir(parents=True)
+    assert paths.find_vault(str(tmp_path / "v" / "a" / "b")) == str(tmp_path / "v")
+    assert paths.find_vault(str(tmp_path)) is None
+
+
+def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("named", "variable", "above", "configured"):
+        (tmp_path / name / ".obsidian").mkdir(parents=True)
+    named, variable, above, configured = (str(tmp_path / n) for n in ("named", "variable", "above", "configured"))
+    monkeypatch.chdir(above)
+    monkeypatch.setenv("VAULTMEM_VAULT", variable)
     assert paths.choose_vault(named, configured) == named
-
-
-def test_no_vault_and_no_folder_are_errors_that_say_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert paths.choose_vault(None, configured) == variable
+    monkeypatch.delenv("VAULTMEM_VAULT")
+    assert paths.choose_vault(None, configured) == above
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(VaultNotFoundError, match="--vault FOLDER"):
-        paths.choose_vault(None, "")
-    with pytest.raises(VaultNotFoundError, match="does not exist"):
-        paths.choose_vault(str(tmp_path / "gone"), None)
-    (tmp_path / "file").touch()
-    with pytest.raises(VaultNotFoundError, match="not a folder"):
-        paths.choose_vault(str(tmp_path / "file"), None)
-
-
-def test_the_state_is_for_its_owner_only(tmp_path: Path) -> None:
-    folder = paths.make_private(str(tmp_path / "state"))
-    assert os.stat(folder).st_mode & 0o777 == 0o700
+    assert paths.choose_vault(None, configured) == configured
+    with pytest.raises(VaultNotFoundError, match="--vault"):
+        paths.choose_vault(None, None)

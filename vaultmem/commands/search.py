@@ -160,7 +160,7 @@ def _filters(args: argparse.Namespace) -> Iterator[Filter]:
 
 
 def as_json(result: Result) -> dict[str, object]:
-    """A result in the shape of the seed's search, plus where it is and why."""
+    """A result: the fields of a memory first, then where it is and why."""
     own = result.properties
     return {
         "id": own.get("id"),

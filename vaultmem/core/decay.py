@@ -1,8 +1,8 @@
-"""How sure a memory still is, computed when it is read and never stored ("memories" seed, section 5)."""
+"""How sure a memory still is: a pure function of its age, computed when read and never stored."""
 
 from __future__ import annotations
 
-HALF_LIFE_HOURS = 720.0  # despite its name in the seed, the time until confidence is 0
+HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 MIN_CONFIDENCE = 0.3
 POLICIES = ("stable", "contextual", "reinforceable")
 

@@ -17,6 +17,10 @@ FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 
 # the text. This rewards a block for having many different words of the question, and it does not
 # depend on how many blocks have the field: most blocks of a vault have no label and no neighbour text.
 PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.0}
+# How often a block repeats a word that more than this share of all blocks have tells nothing, and counting
+# it costs half of the search time: only its presence counts.
+COMMON = 0.25
+COMMON_WEIGHT = 1.5
 # The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
 PHRASE_WEIGHTS = {
     "body": 2.0,
@@ -72,6 +76,13 @@ def word_weight(token: str) -> float:
 def rarity(found: int, total: int) -> float:
     """How telling a word is that `found` of `total` blocks have: the idf of BM25, as Lucene computes it."""
     return math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5))
+
+
+def field_weights(field: str, common: bool) -> tuple[float, float]:
+    """What a word's BM25 score and its presence count in a field."""
+    if common and field == "body":
+        return 0.0, COMMON_WEIGHT
+    return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
 
 
 def said_weight(as_label: int, in_body: int) -> float:

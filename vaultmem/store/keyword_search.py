@@ -92,7 +92,7 @@ class KeywordSearcher:
     def _run(self, query: tantivy.Query, limit: int) -> dict[int, float]:
         hits = self._searcher.search(query, limit, count=False).hits
         blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
-        return {block: score for block, (score, _) in zip(blocks, hits, strict=True)}
+        return {int(block or 0): score for block, (score, _) in zip(blocks, hits, strict=True)}
 
     def _whole(
         self, question: Question, fields: Collection[str], extras: bool = True
@@ -187,15 +187,17 @@ class KeywordSearcher:
         counts = {field: self._searcher.doc_freq(field, token) for field in ("body", *fields)}
         as_label = counts.get("label") or self._searcher.doc_freq("label", token)
         said = weight * rank.said_weight(as_label, counts["body"])
+        common = weight < 1.0 or counts["body"] > rank.COMMON * self._searcher.num_docs
         queries = []
         for field in fields:
             if not counts[field]:
                 continue
             query = _T.term_query(self._schema, field, token, "freq")
             points = said if field in _SAID_FIELDS else weight
-            if bm25 := rank.FIELD_WEIGHTS.get(field):
+            bm25, presence = rank.field_weights(field, common)
+            if bm25:
                 queries.append(_T.boost_query(query, points * bm25))
-            if presence := rank.PRESENCE_WEIGHTS.get(field):
+            if presence:
                 # How rare a word is says its frequency in texts, which nearly all blocks have.
                 found = counts["label" if field == "label" else "body"]
                 points *= rank.rarity(found, self._searcher.num_docs)

@@ -1,0 +1,36 @@
+"""All benchmarks, as one Markdown table.
+
+    python benchmarks/run.py [--notes 10000] [--folder FOLDER]
+
+Takes a few minutes. Says what was measured and what we aim at, and fails for nothing but an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import index
+import search
+from timing import print_markdown
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser.add_argument("--rounds", type=int, default=3)
+    search.arguments(parser)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vaultmem-bench-") as temporary:
+        folder = options.folder or Path(temporary) / "vault"
+        heading, indexing = index.measure(options.notes, folder, options.rounds)
+        _, searching = search.measure(options, folder)
+    print(f"{heading}\n")
+    print_markdown([*indexing, *searching])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The benchmarks run, on a vault so small that it tells nothing about speed, and say what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+INDEX_ROWS = [
+    "bare Tantivy loop",
+    "first index",
+    "sync, nothing changed",
+    "sync, one note changed",
+    "index without vectors",
+]
+SEARCH_ROWS = [
+    "vaultmem search WORD, whole process",
+    "vaultmem --help",
+    "by keyword, all questions",
+    "  rare word",
+    "  Chinese",
+    "  filtered by path and day",
+    "by keyword and meaning",
+    "  embedding a question after that",
+]
+
+
+def run(script: str, *words: str) -> str:
+    """What a benchmark prints."""
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / script), *words],
+        capture_output=True, text=True, encoding="utf-8", check=False,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fingerprint(folder: Path) -> str:
+    """A digest of all names and contents."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        digest.update(str(path.relative_to(folder)).encode())
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fifty notes, made by the benchmark that was told to put them there."""
+    folder = tmp_path_factory.mktemp("benchmarks") / "vault"
+    table = run("index.py", "--notes", "50", "--folder", str(folder), "--rounds", "1").splitlines()
+    assert table[1].split() == ["what", "budget", "measured", "ratio"]
+    for what, line in zip(INDEX_ROWS, table[2:], strict=True):
+        assert line.startswith(what)
+    return folder
+
+
+def test_the_same_arguments_make_the_same_vault(vault: Path, tmp_path: Path) -> None:
+    run("make_vault.py", str(tmp_path / "again"), "--notes", "50")
+    assert fingerprint(tmp_path / "again") == fingerprint(vault)
+    run("make_vault.py", str(tmp_path / "other"), "--notes", "50", "--seed", "2")
+    assert fingerprint(tmp_path / "other") != fingerprint(vault)
+    assert len(list(vault.rglob("*.md"))) == 50
+
+
+def test_run_prints_one_table_with_every_row(vault: Path) -> None:
+    before = fingerprint(vault)
+    few = ["--rounds", "1", "--pairs", "1", "--repeats", "1"]
+    table = run("run.py", "--folder", str(vault), *few)
+    lines = table.splitlines()
+    assert lines[0].startswith("50 notes, ")
+    assert lines[2] == "| what | budget | measured | ratio |"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
+    assert all(len(row) == 4 and row[2] for row in cells), table
+    printed = [row[0] for row in cells]
+    for what in (*INDEX_ROWS, *SEARCH_ROWS):
+        assert any(name.startswith(what.strip()) for name in printed), f"{what} is missing: {table}"
+    assert fingerprint(vault) == before, "a benchmark has left a vault changed"
+
+
+def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "not a folder"
+    folder.write_text("a file where the vault should be", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / "index.py"), "--folder", str(folder), "--rounds", "1"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "is not a folder" in done.stderr

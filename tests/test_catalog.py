@@ -1,0 +1,175 @@
+"""The catalog: all or nothing, readers beside a writer, questions answered from real vaults."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import generation, synced
+from vaultmem.api import Vault
+from vaultmem.core.query import Filter
+from vaultmem.errors import DamagedError, NoteNotFoundError, StateError
+from vaultmem.store import catalog_read
+from vaultmem.store.catalog import Catalog, spoken
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(str(tmp_path / "catalog.db"), create=True)
+
+
+def test_a_missing_catalog_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="vaultmem sync"):
+        Catalog(str(tmp_path / "none.db"))
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_all_or_nothing(catalog: Catalog) -> None:
+    with pytest.raises(ZeroDivisionError), catalog.transaction():
+        catalog.set_meta("a", "1")
+        _ = 1 / 0
+    assert catalog.meta("a") is None
+    with catalog.transaction():
+        catalog.set_meta("a", "1")
+    assert catalog.meta("a") == "1"
+    catalog.close()
+
+
+def test_readers_beside_a_writer(catalog: Catalog) -> None:
+    reader = Catalog(catalog.path)
+    before = reader.version()
+    with catalog.transaction():
+        catalog.set_meta("a", "1")
+        assert reader.meta("a") is None
+    assert reader.meta("a") == "1"
+    assert reader.version() != before
+    reader.close()
+    catalog.close()
+
+
+def test_any_thread_may_ask(catalog: Catalog) -> None:
+    found: list[str | None] = []
+    thread = threading.Thread(target=lambda: found.append(catalog.meta("none")))
+    thread.start()
+    thread.join()
+    assert found == [None]
+    catalog.close()
+
+
+def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
+    with pytest.raises(DamagedError, match="rebuild"), spoken():
+        catalog.db.execute("SELECT * FROM nothing")
+    catalog.db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StateError, match="free some space") as full, spoken(), catalog.transaction():
+        catalog.set_meta("a", "x" * 1_000_000)
+    assert not isinstance(full.value, DamagedError)
+    other = sqlite3.connect(catalog.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    catalog.db.execute("PRAGMA busy_timeout = 1")
+    with pytest.raises(StateError, match="another program"), spoken(), catalog.transaction():
+        pass
+    other.close()
+    catalog.close()
+
+
+@pytest.fixture
+def opened(vault: Path, write: Write) -> Vault:
+    write("Plan.md", "---\naliases: [Scheme, 计划]\ntags: [work/deep, Ünïcode]\ndate: 2026-03-12\n---\n[[Nowhere]] [[plan]] [[Twin]]\n")
+    write("a/Twin.md", "---\nagent: Claude\nproject: 12\nglobal: true\n---\n#work")
+    write("b/Twin.md", "[[Plan|x]]\n\n[[Scheme]]\n")
+    write("2026-03-20.md", "[[Plan]] [[Plan]] #workshop #100%_x")
+    write("ÄRGER.md", "trouble")
+    synced(vault)
+    return Vault(str(vault))
+
+
+NAMES = {
+    "Plan.md": "Plan.md", "plan": "Plan.md", "PLAN.MD": "Plan.md", "Scheme": "Plan.md", "计划": "Plan.md", "[[Scheme]]": "Plan.md",
+    "a/Twin": "a/Twin.md", "/b/twin.md": "b/Twin.md", "ärger": "ÄRGER.md", "2026-03-20": "2026-03-20.md",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_finding_notes(opened: Vault, name: str) -> None:
+    with opened:
+        assert opened.find_note(name) == NAMES[name]
+
+
+def test_several_and_none(opened: Vault) -> None:
+    with opened:
+        with pytest.raises(NoteNotFoundError, match=r"a/Twin.md, b/Twin.md"):
+            opened.find_note("twin")
+        with pytest.raises(NoteNotFoundError, match="no note"):
+            opened.find_note("win")
+
+
+FILTERS = {
+    ("tag", "work"): {"Plan.md", "a/Twin.md"},
+    ("tag", "WORK/"): {"Plan.md", "a/Twin.md"},
+    ("tag", "work/deep"): {"Plan.md"},
+    ("tag", "ünïcode"): {"Plan.md"},
+    ("tag", "w*"): set(),
+    ("tag", "[a-z]*"): set(),
+    ("tag", "%"): set(),
+    ("path", "TWIN"): {"a/Twin.md", "b/Twin.md"},
+    ("path", "%"): set(),
+    ("title", "lan"): {"Plan.md"},
+    ("title", "ärg"): {"ÄRGER.md"},
+    ("agent", "claude"): {"a/Twin.md"},
+    ("project", "12"): {"a/Twin.md"},
+    ("global", "1"): {"a/Twin.md"},
+}
+
+
+@pytest.mark.parametrize("wanted", FILTERS, ids=str)
+def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
+    with opened:
+        catalog = opened.searcher().catalog
+        paths = {note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()}
+        fitting = catalog_read.notes_that_fit(catalog, [Filter(*wanted)]) or set()
+        assert {paths[note] for note in fitting} == FILTERS[wanted]
+        others = catalog_read.notes_that_fit(catalog, [Filter(*wanted, negated=True)]) or set()
+        assert others == set(catalog_read.all_notes(catalog)) - fitting
+        assert catalog_read.notes_that_fit(catalog, [Filter(*wanted), Filter(*wanted, negated=True)]) == set()
+
+
+def test_days(opened: Vault) -> None:
+    with opened:
+        catalog = opened.searcher().catalog
+        paths = {note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()}
+
+        def fitting(field: str, day: str) -> set[str]:
+            found = catalog_read.notes_that_fit(catalog, [Filter(field, day), Filter("to", "2026-03-31")]) or set()
+            return {paths[note] for note in found if paths[note] in ("Plan.md", "2026-03-20.md")}
+
+        assert fitting("after", "2026-03-12") == {"2026-03-20.md"}
+        assert fitting("from", "2026-03-12") == {"Plan.md", "2026-03-20.md"}
+        assert fitting("before", "2026-03-20") == {"Plan.md"}
+        assert fitting("to", "2026-03") == {"Plan.md", "2026-03-20.md"}
+        assert fitting("after", "2026") == set()
+        assert fitting("after", "2025") == {"Plan.md", "2026-03-20.md"}
+
+
+def test_links_both_ways(opened: Vault) -> None:
+    with opened:
+        back = [(link.source, link.line) for link in opened.backlinks("Plan.md")]
+        assert back == [("2026-03-20.md", 1), ("2026-03-20.md", 1), ("Plan.md", 6), ("b/Twin.md", 1)]
+        assert [(link.path, link.target, link.choices) for link in opened.links("Plan.md")] == [
+            ("Nowhere", None, 0), ("plan", "Plan.md", 1), ("Twin", "a/Twin.md", 2)
+        ]  # fmt: skip
+        assert [(one.name, one.source, one.line, one.alias_of) for one in opened.unresolved()] == [
+            ("Nowhere", "Plan.md", 6, []), ("Scheme", "b/Twin.md", 3, ["Plan.md"])
+        ]  # fmt: skip
+        assert [link.target for link in opened.ambiguous()] == ["a/Twin.md"]
+
+
+def test_the_catalog_is_sound(opened: Vault, vault: Path) -> None:
+    with opened:
+        catalog = opened.searcher().catalog
+        assert catalog.is_sound()
+        assert catalog.waiting() == 0
+    assert generation(vault).joinpath("catalog.db").is_file()

@@ -1,0 +1,148 @@
+"""The keyword index: what is found by what, in English and Chinese, and that removed blocks are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vaultmem.core.query import parse
+from vaultmem.errors import DamagedError
+from vaultmem.store.keyword import ORD_BITS, Entry, KeywordWriter
+from vaultmem.store.keyword_search import KeywordSearcher, Question
+
+TEXTS = {
+    1: "The recipes for sourdough bread ask for a hydration of 75 percent.",
+    2: "Organising a party: organisers, organisation, organs.",
+    3: "这座桥的计划很好。",
+    4: "桥和计划，计划和桥。",
+    5: "Café con leche, naïve ﬁsh, FULL ＷＩＤＴＨ.",
+    6: "foo-bar v1.2 it's [[x]] a:b:c C++ snake_case",
+    7: "東京タワー ひらがな 한국어",
+    8: "We met on 2026-11-21.",
+}
+
+
+def write(folder: Path, texts: dict[int, str], **fields: str) -> None:
+    writer = KeywordWriter(str(folder))
+    for note, text in texts.items():
+        writer.remove(note)
+        writer.add(note, Entry(0, {"body": text, **fields}, 20261121 if note == 8 else 0, note == 8))
+    writer.commit()
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> KeywordSearcher:
+    folder = tmp_path_factory.mktemp("kw")
+    write(folder, TEXTS)
+    return KeywordSearcher(str(folder))
+
+
+def found(searcher: KeywordSearcher, text: str) -> list[int]:
+    hits = searcher.search(Question(text, parse(text), None), 100)
+    return [block >> ORD_BITS for block in sorted(hits, key=lambda block: -hits[block])]
+
+
+FINDS = {
+    "recipe": {1}, "hydrated": {1}, "BREADS": {1}, '"sourdough bread"': {1}, '"bread sourdough"': set(), "sourdough -bread": set(),
+    "organ*": {2}, "organi*": {2}, "recip*": {1}, "bread OR party": {1, 2}, "bread party": {1, 2},
+    "桥": {3, 4}, "计划": {3, 4}, '"桥的计划"': {3}, '"桥很"': set(), "计划 -很好": {4},
+    "cafe": {5}, "CAFÉ": {5}, "cafe\u0301": {5}, "naive": {5}, "fish": {5}, "width": {5},
+    "foo-bar": {6}, "bar": {6}, '"foo bar"': {6}, "v1.2": {6}, "snake_case": {6}, "it's": {6},
+    "東京": {7}, "タワー": {7}, "ひら": {7}, "한국": {7}, "21 November 2026": {8}, "nothing": set(), "xyz*": set(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FINDS)
+def test_finding(searcher: KeywordSearcher, text: str) -> None:
+    assert set(found(searcher, text)) == FINDS[text]
+
+
+FIRST = {"桥的": 3, "这座桥": 3, "桥和计划": 4, "a:b:c": 6, "bread recipe": 1, "東京の塔": 7}
+
+
+@pytest.mark.parametrize("text", FIRST)
+def test_what_comes_first(searcher: KeywordSearcher, text: str) -> None:
+    assert found(searcher, text)[0] == FIRST[text]
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
+    question = Question(text, parse(text), None)
+    for block, score in searcher.search(question, 10).items():
+        assert block >> ORD_BITS in TEXTS
+        assert score >= 0
+    searcher.parts(question, 1)
+    for word in searcher.unknown_words(question.query):
+        searcher.corrections(word)
+
+
+def test_only_and_all_but(searcher: KeywordSearcher) -> None:
+    def notes(only: list[int], *, all_but: bool) -> set[int]:
+        hits = searcher.search(Question("桥", parse("桥"), only, all_but=all_but), 10)
+        return {block >> ORD_BITS for block in hits}
+
+    assert notes([3], all_but=False) == {3}
+    assert notes([3], all_but=True) == {4}
+    assert notes([], all_but=False) == set()
+    assert notes([], all_but=True) == {3, 4}
+
+
+def test_parts_add_up(searcher: KeywordSearcher) -> None:
+    for text in ("sourdough bread", "桥的计划"):
+        question = Question(text, parse(text), None)
+        whole = searcher.search(question, 10)
+        for block, score in whole.items():
+            parts = searcher.parts(question, block >> ORD_BITS)
+            assert sum(points.get(block, 0.0) for points in parts.values()) == pytest.approx(score, rel=1e-3)
+
+
+def test_replaced_and_removed_blocks_are_gone(tmp_path: Path) -> None:
+    write(tmp_path, TEXTS)
+    writer = KeywordWriter(str(tmp_path))
+    writer.remove(1)
+    writer.add(1, Entry(0, {"body": "quite another text"}, 0, False))
+    writer.remove(2)
+    writer.commit()
+    writer.close()
+    searcher = KeywordSearcher(str(tmp_path))
+    assert found(searcher, "bread") == []
+    assert found(searcher, "another") == [1]
+    assert found(searcher, "party") == []
+    assert searcher.block_count() == len(TEXTS) - 1
+
+
+def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:
+    write(tmp_path, {1: "apple"})
+    searcher = KeywordSearcher(str(tmp_path))
+    writer = KeywordWriter(str(tmp_path))
+    writer.add(2, Entry(0, {"body": "apple"}, 0, False))
+    searcher.refresh()
+    assert found(searcher, "apple") == [1]
+    writer.commit()
+    writer.close()
+    assert found(searcher, "apple") == [1], "an open searcher reads one state"
+    searcher.refresh()
+    assert set(found(searcher, "apple")) == {1, 2}
+
+
+def test_corrections(searcher: KeywordSearcher) -> None:
+    for typed, meant in (("sourdogh", "sourdough"), ("soudrough", "sourdough"), ("prty", "parti")):
+        unknown = searcher.unknown_words(parse(typed))
+        assert unknown
+        assert any(word.startswith(meant[:5]) for one in unknown for word in searcher.corrections(one)), typed
+    assert searcher.unknown_words(parse("bread 桥 -nothing")) == []
+    assert searcher.corrections("qqqqqqqq") == []
+
+
+def test_damage_is_said(tmp_path: Path) -> None:
+    write(tmp_path, {1: "apple"})
+    for part in tmp_path.iterdir():
+        if part.suffix == ".term":
+            part.unlink()
+    with pytest.raises(DamagedError, match="rebuild"):
+        found(KeywordSearcher(str(tmp_path)), "apple")

@@ -1,0 +1,111 @@
+"""What is written: data and remarks apart, nothing that steers a terminal, JSON that loses nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.output import Output, table
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Stdout as a terminal. No fixture: pytest puts its own stdout back before the test runs."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    return stream
+
+
+def written(call: object, *arguments: object) -> str:
+    before, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        assert callable(call)
+        call(*arguments)
+        return sys.stdout.getvalue()
+    finally:
+        sys.stdout = before
+
+
+@given(st.text(st.characters(max_codepoint=0x2030)))
+def test_no_control_character_passes(text: str) -> None:
+    shown = written(Output("text").line, text)
+    assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160]
+    assert len(shown) == len(text) + 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
+
+
+@given(JSON)
+def test_json_loses_nothing(value: object) -> None:
+    shown = written(Output("json").data, value)
+    assert json.loads(shown) == value
+    assert shown.count("\n") == 1
+    assert not [c for c in shown[:-1] if ord(c) < 32 or 127 <= ord(c) < 160]
+    assert written(Output("json").record, value) == shown
+
+
+def test_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    assert not Output("auto").as_json
+    assert Output("json").as_json
+    Output("json").data({"a": [1]})
+    assert terminal.getvalue() == '{\n  "a": [\n    1\n  ]\n}\n'
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert Output("auto").as_json
+    assert not Output("text").as_json
+
+
+def test_paint(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    output = Output("text")
+    output.line(output.paint("red", "red") + " plain " + output.paint("both", "bold", "yellow") + output.paint("", "red"))
+    assert terminal.getvalue() == "\033[31mred\033[0m plain \033[1;33mboth\033[0m\n"
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert Output("text").paint("red", "red") == "red"
+    assert Output("json").paint("red", "red") == "red"
+
+
+def test_a_note_cannot_paint(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    output = Output("text")
+    output.line(output.paint("\x018;31\x02hidden\x01\x02\033[8m", "bold"))
+    assert terminal.getvalue() == "\033[1m\ufffd8;31\ufffdhidden\ufffd\ufffd\ufffd[8m\033[0m\n"
+
+
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Output("text").error("first\n  second\x1b[31m")
+    Output("json").error("first\nsecond")
+    lines = capsys.readouterr().err.split("\n")
+    assert lines[0] == "vaultmem: first second\ufffd[31m"
+    assert json.loads(lines[1]) == {"error": "first second"}
+    assert lines[2:] == [""]
+
+
+def test_an_encoding_without_the_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    Output("text").line("泡菜 pickles \ud800")
+    sys.stdout.flush()
+    assert raw.getvalue() == b"?? pickles ?\n"
+
+
+def test_tables() -> None:
+    assert table([("a", "b"), ("long", "c")]) == ["a     b", "long  c"]
+    assert table([]) == []

@@ -1,0 +1,103 @@
+"""The state folder: one generation in force, one writer, everything else swept away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import other_state, synced
+from vaultmem.errors import StateError
+from vaultmem.store.state import State
+
+
+@pytest.fixture
+def state(vault: Path, tmp_path: Path) -> Iterator[State]:
+    with other_state(tmp_path / "state"):
+        yield State(str(vault))
+
+
+def adopt(state: State) -> str:
+    number, folder = state.new_generation()
+    Path(folder, "kw").mkdir()
+    Path(folder, "catalog.db").touch()
+    Path(folder, "kw", "meta.json").touch()
+    state.adopt(number, 0)
+    return folder
+
+
+def test_nothing_at_first(state: State) -> None:
+    assert state.generation() is None
+    assert not os.path.exists(state.folder), "looking makes no folder"
+
+
+def test_a_generation_counts_only_when_adopted(state: State) -> None:
+    first = adopt(state)
+    assert state.generation() == first
+    _, second = state.new_generation()
+    assert second != first
+    assert state.generation() == first
+    state.sweep()
+    assert not os.path.exists(second)
+    assert os.path.exists(first)
+    third = adopt(state)
+    assert state.generation() == third
+    assert not os.path.exists(first)
+
+
+@pytest.mark.parametrize("part", ["catalog.db", "kw/meta.json"])
+def test_a_generation_needs_its_parts(state: State, part: str) -> None:
+    folder = adopt(state)
+    os.remove(os.path.join(folder, part))
+    assert state.generation() is None
+
+
+@pytest.mark.parametrize("key", ["format", "catalog", "analyzer"])
+def test_another_version_is_no_index(state: State, key: str) -> None:
+    adopt(state)
+    manifest = Path(state.folder, "manifest.json")
+    kept = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**kept, key: "another"}))
+    assert state.generation() is None
+    manifest.write_text(json.dumps({k: v for k, v in kept.items() if k != key}))
+    assert state.generation() is None
+    manifest.write_text(json.dumps({**kept, "unknown": 1}))
+    assert state.generation()
+
+
+def test_one_writer(state: State) -> None:
+    with state.lock():
+        with pytest.raises(StateError, match=str(os.getpid())), State(state.vault).lock():
+            pass
+        code = "import sys; from vaultmem.store.state import State\nwith State(sys.argv[1]).lock(): pass"
+        ended = subprocess.run([sys.executable, "-c", code, state.vault], capture_output=True, text=True, check=False)
+        assert f"process {os.getpid()}" in ended.stderr
+    with state.lock():
+        pass
+
+
+def test_an_error_gives_the_lock_back(state: State) -> None:
+    with pytest.raises(KeyError), state.lock():
+        raise KeyError
+    with state.lock():
+        pass
+
+
+def test_everything_is_private(state: State, vault: Path) -> None:
+    (vault / "Note.md").write_text("secret")
+    synced(vault)
+    for place, _, names in os.walk(state.folder):
+        assert os.stat(place).st_mode & 0o077 == 0 or Path(place) != Path(state.folder)
+        assert names or place
+    assert os.stat(state.folder).st_mode & 0o777 == 0o700
+
+
+def test_two_vaults_share_nothing(vault: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "vault"
+    (other / ".obsidian").mkdir(parents=True)
+    assert State(str(vault)).folder != State(str(other)).folder

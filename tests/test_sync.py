@@ -1,0 +1,316 @@
+"""What sync promises, one promise a test; the laws over random histories are in property/test_sync_laws.py."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import Write
+from tests.index_dump import DEFAULTS, assert_equals_rebuilt, block_count, catalog_dump, generation, keyword_hits, synced
+from vaultmem import sync as sync_module
+from vaultmem.api import Vault
+from vaultmem.config import Config
+from vaultmem.dialects import open_rulebook
+from vaultmem.store import vault as reading
+from vaultmem.store.catalog import Catalog
+from vaultmem.sync import changes, sync
+
+SECOND = 1_000_000_000
+NOW = 1_795_000_000 * SECOND
+
+
+class Clock:
+    """The time of day, as told."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def time_ns(self) -> int:
+        return self.now
+
+    def time(self) -> float:
+        return self.now / SECOND
+
+    def monotonic(self) -> float:
+        return self.now / SECOND
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    told = Clock()
+    monkeypatch.setattr(sync_module, "time", told)
+    return told
+
+
+def stamped(file: Path, at: int) -> None:
+    os.utime(file, ns=(at, at))
+
+
+def hash_of(vault: Path, path: str) -> object:
+    return next(row[5] for row in catalog_dump(vault)["files"] if row[0] == path)
+
+
+# --- what counts as a change
+
+
+def test_an_edit_of_the_same_size_within_the_clock_tick(vault: Path, write: Write, clock: Clock) -> None:
+    note = write("Note.md", "apple")
+    stamped(note, NOW)
+    synced(vault)
+    note.write_text("grape")
+    stamped(note, NOW)
+    assert synced(vault).changed == 1
+    assert hash_of(vault, "Note.md") == bytes.fromhex(reading.digest(b"grape"))
+
+
+def test_a_settled_note_is_not_read_again(vault: Path, write: Write, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = write("Note.md", "apple")
+    stamped(note, NOW)
+    synced(vault)
+    clock.now += 3 * SECOND
+    synced(vault)  # was fresh when it was read, so it is read once more
+    read: list[str] = []
+    real = reading.read
+    monkeypatch.setattr(reading, "read", lambda *given: read.append(given[1]) or real(*given))
+    assert synced(vault).unchanged == 1
+    assert read == []
+    stamped(note, NOW + SECOND)
+    assert synced(vault).changed == 0
+    assert read == ["Note.md"]
+
+
+def test_a_note_of_the_future_is_read_each_time(vault: Path, write: Write, clock: Clock) -> None:
+    note = write("Note.md", "apple")
+    for text in ("grape", "lemon"):
+        stamped(note, NOW + 86400 * SECOND)
+        synced(vault)
+        note.write_text(text)
+        stamped(note, NOW + 86400 * SECOND)
+        clock.now += 60 * SECOND
+        assert synced(vault).changed == 1
+
+
+def test_another_reader_reads_everything_again(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("Note.md", "apple")
+    synced(vault)
+    monkeypatch.setattr(sync_module, "READER", "another")
+    assert synced(vault).changed == 1
+    assert synced(vault).changed == 0
+    assert sync(str(vault), Config({"memory_folder": "mind"})).changed == 1
+
+
+def test_settings_of_the_editor_count(vault: Path, write: Write, tmp_path: Path) -> None:
+    write("hidden/Note.md", "apple")
+    write("Note.md", "apple")
+    synced(vault)
+    assert len(keyword_hits(vault)["apple"]) == 2
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["hidden/"]}')
+    synced(vault)
+    assert [path for path, _ in keyword_hits(vault)["apple"]] == ["Note.md"]
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_pending_md_of_our_own_is_left_out(vault: Path, write: Write) -> None:
+    write("vaultmem/pending.md", "apple")
+    write("other/pending.md", "apple")
+    synced(vault)
+    assert [path for path, _ in keyword_hits(vault)["apple"]] == ["other/pending.md"]
+
+
+def test_conflict_copies_follow_names_and_texts(vault: Path, write: Write, tmp_path: Path) -> None:
+    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 4
+    write("Plan.md", text)
+    write("Plan (1).md", text + "One more line.")
+    stamped_copy = "Plan.sync-conflict-20261103-081512-ABCDEFG.md"
+    write(stamped_copy, "x")
+    synced(vault)
+    assert catalog_dump(vault)["conflicts"] == [("Plan (1).md", "Plan.md"), (stamped_copy, "Plan.md")]
+    write("Plan (1).md", "A" * len(text + "One more line."))  # the same size
+    synced(vault)
+    assert catalog_dump(vault)["conflicts"] == [(stamped_copy, "Plan.md")]
+    write(stamped_copy, "y")  # the same size
+    synced(vault)
+    assert catalog_dump(vault)["conflicts"] == [(stamped_copy, "Plan.md")]
+    (vault / "Plan.md").unlink()
+    synced(vault)
+    assert catalog_dump(vault)["conflicts"] == [(stamped_copy, None)]
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_a_sync_that_stops_before_its_end_is_finished_later(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write("Plan.md", "apple [[Fresh]]")
+    synced(vault)
+    write("Plan.sync-conflict-20261103-081512-ABCDEFG.md", "apple")
+    write("Fresh.md", "apple")
+    with monkeypatch.context() as patch:
+        patch.setattr(sync_module._Session, "_finish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synced(vault)
+    synced(vault)
+    assert len(catalog_dump(vault)["conflicts"]) == 1
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_changes_writes_nothing_and_agrees_with_sync(vault: Path, write: Write, clock: Clock) -> None:
+    for number in range(6):
+        stamped(write(f"Note {number}.md", "apple"), NOW - 60 * SECOND)
+    assert changes(str(vault), DEFAULTS).added == 6
+    synced(vault)
+    stamped(write("Note 1.md", "longer than before"), NOW - 60 * SECOND)
+    (vault / "Note 2.md").unlink()
+    stamped(write("Seven.md", "new"), NOW - 60 * SECOND)
+    told, done = changes(str(vault), DEFAULTS), synced(vault)
+    assert told[:4] == done[:4] == (1, 1, 1, 4)
+
+
+def test_a_rebuild_keeps_searches_working(vault: Path, write: Write) -> None:
+    write("Note.md", "apple")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        assert opened.search("apple")
+        before = generation(vault)
+        synced(vault, rebuild=True)
+        assert opened.search("apple"), "an open index stays readable"
+    assert generation(vault) != before
+    with Vault(str(vault)) as opened:
+        assert opened.search("apple")
+
+
+def test_one_long_note_does_not_keep_others_out(vault: Path, write: Write) -> None:
+    write("Long.md", "\n\n".join(f"## Part {n}\n\n" + "apple tree " * 90 for n in range(400)))
+    for number in range(5):
+        write(f"Short {number}.md", "There is one apple in a rather long sentence about something else.")
+    synced(vault)
+    assert block_count(vault) > 400
+    with Vault(str(vault)) as opened:
+        assert len(opened.search("apple")) == 6
+
+
+# --- links
+
+
+PATHS = ("A.md", "B.md", "a/B.md", "a/b/C.md", "b/C.md", "a/A.md", "计划.md", "pages/A.md", "pages/x___y.md", "journals/2026_11_21.md", "p.png")
+LINKS = ("[[A]]", "[[b]]", "[[a/B]]", "[[./B]]", "[[../A]]", "[[/b/C]]", "[[C#h]]", "[[#own]]", "![[p.png]]", "[t](b/C.md)", "[[Nowhere]]",
+         "[[计划|x]]", "[[x/y]]", "[[Nov 21st, 2026]]", "[[Alias]]", "#A", "alias:: Alias", "[[C.md]]", "[[b/C]]", "[[A]] [[A]]")  # fmt: skip
+vaults = st.dictionaries(st.sampled_from(PATHS), st.lists(st.sampled_from(LINKS), max_size=6).map("\n".join), min_size=1)
+
+
+@given(files=vaults, marks=st.sampled_from([(".obsidian",), ("logseq",), (".obsidian", "logseq")]))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_backlinks_are_the_inverse_of_links(
+    files: dict[str, str], marks: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("links")
+    for mark in marks:
+        (root / mark).mkdir()
+    if "logseq" in marks:
+        (root / "logseq" / "config.edn").write_text("{}")
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    synced(root)
+    rules = open_rulebook(reading.Root(str(root)))
+    catalog = Catalog(f"{generation(root)}/catalog.db")
+    names: dict[str, list[str]] = {}
+    for name, path in catalog.db.execute("SELECT n.name, f.path FROM names n JOIN files f ON f.id = n.file ORDER BY f.path"):
+        names.setdefault(name, []).append(path)
+    keys = {row[:2]: row[2] for row in catalog.db.execute(
+        "SELECT f.path, l.ordinal, l.key FROM links l JOIN files f ON f.id = l.source").fetchall()}  # fmt: skip
+    catalog.close()
+    with Vault(str(root)) as opened:
+        notes = [row[0] for row in catalog_dump(root)["notes"]]
+        forward, unresolved = Counter[tuple[object, ...]](), []
+        for note in notes:
+            for ordinal, link in enumerate(opened.links(str(note))):
+                key = keys[str(note), ordinal]
+                found = [names.get(name, []) for name in rules.lookups(key)] if key else []
+                again = tuple(rules.resolve(link.path, key, str(note), found)) if key else (note, 0)
+                assert (link.target, link.choices) == again
+                if link.target is None:
+                    unresolved.append((link.path, note, link.line))
+                elif link.kind != "self":  # an alias in its own page is no reference (R-LS-9)
+                    forward[note, link.target, link.line] += 1
+        targets = [str(row[0]) for row in catalog_dump(root)["files"]]
+        backward = Counter[tuple[object, ...]]()
+        for target in targets:
+            if target in notes:
+                backward.update((link.source, target, link.line) for link in opened.backlinks(target))
+        assert backward == Counter({key: n for key, n in forward.items() if key[1] in notes})
+        assert sorted((one.name, one.source, one.line) for one in opened.unresolved()) == sorted(unresolved)
+
+
+# --- which dialect (R-DIAL-1)
+
+
+def dialects(root: Path) -> dict[str, str]:
+    return {str(row[0]): str(row[1]) for row in catalog_dump(root)["notes"]}
+
+
+def test_a_folder_that_nobody_claims_is_read_as_obsidian(tmp_path: Path) -> None:
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "A.md").write_text("x")
+    synced(tmp_path / "v")
+    assert dialects(tmp_path / "v") == {"A.md": "obsidian"}
+
+
+def test_a_graph_is_read_as_logseq(tmp_path: Path) -> None:
+    root = tmp_path / "v"
+    for path in ("logseq/config.edn", "pages/A.md", "B.md", "journals/2026_11_21.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("{}" if path.endswith("edn") else "- x")
+    synced(root)
+    assert set(dialects(root).values()) == {"logseq"}
+
+
+def mixed(root: Path) -> Path:
+    texts = {
+        "logseq/config.edn": "{}", ".obsidian/app.json": "{}", "Home.md": "[[Field kit]] [[Alias]] [[Other|x]]",
+        "Other.md": "x", "pages/Field kit.md": "alias:: Alias\n\n- [[Home]] [[Nov 21st, 2026]]",
+        "journals/2026_11_21.md": "- [[Other|x]] [[field KIT]] [[alias]]", "pages/sub/Deep.md": "- x", "Sub/pages/Not a page.md": "x",
+    }  # fmt: skip
+    for path, text in texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def test_a_mixed_vault_is_read_by_folder(tmp_path: Path) -> None:
+    root = mixed(tmp_path / "v")
+    synced(root)
+    assert dialects(root) == {
+        "Home.md": "obsidian", "Other.md": "obsidian", "Sub/pages/Not a page.md": "obsidian", "pages/Field kit.md": "logseq",
+        "journals/2026_11_21.md": "logseq", "pages/sub/Deep.md": "logseq",
+    }  # fmt: skip
+    with Vault(str(root)) as opened:
+
+        def targets(note: str) -> list[str | None]:
+            return [link.target for link in opened.links(note)]
+
+        # Obsidian's rules: an alias leads nowhere, the part after the bar is shown.
+        assert targets("Home.md") == ["pages/Field kit.md", None, "Other.md"]
+        # Logseq's rules: an alias leads to its page, a date to its journal, and there is no bar.
+        assert targets("pages/Field kit.md")[-2:] == ["Home.md", "journals/2026_11_21.md"]
+        assert targets("journals/2026_11_21.md") == [None, "pages/Field kit.md", "pages/Field kit.md"]
+
+
+@pytest.mark.parametrize("name", ["obsidian", "logseq"])
+def test_the_setting_decides(tmp_path: Path, name: str) -> None:
+    root = mixed(tmp_path / "v")
+    sync(str(root), Config({"dialect": name}))
+    assert set(dialects(root).values()) == {name}
+
+
+def test_another_dialect_reads_everything_again(tmp_path: Path) -> None:
+    root = mixed(tmp_path / "v")
+    synced(root)
+    (root / "logseq" / "config.edn").unlink()
+    synced(root)
+    assert set(dialects(root).values()) == {"obsidian"}
+    assert_equals_rebuilt(root, tmp_path / "scratch")
