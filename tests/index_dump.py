@@ -20,7 +20,18 @@ Dump = dict[str, list[tuple[object, ...]]]
 Hits = dict[str, dict[tuple[str, int], float]]
 
 DEFAULTS = Config({})
-WORDS = ("apple", "roof", "bell*", '"red apple"', "alias", "计划", "桥", "note", "-apple", "deep OR page")
+WORDS = (
+    "apple",
+    "roof",
+    "bell*",
+    '"red apple"',
+    "alias",
+    "计划",
+    "桥",
+    "note",
+    "-apple",
+    "deep OR page",
+)
 
 # Left joins show rows whose file is gone: an index built from nothing has none.
 _TABLES = {
@@ -102,7 +113,11 @@ def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:
     is_dump, is_hits, is_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
     with other_state(scratch):
         synced(vault, rebuild=True)
-        should_dump, should_hits, should_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+        should_dump, should_hits, should_count = (
+            catalog_dump(vault),
+            keyword_hits(vault),
+            block_count(vault),
+        )
     for table, rows in should_dump.items():
         assert is_dump[table] == rows, table
     assert is_count == should_count

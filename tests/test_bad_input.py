@@ -56,7 +56,9 @@ def found(vault: Path, words: str) -> list[str]:
 # --- the vault
 
 
-@pytest.mark.parametrize("command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init"])
+@pytest.mark.parametrize(
+    "command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init"]
+)
 def test_no_such_folder(tmp_path: Path, command: str) -> None:
     ended = ran(*command.split(), "--format", "text", "--vault", str(tmp_path / "nowhere"))
     assert ended.code == 1
@@ -87,7 +89,9 @@ def test_no_notes(vault: Path, untouched: Mark) -> None:
     assert sync_cli(vault).code == 0
 
 
-def test_everything_that_is_no_note(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+def test_everything_that_is_no_note(
+    vault: Path, write: Write, untouched: Mark, tmp_path: Path
+) -> None:
     write("Good.md", "A good apple.")
     write("folder.md/Inner.md", "An inner apple.")
     outside = tmp_path / "outside"
@@ -129,7 +133,9 @@ def test_troubles_go_with_their_cause(vault: Path, write: Write, tmp_path: Path)
     assert_equals_rebuilt(vault, tmp_path / "scratch")
 
 
-def test_names_and_content_that_are_no_utf8(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+def test_names_and_content_that_are_no_utf8(
+    vault: Path, write: Write, untouched: Mark, tmp_path: Path
+) -> None:
     try:
         Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_bytes(b"latin name")
     except OSError:
@@ -142,7 +148,13 @@ def test_names_and_content_that_are_no_utf8(vault: Path, write: Write, untouched
     write("\x1b[31mred.md", "apple")
     untouched()
     assert sync_cli(vault).code == 0
-    assert set(found(vault, "apple")) == {"Wide.md", "Nul.md", "All.md", "line\nbreak.md", "\x1b[31mred.md"}
+    assert set(found(vault, "apple")) == {
+        "Wide.md",
+        "Nul.md",
+        "All.md",
+        "line\nbreak.md",
+        "\x1b[31mred.md",
+    }
     assert found(vault, "apfel") == ["Latin.md"]
     shown = ran("doctor", "--format", "text", "--vault", str(vault))
     assert "\\xe9" in shown.out
@@ -181,7 +193,10 @@ FRONT_MATTER = {
     "huge number": f"---\nn: {'9' * 5000}\nh: 0x{'f' * 6000}\n---\napple",
     "infinite": "---\na: .inf\nb: .nan\nc: -.inf\nagent: .nan\n---\napple",
     "bomb": "---\na: &a [x, x, x, x, x, x, x, x]\n"
-    + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 8)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "".join(
+        f"{b}: &{b} [{', '.join(['*' + a] * 8)}]\n"
+        for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     + "---\napple",
     "nested": f"---\na: {'[' * 30_000}\n---\napple",
     "nested maps": "---\n" + "".join(f"{' ' * n}k:\n" for n in range(300)) + "---\napple",
@@ -210,7 +225,9 @@ def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark, name: 
         for shape in ("text", "json"):
             ended = ran(*command.split(), "--format", shape, "--vault", str(vault))
             assert ended.code == 0, (command, ended.err)
-    narrowed = ran("search", "apple", "--agent", "claude", "--format", "json", "--vault", str(vault))
+    narrowed = ran(
+        "search", "apple", "--agent", "claude", "--format", "json", "--vault", str(vault)
+    )
     assert [result["path"] for result in narrowed.data["results"]] == ["Good.md"]
 
 
@@ -288,7 +305,9 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     for command in ("sync --no-embed", "sync --no-embed --rebuild"):
         ended = ran(*command.split(), "--vault", str(vault), "--format", "text")
         assert ended.code == 1, command
-        assert "30 of 30 files are gone" in one_line(ended) or "the index was left as it is" in one_line(ended)
+        assert "30 of 30 files are gone" in one_line(
+            ended
+        ) or "the index was left as it is" in one_line(ended)
         assert catalog_dump(vault) == before
     assert len(found(vault, "apple")) == 10
     vault.rmdir()
@@ -306,7 +325,9 @@ def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
     ended = ran("sync", "--no-embed", "--format", "json", "--vault", str(vault))
     assert ended.code == 1
     assert "--confirm-removals" in json.loads(ended.err)["error"]
-    confirmed = ran("sync", "--no-embed", "--confirm-removals", "--format", "json", "--vault", str(vault))
+    confirmed = ran(
+        "sync", "--no-embed", "--confirm-removals", "--format", "json", "--vault", str(vault)
+    )
     assert confirmed.data["removed"] == 25
     assert_equals_rebuilt(vault, tmp_path / "scratch")
 
@@ -332,7 +353,11 @@ def test_a_folder_that_moved_is_not_lost(vault: Path, write: Write) -> None:
 
 
 def _part_names(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "lock"
+    )
 
 
 def _damages() -> list[str]:
@@ -354,18 +379,32 @@ def _damage(file: Path, how: str) -> None:
         file.write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]) if data else b"x")
 
 
-READING = ("search apple", "status", "doctor", "tasks", "links Note", "related Note", "why apple Note")
+READING = (
+    "search apple",
+    "status",
+    "doctor",
+    "tasks",
+    "links Note",
+    "related Note",
+    "why apple Note",
+)
 
 
 @pytest.mark.parametrize("how", _damages())
-def test_damaged_state(vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path) -> None:
+def test_damaged_state(
+    vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path
+) -> None:
     """Each file of the index in turn. Reading says one line or works; a sync (at worst a rebuild) heals."""
     write("Note.md", "---\ntags: [x]\n---\nAn apple and [[Other]].\n\n- [ ] task")
     write("Other.md", "Another apple.")
     synced(vault)
     untouched()
     folder = Path(State(str(vault)).folder)
-    names = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "lock"]
+    names = [
+        str(p.relative_to(folder))
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != "lock"
+    ]
     kept = shutil.copytree(folder, tmp_path / "kept")
     assert len(names) >= 5
     for name in names:
@@ -394,7 +433,13 @@ def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:
     synced(vault)
     untouched()
     manifest = generation(vault).parent / "manifest.json"
-    for change in ({"format": 99}, {"catalog": 99}, {"analyzer": "other"}, {"generation": "one"}, {"generation": 7}):
+    for change in (
+        {"format": 99},
+        {"catalog": 99},
+        {"analyzer": "other"},
+        {"generation": "one"},
+        {"generation": 7},
+    ):
         manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **change}))
         assert found(vault, "apple") == ["Note.md"], change  # indexed again on the way
         assert generation(vault).is_dir()
@@ -403,7 +448,9 @@ def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:
         assert found(vault, "apple") == ["Note.md"], broken
 
 
-def test_state_folder_that_cannot_be_made(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+def test_state_folder_that_cannot_be_made(
+    vault: Path, write: Write, untouched: Mark, tmp_path: Path
+) -> None:
     write("Note.md", "apple")
     untouched()
     (tmp_path / "file").write_text("")
@@ -415,12 +462,16 @@ def test_state_folder_that_cannot_be_made(vault: Path, write: Write, untouched: 
 
 def test_full_disk(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
     for number in range(400):
-        write(f"Note {number}.md", f"apple {number} " + " ".join(f"w{number}x{n}" for n in range(400)))
+        write(
+            f"Note {number}.md", f"apple {number} " + " ".join(f"w{number}x{n}" for n in range(400))
+        )
     untouched()
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(small)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(small)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip("no right to mount a small disk")
@@ -448,12 +499,21 @@ sys.exit(cli.main(["sync", "--no-embed", "--format", "text", "--vault", sys.argv
 
 
 @pytest.mark.parametrize("size", [10, 5_000, 40_000, 120_000])
-def test_files_that_may_not_grow(vault: Path, write: Write, untouched: Mark, size: int, tmp_path: Path) -> None:
+def test_files_that_may_not_grow(
+    vault: Path, write: Write, untouched: Mark, size: int, tmp_path: Path
+) -> None:
     for number in range(100):
-        write(f"Note {number}.md", f"apple {number} [[Note {number + 1}]] " + "roof bell " * 200 + str(number) * 50)
+        write(
+            f"Note {number}.md",
+            f"apple {number} [[Note {number + 1}]] " + "roof bell " * 200 + str(number) * 50,
+        )
     untouched()
     ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(size), str(vault)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", LIMITED, str(size), str(vault)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert ended.returncode in (0, 1), ended.stderr
     assert "Traceback" not in ended.stderr

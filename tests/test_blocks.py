@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Piece
-from vaultmem.core.blocks import MAX_TOKENS, MIN_TOKENS, WINDOW_WORDS, Block, count_tokens, group, neighbour_text
+from vaultmem.core.blocks import (
+    MAX_TOKENS,
+    MIN_TOKENS,
+    WINDOW_WORDS,
+    Block,
+    count_tokens,
+    group,
+    neighbour_text,
+)
 
 LETTERS = st.text("ab .!?\nAB这。é", min_size=1, max_size=60)
 LONG = st.builds(lambda text, times: text * times, LETTERS, st.integers(1, 60))
@@ -42,7 +51,9 @@ def test_every_text_is_in_exactly_one_block(pieces: list[Piece]) -> None:
     blocks = group(pieces)
     joined = "\n".join(block.text for block in blocks)
     for heading in {heading for piece in pieces for heading in piece.headings}:
-        joined = re.sub(rf"^{heading}$", "", joined, flags=re.MULTILINE)  # a crossed heading goes into the text
+        joined = re.sub(
+            rf"^{heading}$", "", joined, flags=re.MULTILINE
+        )  # a crossed heading goes into the text
     assert letters(joined) == letters("".join(piece.text for piece in pieces))
 
 
@@ -52,7 +63,7 @@ def test_lines_are_in_order_and_inside_the_note(pieces: list[Piece]) -> None:
     last = max((piece.end_line for piece in pieces), default=1)
     for block in blocks:
         assert 1 <= block.line <= block.end_line <= last
-    for before, after in zip(blocks, blocks[1:], strict=False):
+    for before, after in pairwise(blocks):
         assert before.line <= after.line
         assert before.end_line <= after.line or before.end_line <= after.end_line
 
@@ -76,7 +87,7 @@ def test_sizes(pieces: list[Piece]) -> None:
     glue = 40  # blank lines between pieces, and headings that were crossed
     for block in blocks:
         assert count_tokens(block.text) <= MAX_TOKENS + glue
-    for before, after in zip(blocks, blocks[1:], strict=False):
+    for before, after in pairwise(blocks):
         sizes = count_tokens(before.text), count_tokens(after.text)
         if not before.label and not after.label and sum(sizes) + glue <= MAX_TOKENS:
             assert sizes[0] >= MIN_TOKENS - glue, "a short block takes what follows"
@@ -94,12 +105,18 @@ def test_speakers_stay_apart(pieces: list[Piece]) -> None:
     short = [piece for piece in turns if count_tokens(piece.text) <= MAX_TOKENS]
     found = [block for block in group(pieces) if block.label]
     for piece in short:
-        assert any(b.text == piece.text and b.label == piece.label and b.line == piece.line for b in found)
+        assert any(
+            b.text == piece.text and b.label == piece.label and b.line == piece.line for b in found
+        )
 
 
 @given(notes())
 def test_a_label_that_speaks_once_is_no_speaker(pieces: list[Piece]) -> None:
-    assert not any((block.label or "").startswith("Once") for block in group(pieces) if count_tokens(block.text) < 200)
+    assert not any(
+        (block.label or "").startswith("Once")
+        for block in group(pieces)
+        if count_tokens(block.text) < 200
+    )
 
 
 @given(st.text("ab这é\U0001f600\ud800", max_size=300))
@@ -142,6 +159,8 @@ def test_neighbours(blocks: list[Block], data: st.DataObject) -> None:
     others = "".join(block.text for n, block in enumerate(blocks) if n != at and abs(n - at) <= 2)
     assert not letters(near) - letters(others)
     words = [count_tokens(text) * 3 // 4 for text in (blocks[at].text, near)]
-    assert words[1] <= 4 * WINDOW_WORDS + 10  # a part is measured by its letters: dense ones weigh up to four times
+    assert (
+        words[1] <= 4 * WINDOW_WORDS + 10
+    )  # a part is measured by its letters: dense ones weigh up to four times
     if len(blocks) == 1 or words[0] >= WINDOW_WORDS:
         assert near == ""

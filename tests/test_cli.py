@@ -38,7 +38,9 @@ ASKED = {
     "doctor": "doctor",
     "completion": "completion bash",
 }
-VOLATILE = re.compile(r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d$", re.MULTILINE)
+VOLATILE = re.compile(
+    r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d$", re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,9 @@ def golden(name: str, now: str) -> None:
     file = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(now, encoding="utf-8")
-    assert now == file.read_text(encoding="utf-8"), f"{name} has changed; UPDATE_GOLDEN=1 writes it anew"
+    assert now == file.read_text(encoding="utf-8"), (
+        f"{name} has changed; UPDATE_GOLDEN=1 writes it anew"
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in ASKED if name != "completion"])
@@ -83,14 +87,21 @@ def test_json(indexed: Path, name: str) -> None:
     golden(f"{name}.json", json.dumps(shape(ended.data), indent=1, ensure_ascii=False) + "\n")
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name not in ("status", "completion", "init", "doctor")])
+@pytest.mark.parametrize(
+    "name", [name for name in ASKED if name not in ("status", "completion", "init", "doctor")]
+)
 def test_text(indexed: Path, name: str) -> None:
     ended = on(indexed, ASKED[name], "--format", "text")
     assert ended.code == 0, ended.err
     assert "\x1b" not in ended.out + ended.err
     shown = "".join(f"{line}\n" for line in ended.out.splitlines())
     remarks = "".join(f"! {line}\n" for line in ended.err.splitlines())
-    golden(f"{name}.txt", VOLATILE.sub("#", f"$ vaultmem {ASKED[name]}\n{remarks}{shown}").replace(str(indexed), "VAULT"))
+    golden(
+        f"{name}.txt",
+        VOLATILE.sub("#", f"$ vaultmem {ASKED[name]}\n{remarks}{shown}").replace(
+            str(indexed), "VAULT"
+        ),
+    )
 
 
 @pytest.mark.parametrize("name", ["status", "init", "doctor"])
@@ -136,7 +147,10 @@ def test_facts_of_the_sample(indexed: Path) -> None:
         assert "knee" in text.lower()
         assert link["target"] == "Health/Knee.md"
     tasks = on(indexed, "tasks", "--format", "json").data["tasks"]
-    dated = [task.get("due") or task.get("scheduled") or task.get("remind") or task.get("start") for task in tasks]
+    dated = [
+        task.get("due") or task.get("scheduled") or task.get("remind") or task.get("start")
+        for task in tasks
+    ]
     assert dated.index(None) > 5
     assert all(day is None for day in dated[dated.index(None) :]), "dated tasks come first"
     early = on(indexed, "tasks --due 2026-11-30", "--format", "json").data["tasks"]
@@ -157,16 +171,29 @@ def test_search_leads_to_the_lines(indexed: Path) -> None:
         data = on(indexed, "search", words, "--format", "json").data
         assert data["count"] == len(data["results"]) > 0
         for result in data["results"]:
-            lines = (indexed / result["path"]).read_text(encoding="utf-8", errors="replace").split("\n")
-            assert result["content"] == "\n".join(lines[result["line"] - 1 : result["end_line"]]).strip("\n")
+            lines = (
+                (indexed / result["path"]).read_text(encoding="utf-8", errors="replace").split("\n")
+            )
+            assert result["content"] == "\n".join(
+                lines[result["line"] - 1 : result["end_line"]]
+            ).strip("\n")
 
 
 def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None:
     def paths(*words: str) -> list[str]:
-        return [r["path"] for r in on(indexed, "search", *words, "--format", "json", "--limit", "50").data["results"]]
+        return [
+            r["path"]
+            for r in on(indexed, "search", *words, "--format", "json", "--limit", "50").data[
+                "results"
+            ]
+        ]
 
     assert paths("river", "--path", "Work/") == paths("river path:Work/") != []
-    assert paths("the", "--from", "2026-11", "--to", "2026-11-20") == paths("the after:2026-10 before:2026-11-21") != []
+    assert (
+        paths("the", "--from", "2026-11", "--to", "2026-11-20")
+        == paths("the after:2026-10 before:2026-11-21")
+        != []
+    )
     assert paths("--tags", "recipe") == paths("tag:recipe")
 
 
@@ -224,7 +251,9 @@ def test_ambiguous_note(indexed: Path) -> None:
     assert on(indexed, "links House/Windows").code == 0
 
 
-@pytest.mark.parametrize("name", ["Knee", "knee", "Health/Knee", "Health/Knee.md", "[[Knee]]", "/Health/Knee", " Knee "])
+@pytest.mark.parametrize(
+    "name", ["Knee", "knee", "Health/Knee", "Health/Knee.md", "[[Knee]]", "/Health/Knee", " Knee "]
+)
 def test_ways_to_name_a_note(indexed: Path, name: str) -> None:
     assert on(indexed, "links", name, "--format", "json").data["note"] == "Health/Knee.md"
 
@@ -247,8 +276,13 @@ def test_queries_are_never_an_error(indexed: Path, query: str) -> None:
 
 
 def test_queries_with_minus_words(indexed: Path) -> None:
-    with_all = {r["path"] for r in on(indexed, "search", "knee", "--format", "json").data["results"]}
-    without = {r["path"] for r in on(indexed, "search", "knee", "-stairs", "--format", "json").data["results"]}
+    with_all = {
+        r["path"] for r in on(indexed, "search", "knee", "--format", "json").data["results"]
+    }
+    without = {
+        r["path"]
+        for r in on(indexed, "search", "knee", "-stairs", "--format", "json").data["results"]
+    }
     assert without < with_all
 
 
@@ -257,16 +291,31 @@ def test_queries_with_minus_words(indexed: Path) -> None:
 
 def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write) -> None:
     dirty = "apple \x1b[31mred\x1b]0;title\x07 \x9b31m \x01\x0231m \x0131\x02 apple \x7f\x08\r end"
-    write("A\x1b[2J.md", f"---\naliases: ['a\\x1b[1m']\n---\n# H\x1b[5m\n\n{dirty}\n\n- [ ] task \x1b[8m\n\n[[No\x1b[3m]]\n")
+    write(
+        "A\x1b[2J.md",
+        f"---\naliases: ['a\\x1b[1m']\n---\n# H\x1b[5m\n\n{dirty}\n\n- [ ] task \x1b[8m\n\n[[No\x1b[3m]]\n",
+    )
     synced(vault)
-    for command in ("search apple", "tasks", "unresolved", "doctor", "related A", "status", "links A", "why apple A"):
+    for command in (
+        "search apple",
+        "tasks",
+        "unresolved",
+        "doctor",
+        "related A",
+        "status",
+        "links A",
+        "why apple A",
+    ):
         words = command.split()
         if words[-1] == "A":
             words[-1] = "A\x1b[2J"
         for form in ("text", "json"):
             ended = ran(*words, "--format", form, "--vault", str(vault))
             assert ended.code == 0, ended.err
-            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", ended.out + ended.err), (command, form)
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", ended.out + ended.err), (
+                command,
+                form,
+            )
     # A program gets what stands in the note, a person's terminal does not.
     found = on(vault, "search apple", "--format", "json").data["results"][0]
     assert "\x1b[31mred\x1b]0;title\x07 \x9b31m" in found["content"]
@@ -301,7 +350,11 @@ def test_colours_on_a_terminal_only(indexed: Path, vault: Path, write: Write) ->
     assert "\x1b[" not in terminal("search", "knee", "--vault", str(indexed), TERM="dumb")
     write("Note.md", "apple \x0131\x02 \x1b[32m \x01a;31\x02")
     synced(vault)
-    codes = set(re.findall("\x1b.{0,6}", terminal("search", "zzz", "tag:none", "--vault", str(vault)), re.DOTALL))
+    codes = set(
+        re.findall(
+            "\x1b.{0,6}", terminal("search", "zzz", "tag:none", "--vault", str(vault)), re.DOTALL
+        )
+    )
     assert not codes
     shown = terminal("search", "apple", "--vault", str(vault))
     assert "\x1b[31" not in shown
@@ -324,7 +377,9 @@ def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> Non
 def test_a_reader_that_stops(indexed: Path) -> None:
     for command in ("search the", "tasks", "links Home"):
         piped = f"{sys.executable} -W error -m vaultmem {command} --format text --vault '{indexed}' | head -n 1"
-        ended = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False
+        )
         assert ended.returncode == 0, ended.stderr
         assert len(ended.stdout.splitlines()) == 1
         assert "Traceback" not in ended.stderr
@@ -396,7 +451,9 @@ def test_batch_answers_at_once(indexed: Path) -> None:
 def big_vault(folder: Path, count: int) -> Path:
     (folder / ".obsidian").mkdir(parents=True)
     for number in range(count):
-        (folder / f"Note {number}.md").write_text(f"apple {number} [[Note {number + 1}]]\n\n" + "roof bell tree " * 60)
+        (folder / f"Note {number}.md").write_text(
+            f"apple {number} [[Note {number + 1}]]\n\n" + "roof bell tree " * 60
+        )
     return folder
 
 
@@ -432,7 +489,10 @@ with State(sys.argv[1]).lock():
 
 def test_a_second_sync_says_who_is_at_work(indexed: Path) -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(indexed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, str(indexed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdin
     assert holder.stdout
@@ -450,8 +510,21 @@ def test_a_second_sync_says_who_is_at_work(indexed: Path) -> None:
 
 def test_two_syncs_at_once(tmp_path: Path) -> None:
     vault = big_vault(tmp_path / "vault", 800)
-    words = [sys.executable, "-m", "vaultmem", "sync", "--no-embed", "--format", "text", "--vault", str(vault)]
-    both = [subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) for _ in range(2)]
+    words = [
+        sys.executable,
+        "-m",
+        "vaultmem",
+        "sync",
+        "--no-embed",
+        "--format",
+        "text",
+        "--vault",
+        str(vault),
+    ]
+    both = [
+        subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        for _ in range(2)
+    ]
     ended = [(running.communicate(timeout=60)[1], running.returncode) for running in both]
     codes = sorted(code for _, code in ended)
     assert codes in ([0, 0], [0, 1]), ended
@@ -509,7 +582,9 @@ def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
     assert config.read_text() == text + "dialect: logseq\n"
 
 
-def test_the_vault_is_found_from_inside(indexed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_vault_is_found_from_inside(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(indexed / "Work" / "Projects")
     assert ran("status", "--format", "json").data["vault"] == str(indexed)
     monkeypatch.chdir(tmp_path)
@@ -540,7 +615,9 @@ def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert bash_completes("vaultmem", "sync", "--vault", "no") == ["notes"]
 
 
-@pytest.mark.parametrize(("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
+@pytest.mark.parametrize(
+    ("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])]
+)
 def test_other_completions(shell: str, check: list[str]) -> None:
     script = ran("completion", shell).out
     for name in cli.COMMANDS:

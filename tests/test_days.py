@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 import pytest
 from hypothesis import given
@@ -42,8 +42,8 @@ def test_spans(text: str) -> None:
     assert [(span.year, span.month, span.day) for span in spans(text)] == CASES[text]
 
 
-@given(st.dates(datetime.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
-def test_dates_in_every_spelling(day: datetime.date, name: str) -> None:
+@given(st.dates(dt.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
+def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
     month = MONTHS[name]
     for text in (f"on {day.isoformat()}?", f"{day.year}年{day.month}月{day.day}日的事"):
         assert Span(day.year, day.month, day.day) in spans(text)
@@ -59,14 +59,16 @@ def test_nothing_raises(text: str) -> None:
     day_number(text)
 
 
-@given(st.dates(datetime.date(1000, 1, 1)), st.dates(datetime.date(1000, 1, 1)))
-def test_numbers_sort_like_days(one: datetime.date, other: datetime.date) -> None:
+@given(st.dates(dt.date(1000, 1, 1)), st.dates(dt.date(1000, 1, 1)))
+def test_numbers_sort_like_days(one: dt.date, other: dt.date) -> None:
     assert (day_number(one.isoformat()) < day_number(other.isoformat())) == (one < other)
     low, high = number_range(Span(one.year, one.month, None)) or (0, 0)
     assert low <= day_number(one.isoformat()) <= high
 
 
-@pytest.mark.parametrize("text", ["When did we move?", "what day was it", "什么时候搬的家", "how long ago"])
+@pytest.mark.parametrize(
+    "text", ["When did we move?", "what day was it", "什么时候搬的家", "how long ago"]
+)
 def test_questions_for_a_time(text: str) -> None:
     assert asks_when(text)
 
@@ -76,7 +78,10 @@ def test_other_questions(text: str) -> None:
     assert not asks_when(text)
 
 
-@pytest.mark.parametrize("text", ["on Monday,", "2025-03-12", "last week", "昨天下雨", "in 1998", "12月", "we met (yesterday)"])
+@pytest.mark.parametrize(
+    "text",
+    ["on Monday,", "2025-03-12", "last week", "昨天下雨", "in 1998", "12月", "we met (yesterday)"],
+)
 def test_temporal(text: str) -> None:
     assert is_temporal(text)
 

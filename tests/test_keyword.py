@@ -29,7 +29,9 @@ def write(folder: Path, texts: dict[int, str], **fields: str) -> None:
     writer = KeywordWriter(str(folder))
     for note, text in texts.items():
         writer.remove(note)
-        writer.add(note, Entry(0, {"body": text, **fields}, 20261121 if note == 8 else 0, note == 8))
+        writer.add(
+            note, Entry(0, {"body": text, **fields}, 20261121 if note == 8 else 0, note == 8)
+        )
     writer.commit()
     writer.close()
 
@@ -98,7 +100,9 @@ def test_parts_add_up(searcher: KeywordSearcher) -> None:
         whole = searcher.search(question, 10)
         for block, score in whole.items():
             parts = searcher.parts(question, block >> ORD_BITS)
-            assert sum(points.get(block, 0.0) for points in parts.values()) == pytest.approx(score, rel=1e-3)
+            assert sum(points.get(block, 0.0) for points in parts.values()) == pytest.approx(
+                score, rel=1e-3
+            )
 
 
 def test_replaced_and_removed_blocks_are_gone(tmp_path: Path) -> None:
@@ -134,7 +138,9 @@ def test_corrections(searcher: KeywordSearcher) -> None:
     for typed, meant in (("sourdogh", "sourdough"), ("soudrough", "sourdough"), ("prty", "parti")):
         unknown = searcher.unknown_words(parse(typed))
         assert unknown
-        assert any(word.startswith(meant[:5]) for one in unknown for word in searcher.corrections(one)), typed
+        assert any(
+            word.startswith(meant[:5]) for one in unknown for word in searcher.corrections(one)
+        ), typed
     assert searcher.unknown_words(parse("bread 桥 -nothing")) == []
     assert searcher.corrections("qqqqqqqq") == []
 

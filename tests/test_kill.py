@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -15,7 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.index_dump import Dump, block_count, catalog_dump, generation, keyword_hits, other_state, synced
+from tests.index_dump import (
+    Dump,
+    block_count,
+    catalog_dump,
+    generation,
+    keyword_hits,
+    other_state,
+    synced,
+)
 from vaultmem.config import Config
 from vaultmem.search import Ask, Searcher
 
@@ -101,7 +108,11 @@ sys.exit(code)
 
 def child(code: str, at: int, vault: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, str(at), str(vault)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, str(at), str(vault)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -115,7 +126,11 @@ def fill(vault: Path) -> None:
     for number in range(60):
         folder = vault / f"folder{number % 4}"
         folder.mkdir(exist_ok=True)
-        front = f"---\naliases: [Name {number}]\ntags: [t{number % 7}]\n---\n" if number % 3 == 0 else ""
+        front = (
+            f"---\naliases: [Name {number}]\ntags: [t{number % 7}]\n---\n"
+            if number % 3 == 0
+            else ""
+        )
         text = f"# Note {number}\n\nApple roof {number} [[Note {number + 1}]] [[folder1/Note {number * 7 % 60}]]\n\n- [ ] task\n"
         (folder / f"Note {number}.md").write_text(front + text)
 
@@ -130,7 +145,9 @@ def change(vault: Path) -> None:
     for note in notes[14:18]:
         note.rename(vault / f"moved {note.name}")
     for number in range(8):
-        (vault / f"Fresh {number}.md").write_text(f"A deep page about the roof. [[Note {number}]]\n")
+        (vault / f"Fresh {number}.md").write_text(
+            f"A deep page about the roof. [[Note {number}]]\n"
+        )
     shutil.copy(notes[20], vault / f"{notes[20].stem}.sync-conflict-20261103-081512-ABCDEFG.md")
     (vault / "folder2").rename(vault / "folder9")
     (vault / "link.md").symlink_to(notes[20])
@@ -138,7 +155,17 @@ def change(vault: Path) -> None:
 
 def spread(events: list[str], count: int) -> list[int]:
     """Points (from 1) to kill at: around everything that makes something durable, and evenly over the rest."""
-    marks = ("fsync", "replace", "commit", "COMMIT", "BEGIN", "adopt", "sweep", "new_generation", "DELETE FROM stale")
+    marks = (
+        "fsync",
+        "replace",
+        "commit",
+        "COMMIT",
+        "BEGIN",
+        "adopt",
+        "sweep",
+        "new_generation",
+        "DELETE FROM stale",
+    )
     edges = [n for n, name in enumerate(events, start=1) if any(mark in name for mark in marks)]
     even = range(1, len(events) + 1, max(1, len(events) // (count // 2)))
     chosen = {*edges[:: max(1, len(edges) // (count // 2))], *even, *edges[-4:], len(events)}
@@ -148,11 +175,19 @@ def spread(events: list[str], count: int) -> list[int]:
 def wanted(vault: Path, scratch: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
     with other_state(scratch):
         synced(vault, rebuild=True)
-        return catalog_dump(vault), {text: set(hits) for text, hits in keyword_hits(vault).items()}, block_count(vault)
+        return (
+            catalog_dump(vault),
+            {text: set(hits) for text, hits in keyword_hits(vault).items()},
+            block_count(vault),
+        )
 
 
 def indexed(vault: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
-    return catalog_dump(vault), {text: set(hits) for text, hits in keyword_hits(vault).items()}, block_count(vault)
+    return (
+        catalog_dump(vault),
+        {text: set(hits) for text, hits in keyword_hits(vault).items()},
+        block_count(vault),
+    )
 
 
 def usable(vault: Path) -> None:
@@ -221,7 +256,9 @@ def test_killed_at_random_times(tmp_path: Path, state: Path) -> None:
         shutil.copytree(before, state)
         delay = longest * (0.4 + 0.6 * chance.random())  # the beginning only imports
         running = subprocess.Popen(
-            [sys.executable, "-c", SYNC, "0", str(vault)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, "-c", SYNC, "0", str(vault)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         time.sleep(delay)
         running.kill()

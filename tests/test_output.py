@@ -46,7 +46,9 @@ def test_no_control_character_passes(text: str) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
 )
 
 
@@ -73,7 +75,12 @@ def test_format(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_paint(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     output = Output("text")
-    output.line(output.paint("red", "red") + " plain " + output.paint("both", "bold", "yellow") + output.paint("", "red"))
+    output.line(
+        output.paint("red", "red")
+        + " plain "
+        + output.paint("both", "bold", "yellow")
+        + output.paint("", "red")
+    )
     assert terminal.getvalue() == "\033[31mred\033[0m plain \033[1;33mboth\033[0m\n"
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         with monkeypatch.context() as patch:

@@ -18,7 +18,9 @@ LINUX = ({}, {"XDG_STATE_HOME": "/x/state", "XDG_CONFIG_HOME": "/x/config"}, {"X
 
 
 @pytest.mark.parametrize("given", LINUX, ids=str)
-def test_linux_folders_are_those_of_platformdirs(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linux_folders_are_those_of_platformdirs(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
@@ -29,21 +31,34 @@ def test_linux_folders_are_those_of_platformdirs(given: dict[str, str], monkeypa
         assert paths.state_root(environ, "linux") == theirs.user_state_dir
     else:
         assert paths.state_root(environ, "linux") == f"{HOME}/.local/state/vaultmem"
-    assert paths.config_file(environ, "linux") == os.path.join(theirs.user_config_dir, "config.yaml")
+    assert paths.config_file(environ, "linux") == os.path.join(
+        theirs.user_config_dir, "config.yaml"
+    )
 
 
-def test_mac_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", [LINUX[0], LINUX[1], LINUX[3], LINUX[4]], ids=str)
+def test_mac_folders_are_those_of_platformdirs(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     theirs = MacOS("vaultmem")
-    assert paths.state_root({"HOME": HOME}, "darwin") == theirs.user_state_dir
-    assert paths.config_file({"HOME": HOME}, "darwin") == os.path.join(theirs.user_config_dir, "config.yaml")
+    environ = {"HOME": HOME, **given}
+    assert paths.state_root(environ, "darwin") == theirs.user_state_dir
+    assert paths.config_file(environ, "darwin") == os.path.join(
+        theirs.user_config_dir, "config.yaml"
+    )
 
 
 def test_windows_folders_are_those_of_platformdirs() -> None:
     """platformdirs asks Windows itself, or this variable; here only the variable can be asked."""
     environ = {"LOCALAPPDATA": "C:\\Users\\me\\AppData\\Local", "HOME": HOME}
-    assert paths.state_root(environ, "win32").replace("/", "\\") == "C:\\Users\\me\\AppData\\Local\\vaultmem"
+    assert (
+        paths.state_root(environ, "win32").replace("/", "\\")
+        == "C:\\Users\\me\\AppData\\Local\\vaultmem"
+    )
 
 
 def test_the_override_wins(tmp_path: Path) -> None:
@@ -58,7 +73,11 @@ def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(one)
     assert paths.vault_id(str(one)).startswith("my-notes-")
     assert paths.vault_id(str(one)) != paths.vault_id(str(other))
-    assert paths.vault_id(str(tmp_path / "link")) == paths.vault_id(str(one)) == paths.vault_id(f"{one}/.")
+    assert (
+        paths.vault_id(str(tmp_path / "link"))
+        == paths.vault_id(str(one))
+        == paths.vault_id(f"{one}/.")
+    )
     for odd in ("/", "/\udcff", "/" + "x" * 250, "/。", "/a\nb"):
         name = paths.vault_id(odd)
         assert "/" not in name
@@ -84,7 +103,9 @@ def test_a_vault_is_found_from_below(tmp_path: Path, mark: str) -> None:
 def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("named", "variable", "above", "configured"):
         (tmp_path / name / ".obsidian").mkdir(parents=True)
-    named, variable, above, configured = (str(tmp_path / n) for n in ("named", "variable", "above", "configured"))
+    named, variable, above, configured = (
+        str(tmp_path / n) for n in ("named", "variable", "above", "configured")
+    )
     monkeypatch.chdir(above)
     monkeypatch.setenv("VAULTMEM_VAULT", variable)
     assert paths.choose_vault(named, configured) == named
@@ -95,3 +116,8 @@ def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert paths.choose_vault(None, configured) == configured
     with pytest.raises(VaultNotFoundError, match="--vault"):
         paths.choose_vault(None, None)
+    with pytest.raises(VaultNotFoundError, match="does not exist"):
+        paths.choose_vault(str(tmp_path / "gone"), None)
+    (tmp_path / "file").touch()
+    with pytest.raises(VaultNotFoundError, match="not a folder"):
+        paths.choose_vault(str(tmp_path / "file"), None)

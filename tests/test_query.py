@@ -6,13 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.query import FILTERS, MAX_CHARS, MAX_TERMS, Filter, Query, Term, day_range, encodable, is_empty, parse
+from vaultmem.core.query import (
+    FILTERS,
+    MAX_CHARS,
+    MAX_TERMS,
+    Filter,
+    Query,
+    Term,
+    day_range,
+    encodable,
+    is_empty,
+    parse,
+)
 
 PARTS = st.sampled_from(
     ["a", "foo", '"', '""', '"a b"', "-", "-x", '-"a b"', "OR", "or", "x*", "*", "a*b", "tag:", "tag:x", "-tag:#x", "before:2026",
      "after:2026-13", "before:", "path:A/", 'title:"a b"', "http://x", "12:30", "::", "泡菜", "\u3000", "\x00", "\ud800", "'", "\\"]
 )  # fmt: skip
-TYPED = st.one_of(st.text(max_size=80), st.lists(PARTS, max_size=12).map(" ".join), st.lists(PARTS, max_size=8).map("".join))
+TYPED = st.one_of(
+    st.text(max_size=80),
+    st.lists(PARTS, max_size=12).map(" ".join),
+    st.lists(PARTS, max_size=8).map("".join),
+)
 
 
 def words(*texts: str) -> list[Term]:
@@ -22,7 +37,12 @@ def words(*texts: str) -> list[Term]:
 @given(TYPED)
 def test_parse_never_raises_and_loses_no_word(text: str) -> None:
     query = parse(text)
-    terms = [*query.words, *query.must, *query.excluded, *(term for group in query.groups for term in group)]
+    terms = [
+        *query.words,
+        *query.must,
+        *query.excluded,
+        *(term for group in query.groups for term in group),
+    ]
     for term in terms:
         assert term.text
         assert term.kind in ("word", "prefix", "phrase")
@@ -40,7 +60,11 @@ def test_parse_never_raises_and_loses_no_word(text: str) -> None:
             assert letter in heard
 
 
-@given(st.text(st.characters(categories=("L", "N")), min_size=1, max_size=12).filter(lambda word: word != "OR"))
+@given(
+    st.text(st.characters(categories=("L", "N")), min_size=1, max_size=12).filter(
+        lambda word: word != "OR"
+    )
+)
 def test_a_plain_word_is_searched_as_it_is(word: str) -> None:
     assert parse(word) == Query(words(word), [], [], [], [])
 
@@ -55,7 +79,9 @@ def test_bounds(count: int) -> None:
 CASES = {
     "lisbon flat": Query(words("lisbon", "flat"), [], [], [], []),
     '"exact phrase"': Query([], [Term("phrase", "exact phrase")], [], [], []),
-    'a -word -"a phrase"': Query(words("a"), [], [Term("word", "word"), Term("phrase", "a phrase")], [], []),
+    'a -word -"a phrase"': Query(
+        words("a"), [], [Term("word", "word"), Term("phrase", "a phrase")], [], []
+    ),
     "coffee OR tea": Query([], [], [], [words("coffee", "tea")], []),
     "a OR b OR c d": Query(words("d"), [], [], [words("a", "b", "c")], []),
     "a OR b c OR d": Query([], [], [], [words("a", "b"), words("c", "d")], []),
@@ -63,9 +89,15 @@ CASES = {
     "organi*": Query([Term("prefix", "organi")], [], [], [], []),
     "tag:recipe": Query([], [], [], [], [Filter("tag", "recipe")]),
     "-tag:#draft x": Query(words("x"), [], [], [], [Filter("tag", "draft", True)]),
-    'path:"My Notes/" title:plan': Query([], [], [], [], [Filter("path", "My Notes/"), Filter("title", "plan")]),
-    "TAG:x Category:people": Query([], [], [], [], [Filter("tag", "x"), Filter("category", "people")]),
-    "before:2026-03 after:2025": Query([], [], [], [], [Filter("before", "2026-03"), Filter("after", "2025")]),
+    'path:"My Notes/" title:plan': Query(
+        [], [], [], [], [Filter("path", "My Notes/"), Filter("title", "plan")]
+    ),
+    "TAG:x Category:people": Query(
+        [], [], [], [], [Filter("tag", "x"), Filter("category", "people")]
+    ),
+    "before:2026-03 after:2025": Query(
+        [], [], [], [], [Filter("before", "2026-03"), Filter("after", "2025")]
+    ),
     # What cannot be understood is searched as words.
     "before:monday": Query(words("before:monday"), [], [], [], []),
     "after:2026-13-01": Query(words("after:2026-13-01"), [], [], [], []),
@@ -105,6 +137,20 @@ def test_days(day: object) -> None:
     assert day_range(iso[:4]) == (iso[:4] + "-01-01", iso[:4] + "-12-31")
 
 
-@pytest.mark.parametrize("text", ["", "2026-00", "2026-13", "2026-11-00", "2026-11-32", "26", "2026-1", "2026-11-21T10", "2026\n", "٢٠٢٦"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-00",
+        "2026-13",
+        "2026-11-00",
+        "2026-11-32",
+        "26",
+        "2026-1",
+        "2026-11-21T10",
+        "2026\n",
+        "٢٠٢٦",
+    ],
+)
 def test_what_is_no_day(text: str) -> None:
     assert day_range(text) is None

@@ -7,14 +7,23 @@ from hypothesis import strategies as st
 
 from vaultmem.core.snippet import snippet
 
-WORDS = st.lists(st.sampled_from(["apple", "Apple", "roof", "x", "桥", "计划", "é", "a-b", "\n", "\t", "…", "word" * 90]), max_size=120)
+WORDS = st.lists(
+    st.sampled_from(
+        ["apple", "Apple", "roof", "x", "桥", "计划", "é", "a-b", "\n", "\t", "…", "word" * 90]
+    ),
+    max_size=120,
+)
 
 
 def stem(word: str) -> list[str]:
     return [word.rstrip("s")]
 
 
-@given(WORDS.map(" ".join) | st.text(max_size=600), st.sets(st.sampled_from(["apple", "roof", "桥", "é", "none"])), st.integers(60, 400))
+@given(
+    WORDS.map(" ".join) | st.text(max_size=600),
+    st.sets(st.sampled_from(["apple", "roof", "桥", "é", "none"])),
+    st.integers(60, 400),
+)
 def test_laws(text: str, wanted: set[str], width: int) -> None:
     shown = snippet(text, wanted, stem, width)
     flat = " ".join(text.split())
@@ -26,7 +35,9 @@ def test_laws(text: str, wanted: set[str], width: int) -> None:
     for start, stop in shown.marks:
         assert end <= start < stop <= len(shown.text)
         end = stop
-        assert shown.text[start:stop].lower().strip("s") in wanted or any(w in shown.text[start:stop].lower() for w in wanted)
+        assert shown.text[start:stop].lower().strip("s") in wanted or any(
+            w in shown.text[start:stop].lower() for w in wanted
+        )
     if not wanted & {w for w in ("apple", "roof", "桥", "é") if w in flat.lower()}:
         assert shown.marks == []
 

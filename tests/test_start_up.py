@@ -35,7 +35,9 @@ sys.exit(code)
 
 def loaded(*words: str) -> set[str]:
     """The modules that a command has imported in the end, beyond those of a bare Python."""
-    ended = subprocess.run([sys.executable, "-c", DUMP, *words], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", DUMP, *words], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     bare = subprocess.run(
         [sys.executable, "-c", "import json, sys; print(json.dumps(sorted(sys.modules)))"],
@@ -56,7 +58,11 @@ def test_help_imports_next_to_nothing() -> None:
     assert len(modules) <= 12, sorted(modules)
 
 
-@pytest.mark.parametrize("words", [("search", "word", "--format", "json"), ("search", "knee", "--format", "text")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [("search", "word", "--format", "json"), ("search", "knee", "--format", "text")],
+    ids=" ".join,
+)
 def test_a_keyword_search_imports_little(indexed: Path, words: tuple[str, ...]) -> None:
     modules = loaded(*words, "--vault", str(indexed))
     assert not modules & HEAVY
@@ -64,7 +70,9 @@ def test_a_keyword_search_imports_little(indexed: Path, words: tuple[str, ...]) 
     assert len(modules) <= MOST, (len(modules), sorted(modules))
 
 
-@pytest.mark.parametrize("command", ["status", "tasks", "links Home", "backlinks Home", "unresolved"])
+@pytest.mark.parametrize(
+    "command", ["status", "tasks", "links Home", "backlinks Home", "unresolved"]
+)
 def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
     modules = loaded(*command.split(), "--format", "json", "--vault", str(indexed))
     heavy = {"onnxruntime", "fastembed", "hnswlib", "yaml", "asyncio", "huggingface_hub", "ssl"}
@@ -75,7 +83,15 @@ def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
 
 def test_a_sync_without_changes_is_light(indexed: Path) -> None:
     modules = loaded("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
-    assert not modules & {"numpy", "onnxruntime", "fastembed", "hnswlib", "asyncio", "huggingface_hub", "ssl"}
+    assert not modules & {
+        "numpy",
+        "onnxruntime",
+        "fastembed",
+        "hnswlib",
+        "asyncio",
+        "huggingface_hub",
+        "ssl",
+    }
 
 
 def test_the_package_itself_is_lazy() -> None:

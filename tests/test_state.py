@@ -75,7 +75,9 @@ def test_one_writer(state: State) -> None:
         with pytest.raises(StateError, match=str(os.getpid())), State(state.vault).lock():
             pass
         code = "import sys; from vaultmem.store.state import State\nwith State(sys.argv[1]).lock(): pass"
-        ended = subprocess.run([sys.executable, "-c", code, state.vault], capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            [sys.executable, "-c", code, state.vault], capture_output=True, text=True, check=False
+        )
         assert f"process {os.getpid()}" in ended.stderr
     with state.lock():
         pass

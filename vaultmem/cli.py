@@ -127,7 +127,7 @@ def _run(name: str, words: list[str]) -> int:
         # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # noqa: BLE001 - the border to the user, who must never see a traceback
+    except Exception as error:  # the border to the user, who must never see a traceback
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(

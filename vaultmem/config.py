@@ -26,7 +26,7 @@ SETTINGS = {
     "vault": Setting("", False, "the vault to use when none is named and none is found above"),
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
     "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into"),
-    "index.max_note_bytes": Setting(4_000_000, True, "how much of a very large note is indexed"),
+    "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
     "embedding.model": Setting(
         "default", False, "default, off, a fastembed model name, or a local folder"
     ),

@@ -190,7 +190,7 @@ class _Session:
         for entry in walk(self.folder, troubles):
             kind = self.rules.kind(entry.path)
             row = old.get(entry.path)
-            if not kind or kind == "note" and self._is_ours(entry.path):
+            if not kind or (kind == "note" and self._is_ours(entry.path)):
                 continue
             if row is None or row[1] != kind:
                 diff.put.append(entry)

@@ -26,7 +26,7 @@ FOLDERS = ("a", "a/b", "pages", "c", "c/d")
 PARTS = (
     "A red apple, and a second apple.", "The roof of [[Note]] leaks.", "See [[Deep#Part|the deep]] and [[a/Note]].",
     "![[pic.png]]", "[label](pages/Page.md)", "[[Plan]] [[计划]] [[café]]", "[[Alias One]] is an alias of a note.",
-    "[[a/b]] [[Nov 21st, 2026]] [[2026-11-20]]", f"Point ((" + UUID + "))", f"- block of page\n  id:: {UUID}",
+    "[[a/b]] [[Nov 21st, 2026]] [[2026-11-20]]", "Point ((" + UUID + "))", f"- block of page\n  id:: {UUID}",
     "alias:: Alias One, Alias Two", "#tag #tag/sub #计划", "- [ ] roof task 📅 2026-12-01", "- TODO ring the bell",
     "## Heading bells\n\nbelling", "这座桥的计划。", "**Ann:** I said apple.\n\n**Ben:** Roof.", "`[[Plan]]` $[[Note]]$",
     "- parent\n\t- child apple\n\t\t- grandchild", "---\naliases: [late]\n---", "long " * 300, "\0", "",
@@ -82,7 +82,10 @@ class VaultMachine(RuleBasedStateMachine):
             sync_module.time = self.real_time  # type: ignore[attr-defined]
             shutil.rmtree(self.place)
 
-    @initialize(dialect=st.sampled_from(["obsidian", "logseq", "both"]), first=st.lists(texts, min_size=3, max_size=8))
+    @initialize(
+        dialect=st.sampled_from(["obsidian", "logseq", "both"]),
+        first=st.lists(texts, min_size=3, max_size=8),
+    )
     def begin(self, dialect: str, first: list[str]) -> None:
         self.root.mkdir()
         if dialect != "logseq":
@@ -139,7 +142,12 @@ class VaultMachine(RuleBasedStateMachine):
         before = file.stat().st_mtime_ns
         if self.clock.now - before > 1.9 * SECOND:
             return
-        swapped = file.read_bytes().replace(b"apple", b"zzzzz").replace(b"roof", b"bell").replace(b"[[N", b"[[P")
+        swapped = (
+            file.read_bytes()
+            .replace(b"apple", b"zzzzz")
+            .replace(b"roof", b"bell")
+            .replace(b"[[N", b"[[P")
+        )
         self._put(file, swapped, before)
 
     @rule(number=st.integers(0, 30))
@@ -177,7 +185,10 @@ class VaultMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 30))
     def copy_in_conflict(self, number: int) -> None:
         file = self._pick(number)
-        self._put(file.with_name(f"{file.stem}.sync-conflict-20261104-081512-ABCDEFG{file.suffix}"), file.read_bytes())
+        self._put(
+            file.with_name(f"{file.stem}.sync-conflict-20261104-081512-ABCDEFG{file.suffix}"),
+            file.read_bytes(),
+        )
 
     @rule(folder=st.sampled_from(FOLDERS), to=st.sampled_from(("c", "e", "pages/x")))
     def rename_folder(self, folder: str, to: str) -> None:
@@ -186,7 +197,11 @@ class VaultMachine(RuleBasedStateMachine):
             self._move(source, target)
 
     def _move(self, source: Path, target: Path) -> None:
-        if target.is_dir() or source == target or any(parent.is_file() for parent in target.parents):
+        if (
+            target.is_dir()
+            or source == target
+            or any(parent.is_file() for parent in target.parents)
+        ):
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         source.rename(target)
@@ -237,8 +252,7 @@ class VaultMachine(RuleBasedStateMachine):
         assert_equals_rebuilt(self.root, self.place / "scratch")
 
 
-
 TestVaultMachine = VaultMachine.TestCase
 TestVaultMachine.settings = settings(
-    max_examples=int(os.environ.get("EX", "40")), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -50,7 +50,9 @@ _TIME_WORDS = frozenset(
 )
 _YEAR = re.compile(r"[12][90]\d\d(?!\d)")
 _NEAR_SPAN = re.compile(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = re.compile(r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期")
+_HAN_TIMES = re.compile(
+    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
+)
 _SPAN_STARTS = frozenset(("last", "next", "this"))
 _SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
 

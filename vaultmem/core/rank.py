@@ -19,8 +19,8 @@ FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 
 PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.0}
 # How often a block repeats a word that more than this share of all blocks have tells nothing, and counting
 # it costs half of the search time: only its presence counts.
-COMMON = 0.25
-COMMON_WEIGHT = 1.5
+FREQUENT = 0.25
+FREQUENT_WEIGHT = 1.5
 # The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
 PHRASE_WEIGHTS = {
     "body": 2.0,
@@ -78,10 +78,10 @@ def rarity(found: int, total: int) -> float:
     return math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5))
 
 
-def field_weights(field: str, common: bool) -> tuple[float, float]:
+def field_weights(field: str, frequent: bool) -> tuple[float, float]:
     """What a word's BM25 score and its presence count in a field."""
-    if common and field == "body":
-        return 0.0, COMMON_WEIGHT
+    if frequent and field == "body":
+        return 0.0, FREQUENT_WEIGHT
     return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
 
 

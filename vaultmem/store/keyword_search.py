@@ -187,14 +187,14 @@ class KeywordSearcher:
         counts = {field: self._searcher.doc_freq(field, token) for field in ("body", *fields)}
         as_label = counts.get("label") or self._searcher.doc_freq("label", token)
         said = weight * rank.said_weight(as_label, counts["body"])
-        common = weight < 1.0 or counts["body"] > rank.COMMON * self._searcher.num_docs
+        frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self._searcher.num_docs
         queries = []
         for field in fields:
             if not counts[field]:
                 continue
             query = _T.term_query(self._schema, field, token, "freq")
             points = said if field in _SAID_FIELDS else weight
-            bm25, presence = rank.field_weights(field, common)
+            bm25, presence = rank.field_weights(field, frequent)
             if bm25:
                 queries.append(_T.boost_query(query, points * bm25))
             if presence:
