@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.days import MONTHS, Span, asks_when, day_number, is_temporal, number_range, spans
+from vaultmem.core.days import MONTHS, Span, asks_when, day_number, number_range, spans
+from vaultmem.core.temporal import is_temporal
 
 CASES = {
     "what happened in March 2025": [(2025, 3, None)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vaultmem.core import blocks as blocking
-from vaultmem.core import days, note_facts
+from vaultmem.core import days, note_facts, temporal
 from vaultmem.store import catalog_write as rows
 from vaultmem.store.keyword import Entry
 from vaultmem.store.rows import text_hash
@@ -36,4 +36,4 @@ def index_entries(
             "label": block.label or "",
             **whole,
         }
-        yield Entry(number, texts, day, days.is_temporal(block.text))
+        yield Entry(number, texts, day, temporal.is_temporal(block.text))

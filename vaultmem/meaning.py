@@ -45,6 +45,7 @@ class Meaning:
         self.embedder = Embedder(self.model, config.number("embedding.threads"))
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
+        self._all_rows: NDArray[np.int64] | None = None  # None: every row is some block's
         self._live: tuple[object, NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def close(self) -> None:
@@ -112,9 +113,7 @@ class Meaning:
             blocks, rows = blocks[keep], rows[keep]
         if not len(rows):
             return {}
-        allowed = (
-            None if notes is None and len(np.unique(rows)) == len(self.store) else np.unique(rows)
-        )
+        allowed = self._all_rows if notes is None else np.unique(rows)
         hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
         found = np.isin(rows, np.fromiter(hits, dtype=np.int64))
         pairs = zip(blocks[found].tolist(), rows[found].tolist(), strict=True)
@@ -168,6 +167,8 @@ class Meaning:
         ]
         columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._live = (version, columns[:, 0].copy(), columns[:, 1].copy())
+        distinct = np.unique(columns[:, 1])
+        self._all_rows = None if len(distinct) == len(self.store) else distinct
         return self._live[1:]
 
 

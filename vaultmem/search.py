@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vaultmem.meaning import Meaning
 
 CANDIDATES = 200
+SHORT_WORD = 4  # letters of a stem
 
 
 @value
@@ -146,10 +147,14 @@ class Searcher:
     def _corrected(self, query: language.Query, remarks: list[str]) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
         words = list(query.words)
-        for unknown in self.keyword.unknown_words(query):
-            if found := self.keyword.corrections(unknown):
-                words += [language.Term("word", word) for word in found]
-                remarks.append(f'no note has "{unknown}"; searched {", ".join(found)}')
+        unknown = self.keyword.unknown_words(query)
+        nothing_else = len(unknown) == len(words) and not (query.must or query.groups)
+        for word in unknown:
+            if not nothing_else and len(word) <= SHORT_WORD:
+                continue  # it is near too many others, and the rest of the query finds something
+            if found := self.keyword.corrections(word):
+                words += [language.Term("word", near) for near in found]
+                remarks.append(f'no note has "{word}"; searched {", ".join(found)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _ranked(self, ask: Ask, question: Question, remarks: list[str]) -> list[rank.Hit]:
@@ -158,7 +163,7 @@ class Searcher:
         if ask.semantic:
             try:
                 meaning = self._closeness(ask.text, question, keyword)
-            except ModelError as error:
+            except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
         return self._settled(rank.fuse(keyword, meaning))
 
@@ -213,8 +218,9 @@ class Searcher:
     def _results(self, ask: Ask, question: Question, hits: list[rank.Hit]) -> list[Result]:
         wanted = self._wanted(question.query)
         chosen, more = _grouped(hits, ask.limit) if ask.group == "note" else (hits[: ask.limit], {})
-        places = catalog_read.places(self.catalog, [_pair(h.block) for h in hits[: 4 * ask.limit]] + [
-            _pair(h.block) for h in chosen])  # fmt: skip
+        shown = [_pair(hit.block) for hit in chosen]
+        shown += [pair for hit in chosen for pair in more.get(hit.block >> ORD_BITS, ())]
+        places = catalog_read.places(self.catalog, shown)
         results = []
         for hit in chosen:
             place = places.get(_pair(hit.block))
@@ -234,13 +240,26 @@ class Searcher:
         shown = snippet.snippet(content, wanted, self.keyword.tokens)
         similarity = hit.parts.get("meaning")
         return Result(
-            path=place.path, title=place.title, line=place.line, end_line=place.end_line, headings=place.headings,
-            label=place.label, day=place.day, category=place.category, uri=self.uri(place.dialect, place.path, place.title), properties=place.properties,
-            confidence=self._confidence(place.category, place.properties), score=round(hit.score, 4),
+            path=place.path,
+            title=place.title,
+            line=place.line,
+            end_line=place.end_line,
+            headings=place.headings,
+            label=place.label,
+            day=place.day,
+            category=place.category,
+            uri=self.uri(place.dialect, place.path, place.title),
+            properties=place.properties,
+            confidence=self._confidence(place.category, place.properties),
+            score=round(hit.score, 4),
             similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
-            parts={name: round(points, 4) for name, points in hit.parts.items()}, content=content,
-            snippet=shown.text, marks=shown.marks, more=[(o.line, o.end_line) for o in others], original=place.original,
-        )  # fmt: skip
+            parts={name: round(points, 4) for name, points in hit.parts.items()},
+            content=content,
+            snippet=shown.text,
+            marks=shown.marks,
+            more=[(other.line, other.end_line) for other in others],
+            original=place.original,
+        )
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""

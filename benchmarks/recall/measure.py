@@ -23,7 +23,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 CUTOFFS = (1, 5, 10)
 DEPTH = 10
@@ -61,6 +61,7 @@ class Row(TypedDict, total=False):
 
 
 Scores = dict[str, float]
+Answers = dict[str, list[Span]]
 
 
 def overlaps(one: Span, other: Span) -> bool:
@@ -146,6 +147,13 @@ def span_of(row: Row) -> Span:
     )
 
 
+def query_of(row: dict[str, Any]) -> Query:
+    """A query as its JSON spells it."""
+    labels = tuple(span_of(label) for label in row["relevant"])
+    kind, half = row.get("kind", "-"), row.get("split", "-")
+    return Query(row["id"], row["query"], kind, half, labels, row.get("from", ""))
+
+
 def read_queries(path: Path, split: str | None) -> list[Query]:
     """The labelled set, or the half of it that carries this split."""
     queries = []
@@ -153,9 +161,7 @@ def read_queries(path: Path, split: str | None) -> list[Query]:
         row = json.loads(text)
         if not row["relevant"]:
             raise SystemExit(f"{path}:{number}: query {row['id']} has no relevant label")
-        labels = tuple(span_of(label) for label in row["relevant"])
-        kind, half = row.get("kind", "-"), row.get("split", "-")
-        queries.append(Query(row["id"], row["query"], kind, half, labels, row.get("from", "")))
+        queries.append(query_of(row))
     return [query for query in queries if split in (None, query.split)]
 
 

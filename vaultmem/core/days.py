@@ -26,48 +26,37 @@ class Span:
     day: int | None
 
 
+# Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
-_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
-_DAY_MONTH = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
-)
-_MONTH_DAY = re.compile(rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?")
-_MONTH = re.compile(
-    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?|\b({_NAMES}) (\d{{4}})\b"
+_ISO = r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)"
+_DAY_MONTH = rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
+_MONTH_DAY = rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?"
+_MONTH = (
+    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?"
+    rf"|\b({_NAMES}) (\d{{4}})\b"
 )
 _HAN_DIGITS = "〇一二三四五六七八九"
 _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
-_HAN = re.compile(rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年")
-_WHEN = re.compile(
-    r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
-)
-# What makes a block speak of time. Every block is tested, so this looks up words in a set.
-_TIME_WORDS = frozenset(
-    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
-    january february march april june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
-)
-_YEAR = re.compile(r"[12][90]\d\d(?!\d)")
-_NEAR_SPAN = re.compile(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = re.compile(
-    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
-)
-_SPAN_STARTS = frozenset(("last", "next", "this"))
-_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
+_HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
+_WHEN = r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+_MAY_NAME_A_DAY = rf"\d|[{_HAN_DIGITS}十][年月]|{'|'.join(sorted({name[:3] for name in MONTHS}))}"
 
 
 def spans(text: str) -> list[Span]:
     """All days, months and years that a question names (at most eight)."""
     low = text.lower()
-    found = [Span(int(y), int(m), int(d) if d else None) for y, m, d in _ISO.findall(low)]
-    found += [Span(_year(y), MONTHS[m], int(d)) for d, m, y in _DAY_MONTH.findall(low)]
-    found += [Span(_year(y), MONTHS[m], int(d)) for m, d, y in _MONTH_DAY.findall(low)]
+    if not re.search(_MAY_NAME_A_DAY, low):
+        return []
+    found = [Span(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
+    found += [Span(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
+    found += [Span(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
     if not found:
         found += [
-            Span(_year(y1 or y2), MONTHS[m1 or m2], None) for m1, y1, m2, y2 in _MONTH.findall(low)
+            Span(_year(y1 or y2), MONTHS[m1 or m2], None)
+            for m1, y1, m2, y2 in re.findall(_MONTH, low)
         ]
-    for year, month, day, alone in _HAN.findall(low):
+    for year, month, day, alone in re.findall(_HAN, low):
         found.append(Span(_han_number(year or alone), _han_number(month), _han_number(day)))
     return [s for s in found if _possible(s)][:8]
 
@@ -94,18 +83,7 @@ def _possible(span: Span) -> bool:
 
 def asks_when(text: str) -> bool:
     """Whether the answer to this question is likely a date."""
-    return bool(_WHEN.search(text.lower()))
-
-
-def is_temporal(text: str) -> bool:
-    """Whether a block speaks of days or dates."""
-    low = text.lower()
-    words = low.translate(_SPACED).split()
-    if not _TIME_WORDS.isdisjoint(words) or _YEAR.search(low):
-        return True
-    if not _SPAN_STARTS.isdisjoint(words) and _NEAR_SPAN.search(low):
-        return True
-    return not low.isascii() and bool(_HAN_TIMES.search(low))
+    return bool(re.search(_WHEN, text.lower()))
 
 
 def day_number(iso: str) -> int:

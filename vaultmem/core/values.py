@@ -19,6 +19,9 @@ else:
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
 
         def __init__(self, *args, **given):  # noqa: N807 - becomes the method of the class
+            if len(args) == len(names) and not given:
+                self.__dict__.update(zip(names, args, strict=True))
+                return
             fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
             if len(args) > len(names) or fields.keys() != set(names):
                 odd = sorted(fields.keys() ^ set(names))

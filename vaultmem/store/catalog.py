@@ -69,9 +69,7 @@ class Catalog:
         self.db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("PRAGMA temp_store = MEMORY")
-        self.db.create_function(
-            "lower", 1, _lower, deterministic=True
-        )  # SQLite's own knows only ASCII
+        self.db.create_function("fold", 1, _fold, deterministic=True)  # lower() knows only ASCII
         if fresh:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
@@ -148,5 +146,5 @@ def as_state_error(error: BaseException | None) -> StateError | None:
     return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
 
 
-def _lower(text: object) -> str | None:
+def _fold(text: object) -> str | None:
     return None if text is None else str(text).lower()

@@ -13,6 +13,7 @@ from vaultmem.core.query import Query, Term
 from vaultmem.store.keyword import analyzer, normal, open_index, spoken
 
 MAX_PREFIX_TERMS = 50
+MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SAID_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
@@ -272,29 +273,29 @@ class KeywordSearcher:
     @spoken()
     def corrections(self, token: str) -> list[str]:
         """Indexed words one letter away from an unknown one (two letters for long words)."""
-        if len(token) < 4 or _is_han(token):
+        if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
             return []
-        for distance in (1, 2) if len(token) > 6 else (1,):
-            found = [
-                t for t in self._near_spellings(token) if _edits(t, token, distance) <= distance
-            ]
-            if found:
-                return found[:5]
-        return []
+        distance = 2 if len(token) > 6 else 1
+        near = self._near_spellings(token, distance)
+        found = [(word, _edits(word, token, distance)) for word in near]
+        least = min((edits for _, edits in found), default=distance + 1)
+        return [word for word, edits in found if edits == least <= distance][:5]
 
-    def _near_spellings(self, token: str) -> list[str]:
-        """Words of the index that share a beginning with the token, the most frequent first."""
+    def _near_spellings(self, token: str, distance: int) -> list[str]:
+        """Words of the index that begin alike and have nearly the same letters, the frequent first."""
+        letters = set(token)
         counts: dict[str, int] = {}
         for field in ("title", "body"):
-            for start in {token[:2], token[1] + token[0], token[0]}:
+            for start in {token[0], token[1]}:  # the first two may be swapped
                 for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
-                    counts[word] = counts.get(word, 0) + count
-        close = [w for w in counts if abs(len(w) - len(token)) <= 2]
-        return sorted(close, key=lambda w: (-counts[w], w))
+                    if len(letters ^ set(word)) <= 2 * distance:
+                        counts[word] = counts.get(word, 0) + count
+        close = [word for word in counts if abs(len(word) - len(token)) <= distance]
+        return sorted(close, key=lambda word: (-counts[word], word))
 
 
 def _is_han(token: str) -> bool:
-    return len(token) == 1 and token >= "\u3040" and not token.isascii()
+    return len(token) == 1 and ord(token) >= 0x3040
 
 
 def _belongs_together(tokens: list[str]) -> bool:

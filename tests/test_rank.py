@@ -1,0 +1,91 @@
+"""The numbers of the ranking: which words weigh little, and that points add up to scores."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core import rank
+from vaultmem.store.keyword import TEXT_FIELDS, analyzer
+
+QUESTION_WORDS = (
+    "the a of and is was were does did do has have had this that these what when where who why how which "
+    "because before above any once only very during themselves his hers yours its don't didn't isn't"
+).split()
+cosines = st.floats(-1, 1, allow_nan=False)
+points = st.floats(0, 100, allow_nan=False)
+
+
+@pytest.mark.parametrize("word", QUESTION_WORDS)
+def test_stop_words_weigh_little_as_the_analyzer_spells_them(word: str) -> None:
+    assert {rank.word_weight(token) for token in analyzer().analyze(word)} == {rank.STOP_WEIGHT}
+
+
+@pytest.mark.parametrize("word", ["I", "my", "me", "we", "our", "myself", "roof", "bridge"])
+def test_first_person_words_and_all_others_weigh_fully(word: str) -> None:
+    assert {rank.word_weight(token) for token in analyzer().analyze(word)} == {1.0}
+
+
+def test_every_field_of_the_index_is_ranked() -> None:
+    weighted = rank.FIELD_WEIGHTS.keys() | rank.PRESENCE_WEIGHTS.keys()
+    assert set(rank.FIELDS) == set(TEXT_FIELDS) == weighted == rank.PHRASE_WEIGHTS.keys()
+
+
+@given(found=st.integers(0, 10_000), more=st.integers(1, 1000), total=st.integers(0, 10_000))
+def test_rarer_words_tell_more_and_none_tells_against(found: int, more: int, total: int) -> None:
+    assert rank.rarity(found, total) > 0
+    everything = found + more + total
+    assert rank.rarity(found, everything) > rank.rarity(found + more, everything)
+
+
+@given(as_label=st.integers(0, 1000), in_body=st.integers(0, 1000))
+def test_a_speakers_name_still_counts_where_it_is_only_said(as_label: int, in_body: int) -> None:
+    weight = rank.said_weight(as_label, in_body)
+    assert 1 - rank.NAME_SHARE - 1e-9 <= weight <= 1
+    assert rank.said_weight(0, in_body) == 1
+    assert rank.said_weight(as_label + 1, in_body) <= weight
+
+
+def test_function_characters_weigh_little() -> None:
+    assert rank.pair_weight("计划") == 1.0 > rank.pair_weight("计的") > rank.pair_weight("的了")
+    assert rank.character_weight("桥") > rank.character_weight("的")
+
+
+@given(
+    keyword=st.dictionaries(st.integers(0, 20), points),
+    meaning=st.dictionaries(
+        st.integers(0, 20), st.builds(rank.Closeness, block=cosines, around=cosines, whole=cosines)
+    ),
+)
+def test_fused_parts_add_up_and_the_best_is_first(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness]
+) -> None:
+    hits = rank.fuse(keyword, meaning)
+    assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
+    for hit in hits:
+        assert hit.score == pytest.approx(sum(hit.parts.values()))
+    assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
+    assert rank.fuse(dict(reversed(keyword.items())), meaning) == hits
+
+
+@given(st.integers(0, 5), cosines, cosines, points)
+def test_a_closer_block_never_scores_less(
+    block: int, one: float, other: float, words: float
+) -> None:
+    low, high = sorted((one, other))
+    scores = [
+        rank.fuse({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)})[0].score
+        for cosine in (low, high)
+    ]
+    assert scores[0] <= scores[1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), points), max_size=30))
+def test_a_note_scores_at_least_its_best_block_and_less_than_twice(
+    hits: list[tuple[int, float]],
+) -> None:
+    ordered = sorted(hits, key=lambda hit: -hit[1])
+    for note, score in rank.note_scores(ordered).items():
+        best = max(points for owner, points in hits if owner == note)
+        assert best <= score <= best * sum(rank.NOTE_SHARE) + 1e-9
