@@ -165,7 +165,8 @@ def test_stop_words_do_not_outweigh_the_word_that_matters(vault: Path, write: Wr
     write("stops.md", "What did he do with that? Where was it, and why does it have to be there?")
     write("word.md", "Somebody left an umbrella on the train.")
     for number in range(10):
-        write(f"{number}.md", f"The {WORDS[number]} is here.")
+        text = f"Why was the {WORDS[number]} where he did that with it? So it is said."
+        write(f"{number}.md", text)
     assert paths(vault, "where did he do that with the umbrella and why")[0] == "word.md"
 
 

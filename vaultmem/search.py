@@ -122,9 +122,10 @@ class Searcher:
     def _question(self, ask: Ask, query: language.Query) -> Question:
         notes = catalog_read.notes_that_fit(self.catalog, [*query.filters, *ask.filters])
         faded = self._faded(ask.min_confidence)
+        text = language.wanted_text(ask.text, query)
         if notes is None:
-            return Question(ask.text, query, faded or None, all_but=bool(faded))
-        return Question(ask.text, query, notes - faded)
+            return Question(text, query, faded or None, all_but=bool(faded))
+        return Question(text, query, notes - faded)
 
     def _faded(self, minimum: float) -> set[int]:
         """Memories whose confidence has sunk below the minimum."""
@@ -162,7 +163,7 @@ class Searcher:
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
-                meaning = self._closeness(ask.text, question, keyword)
+                meaning = self._closeness(question, keyword)
             except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
         return self._settled(rank.fuse(keyword, meaning))
@@ -178,11 +179,11 @@ class Searcher:
             wanted *= 10
 
     def _closeness(
-        self, text: str, question: Question, keyword: dict[int, float]
+        self, question: Question, keyword: dict[int, float]
     ) -> dict[int, rank.Closeness]:
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
-        vector = self._vector(text)
+        vector = self._vector(question.text)
         waiting = (
             sum(len(one.hashes) for one in meaning.pending(self.catalog))
             if not len(meaning.store)

@@ -136,6 +136,14 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def wanted_text(text: str, query: Query) -> str:
+    """What is looked for, as a person would say it: without filters and what is excluded."""
+    if not query.filters and not query.excluded:
+        return text
+    terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
+    return " ".join(term.text for term in terms)
+
+
 def is_empty(query: Query) -> bool:
     """Whether there is nothing to search for."""
     return not (query.words or query.must or query.excluded or query.groups or query.filters)

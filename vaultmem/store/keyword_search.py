@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -75,8 +75,16 @@ class KeywordSearcher:
 
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
-        """The best blocks: block number -> score."""
-        return self._run(self._whole(question, rank.FIELDS), limit)
+        """The best blocks: block number -> score.
+
+        Stop words only add points to what the other words find, unless that is too little: nearly
+        every block has some, and looking at all of them takes most of the time in a large vault.
+        """
+        telling, weak = self._by_weight(question.query.words)
+        found = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
+        if weak and len(found) < limit:
+            found = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
+        return found
 
     @spoken()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
@@ -84,7 +92,7 @@ class KeywordSearcher:
         only = Question(question.text, question.query, [note])
         parts = {}
         for field in rank.FIELDS:
-            query = self._whole(only, (field,), extras=False)
+            query = self._whole(only, (field,), question.query.words, extras=False)
             parts[field] = {b: s for b, s in self._run(query, 1000).items() if s > 0}
         dates = self._filtered([(_SHOULD, q) for q in self._date_clauses(question.text)], only)
         parts["date"] = {b: s for b, s in self._run(dates, 1000).items() if s > 0}
@@ -96,21 +104,32 @@ class KeywordSearcher:
         return {int(block or 0): score for block, (score, _) in zip(blocks, hits, strict=True)}
 
     def _whole(
-        self, question: Question, fields: Collection[str], extras: bool = True
+        self,
+        question: Question,
+        fields: Collection[str],
+        telling: list[Term],
+        weak: Sequence[Term] = (),
+        extras: bool = True,
     ) -> tantivy.Query:
         query = question.query
-        clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
-        for term in query.words:
-            clauses += [(_SHOULD, q) for q in self._term(term, fields)]
+        clauses = [(_SHOULD, q) for term in telling for q in self._term(term, fields)]
         required = [[term] for term in query.must] + query.groups
         for group in required:
             either = [q for term in group for q in self._term(term, fields, strict=extras)]
             clauses.append((_MUST if extras else _SHOULD, self._any(either)))
         if extras and (query.words or required):
             clauses = self._with_dates(question.text, clauses, bool(required))
+        clauses += [(_SHOULD, q) for term in weak for q in self._term(term, fields)]
         for term in query.excluded:
             clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
         return self._filtered(clauses, question)
+
+    def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
+        """Words that tell something, and stop words; a query of stop words only has no others."""
+        weak = [word for word in words if rank.STOP_WORDS.issuperset(self.tokens(word.text))]
+        if len(weak) == len(words):
+            return words, []
+        return [word for word in words if word not in weak], weak
 
     def _with_dates(
         self, text: str, clauses: list[tuple[tantivy.Occur, tantivy.Query]], required: bool
