@@ -116,7 +116,8 @@ class Searcher:
         remarks: list[str] = []
         query = self._corrected(query, remarks)
         question = self._question(ask, query)
-        hits = self._ranked(ask, question, remarks)
+        ranked = query.words or query.must or query.groups
+        hits = self._ranked(ask, question, remarks) if ranked else self._newest(ask, question)
         return Answer(self._results(ask, question, hits), remarks)
 
     def _question(self, ask: Ask, query: language.Query) -> Question:
@@ -167,6 +168,18 @@ class Searcher:
             except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
         return self._settled(rank.fuse(keyword, meaning))
+
+    def _newest(self, ask: Ask, question: Question) -> list[rank.Hit]:
+        """With nothing to rank by, the newest notes that pass the filters."""
+        notes = list(catalog_read.newest_first(self.catalog))
+        if question.notes is not None:
+            named = set(question.notes)
+            notes = [note for note in notes if (note in named) != question.all_but]
+        if question.query.excluded:
+            found = self.keyword.search(question, self.keyword.block_count() or 1)
+            left = {block >> ORD_BITS for block in found}
+            notes = [note for note in notes if note in left]
+        return [rank.Hit(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
     def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
         """The best blocks; more of them while one long note keeps the others out."""

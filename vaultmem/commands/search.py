@@ -200,7 +200,7 @@ def _show(answer: Answer, output: Output) -> None:
         )
         output.line(head)
         where = f"{result.path}:{result.line}-{result.end_line}"
-        extra = [result.day or "", f"score {result.score:.1f}"]
+        extra = [result.day or "", f"score {result.score:.1f}" if result.score else ""]
         if result.original:
             extra.append("sync conflict copy")
         if result.more:

@@ -16,7 +16,7 @@ FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 
 # field -> points per unit of rarity() for a word that is there at all, however often, however long
 # the text. This rewards a block for having many different words of the question, and it does not
 # depend on how many blocks have the field: most blocks of a vault have no label and no neighbour text.
-PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.0}
+PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.5}
 # How often a block repeats a word that more than this share of all blocks have tells nothing, and counting
 # it costs half of the search time: only its presence counts.
 FREQUENT = 0.25

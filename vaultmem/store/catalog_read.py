@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 
 from vaultmem.core import query as language
 from vaultmem.core.values import value
@@ -292,6 +293,14 @@ def memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, dict[
 def all_notes(catalog: Catalog) -> list[int]:
     """The ids of all notes."""
     return [int(row[0]) for row in catalog.db.execute("SELECT id FROM notes")]
+
+
+def newest_first(catalog: Catalog) -> Iterator[int]:
+    """The ids of all notes that are not hidden, by day, the newest first."""
+    rows = catalog.db.execute(
+        f"SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE n.excluded = 0 ORDER BY {_DAY} DESC, f.path"  # noqa: S608 - own text
+    )
+    return (int(row[0]) for row in rows)
 
 
 @value

@@ -1,0 +1,47 @@
+"""When a folder has lost too much to believe it."""
+
+from __future__ import annotations
+
+import pytest
+
+from vaultmem.compare import Diff, check_vanished
+from vaultmem.errors import VaultGoneError
+from vaultmem.store.walk import Entry
+
+
+def diff(stay: int, gone: list[str], new: list[str]) -> Diff:
+    known = {f"stay/{n}.md": n for n in range(stay)}
+    put = [Entry(path, 1, 1, 1, path) for path in new]
+    return Diff(put, [], {1000 + n: path for n, path in enumerate(gone)}, known, {})
+
+
+def names(count: int, folder: str = "a") -> list[str]:
+    return [f"{folder}/note {n}.md" for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("stay", "gone", "new"),
+    [
+        (79, names(21), []),  # 21 of 100: more than 20 notes and more than a fifth
+        (0, names(3), []),  # a small vault that is empty all at once
+        (60, names(40), names(10, "b")),  # 10 moved, 30 lost
+    ],
+)
+def test_too_much_is_refused(stay: int, gone: list[str], new: list[str]) -> None:
+    with pytest.raises(VaultGoneError, match="confirm-removals"):
+        check_vanished("/vault", diff(stay, gone, new))
+
+
+@pytest.mark.parametrize(
+    ("stay", "gone", "new"),
+    [
+        (100, [], []),
+        (10, names(20), []),  # not more than 20 notes
+        (81, names(19), []),
+        (200, names(40), []),  # not more than a fifth
+        (0, names(50), names(50, "b")),  # a folder was renamed
+        (0, names(1), ["b/other.md"]),
+    ],
+)
+def test_the_rest_is_believed(stay: int, gone: list[str], new: list[str]) -> None:
+    check_vanished("/vault", diff(stay, gone, new))

@@ -1,0 +1,57 @@
+"""Confidence: the three policies, to the digit, at any age."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.decay import confidence, policy
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("name", "age", "since_reinforced", "expected"),
+    [
+        ("stable", 10_000, None, 1.0),
+        ("contextual", 0, None, 1.0),
+        ("contextual", 360, None, 0.5),
+        ("contextual", 360, 1, 0.5),
+        ("contextual", 719, None, 0.0014),
+        ("contextual", 721, None, 0.0),
+        ("reinforceable", 721, None, 0.0),
+        ("reinforceable", 721, 72, 0.9),
+        ("reinforceable", 100, 0, 1.0),
+    ],
+)
+def test_policies(name: str, age: float, since_reinforced: float | None, expected: float) -> None:
+    now = 2_000_000_000.0
+    reinforced = None if since_reinforced is None else now - since_reinforced * HOUR
+    assert confidence(name, now - age * HOUR, reinforced, now) == expected
+
+
+@given(
+    st.sampled_from(["stable", "contextual", "reinforceable"]),
+    st.floats(0, 4e9),
+    st.none() | st.floats(0, 4e9),
+    st.floats(0, 4e9),
+)
+def test_confidence_is_a_share_whatever_the_clocks_say(
+    name: str, created: float, reinforced: float | None, now: float
+) -> None:
+    assert 0.0 <= confidence(name, created, reinforced, now) <= 1.0
+
+
+@given(st.floats(0, 1e7), st.floats(0, 1e7))
+def test_nothing_grows_by_waiting(first: float, second: float) -> None:
+    early, late = sorted((first, second))
+    assert confidence("contextual", 0.0, None, early) >= confidence("contextual", 0.0, None, late)
+
+
+def test_the_memory_says_its_policy_and_else_its_category_does() -> None:
+    assert policy("contextual", "people") == "contextual"
+    assert policy("nonsense", "people") == "stable"
+    assert policy(None, "lessons") == "reinforceable"
+    assert policy(None, "project") == "contextual"
+    assert policy(None, None) == "stable"

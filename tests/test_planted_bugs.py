@@ -1,0 +1,79 @@
+"""The suite catches bugs: each of these is planted into a copy of the code, and tests must fail there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# where, what stands there, the bug, the tests that must notice
+PLANTED = [
+    (
+        "vaultmem/store/keyword.py",
+        "self._writer.delete_documents_by_query(",
+        "(lambda _: None)(",
+        "tests/test_keyword.py",
+    ),
+    (
+        "vaultmem/sync.py",
+        "self.batch.stale(self._keys(before ^ names))",
+        "self.batch.stale(self._keys(names - names))",
+        "tests/test_sync.py",
+    ),
+    (
+        "vaultmem/compare.py",
+        "lost > VANISH_COUNT and lost > VANISH_SHARE * total",
+        "lost > total",
+        "tests/test_compare.py",
+    ),
+    (
+        "adapters/vaultmem_obsidian/targets.py",
+        ".lower()",
+        ".upper()",
+        "tests/test_link_cases.py",
+    ),
+    (
+        "vaultmem/core/decay.py",
+        "max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)",
+        "1.0 - age_hours / HALF_LIFE_HOURS",
+        "tests/test_decay.py",
+    ),
+    (
+        "vaultmem/store/write.py",
+        "os.replace(",
+        "shutil.copyfile(",
+        "tests/test_write.py",
+    ),
+    (
+        "vaultmem/core/blocks.py",
+        "if self.first.label or piece.label",
+        "if self.first.label and piece.label",
+        "tests/test_blocks.py",
+    ),
+    ("vaultmem/output.py", "text.translate(_CONTROL)", "text", "tests/test_output.py"),
+]
+
+
+@pytest.mark.parametrize(("path", "good", "bad", "tests"), PLANTED, ids=[p[0] for p in PLANTED])
+def test_planted_bug_is_caught(path: str, good: str, bad: str, tests: str, tmp_path: Path) -> None:
+    for part in ("vaultmem", "adapters", "tests", "sample-vault", "benchmarks", "docs"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    code = (tmp_path / path).read_text("utf-8")
+    assert good in code
+    (tmp_path / path).write_text(code.replace(good, bad), "utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
+    sources = os.pathsep.join((str(tmp_path), str(tmp_path / "adapters")))
+    env = {**os.environ, "PYTHONPATH": sources}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
+    assert " failed" in done.stdout

@@ -1,0 +1,96 @@
+"""Searching a vault through the API: what is found, in which order, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Filter, Vault
+from vaultmem.search import Ask
+
+NOTES = {
+    "Old.md": "---\ndate: 2024-05-01\ntags: [log]\n---\nThe ferry to Stavanger was late.\n",
+    "New.md": "---\ndate: 2026-05-01\ntags: [log]\n---\nA quiet day, bread and rain.\n",
+    "Mid.md": "---\ndate: 2025-05-01\ntags: [log]\n---\nBread again. See [[Old]].\n",
+    "Other.md": "No date, no tag, but ferry ferry ferry.\n",
+    "Old.sync-conflict-20261103-081512-ABCDEFG.md": "The ferry to Stavanger was late.\n",
+}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    folder = tmp_path / "vault"
+    for path, text in NOTES.items():
+        file = folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    with Vault(str(folder)) as opened:
+        opened.sync()
+        yield opened
+
+
+def paths(vault: Vault, text: str, **options: object) -> list[str]:
+    return [result.path for result in vault.search(text, **options)]  # type: ignore[arg-type]  # tests
+
+
+def test_filters_alone_give_the_newest_notes_first(vault: Vault) -> None:
+    assert paths(vault, "tag:log") == ["New.md", "Mid.md", "Old.md"]
+    assert paths(vault, "tag:log", limit=1) == ["New.md"]
+    assert paths(vault, "tag:log -rain") == ["Mid.md", "Old.md"]
+    since = paths(vault, "", filters=[Filter("from", "2025"), Filter("tag", "log")])
+    assert since == ["New.md", "Mid.md"]
+
+
+def test_a_conflict_copy_is_below_its_original(vault: Vault) -> None:
+    found = paths(vault, "Stavanger")
+    assert found.index("Old.md") < found.index("Old.sync-conflict-20261103-081512-ABCDEFG.md")
+    copy = vault.search("Stavanger")[found.index("Old.sync-conflict-20261103-081512-ABCDEFG.md")]
+    assert copy.original == "Old.md"
+
+
+def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vault) -> None:
+    answer = vault.answer(Ask("stavangre"))
+    assert answer.results[0].path == "Old.md"
+    assert answer.remarks == ['no note has "stavangr"; searched stavang']
+
+
+def test_a_short_unknown_word_is_left_alone_beside_known_ones(vault: Vault) -> None:
+    assert vault.answer(Ask("bread raim")).remarks == []
+    assert vault.answer(Ask("raim")).remarks != []
+
+
+def test_the_line_range_holds_the_text_that_is_shown(vault: Vault) -> None:
+    for result in vault.search("bread"):
+        lines = NOTES[result.path].split("\n")[result.line - 1 : result.end_line]
+        assert result.content == "\n".join(lines)
+        assert all("bread" in result.snippet[a:b].lower() for a, b in result.marks)
+
+
+@pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])
+def test_why_adds_up(vault: Vault, path: str) -> None:
+    why = vault.why("ferry to Stavanger in 2024", path)
+    if why.score is None:
+        assert why.rank is None
+        assert why.remarks
+    else:
+        assert sum(why.parts.values()) == pytest.approx(why.score, abs=0.01)
+
+
+def test_related_says_why(vault: Vault) -> None:
+    found = {one.path: one for one in vault.related("Mid.md")}
+    assert "is linked from it" in " ".join(found["Old.md"].reasons)
+    assert "Mid.md" not in found
+    scores = [one.score for one in vault.related("Mid.md")]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_missing_model_gives_keyword_results_and_says_so(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", str(tmp_path / "no such folder"))
+    with Vault(vault.path) as again:
+        answer = again.answer(Ask("ferry", semantic=True))
+    assert answer.results
+    assert "keyword results only" in answer.remarks[0]
