@@ -282,4 +282,6 @@ def test_hostile_notes_take_linear_time(part: str, before: str) -> None:
         door.parse("n.md", text, FrontMatter({}, None, 0))
         return time.process_time() - start
 
-    assert seconds(256_000) < 24 * max(seconds(32_000), 0.01)
+    # Eight times the text in 64 times the time would be quadratic, at every try; a busy machine is slow at
+    # some, and small times are all noise.
+    assert any(seconds(256_000) < 24 * max(seconds(32_000), 0.01) for _ in range(4))

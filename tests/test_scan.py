@@ -95,5 +95,6 @@ def test_hostile_text_takes_linear_time(part: str) -> None:
         blanked(text)
         return time.process_time() - start
 
-    # Eight times the text in 64 times the time would be quadratic; small times are all noise.
-    assert seconds(512_000) < 24 * max(seconds(64_000), 0.01)
+    # Eight times the text in 64 times the time would be quadratic, at every try; a busy machine is slow at
+    # some, and small times are all noise.
+    assert any(seconds(512_000) < 24 * max(seconds(64_000), 0.01) for _ in range(4))

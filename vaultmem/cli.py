@@ -90,6 +90,24 @@ def _width() -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 done, 1 failed, 2 wrongly typed, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 (for as long as we run)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # a full disk behind stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"vaultmem: the answer cannot be written: {_spoken(error)}\n")
+        return 1
+    return code
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(usage())
         return 0
@@ -102,10 +120,10 @@ def main(argv: list[str] | None = None) -> int:
         said = f"unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help"
         Output(_format(words)).error(said)
         return 2
-    return _run(words[0], words[1:])
+    return _run_command(words[0], words[1:])
 
 
-def _run(name: str, words: list[str]) -> int:
+def _run_command(name: str, words: list[str]) -> int:
     from vaultmem.errors import VaultmemError
     from vaultmem.output import Output
 
@@ -124,9 +142,7 @@ def _run(name: str, words: list[str]) -> int:
         )
         return 130
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except Exception as error:  # the border to the user, who must never see a traceback
         if os.environ.get("VAULTMEM_DEBUG"):
             raise

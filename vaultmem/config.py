@@ -12,6 +12,10 @@ from vaultmem import paths
 from vaultmem.core.values import value
 from vaultmem.errors import ConfigError
 
+VAULT_FILE = ".vaultmem/config.yaml"
+MAX_BYTES = 65_536
+LARGEST = {"search.limit": 1000, "embedding.threads": 256}  # other numbers: what 32 bits can hold
+
 
 @value
 class Setting:
@@ -63,12 +67,10 @@ def load(vault: str | None) -> Config:
     values: dict[str, str | int] = {}
     warnings: list[str] = []
     if vault:
-        source = os.path.join(vault, ".vaultmem", "config.yaml")
-        values.update(
-            _vault_values(_read(source, strict=False, warnings=warnings), source, warnings)
-        )
+        source = os.path.join(vault, VAULT_FILE)
+        values.update(_vault_values(_read(source, _vault_text(vault, warnings), warnings), source, warnings))
     source = paths.config_file()
-    for key, given in _read(source, strict=True, warnings=warnings).items():
+    for key, given in _read(source, _own_text(source), None).items():
         values[key] = _checked(key, given, source)
     for key in SETTINGS:
         name = "VAULTMEM_" + key.replace(".", "_").upper()
@@ -105,8 +107,11 @@ def _checked(key: str, value: object, source: str) -> str | int:
             number = int(str(value))
         except ValueError:
             number = -1
-        if number < 1:
-            raise ConfigError(f"{source}: {key} must be a whole number above 0, not {value!r}")
+        largest = LARGEST.get(key, 2**31)
+        if not 1 <= number <= largest:
+            raise ConfigError(
+                f"{source}: {key} must be a whole number from 1 to {largest}, not {value!r}"
+            )
         return number
     if not isinstance(value, str):
         if value is False and key == "embedding.model":
@@ -119,21 +124,44 @@ def _checked(key: str, value: object, source: str) -> str | int:
     return value
 
 
-def _read(path: str, *, strict: bool, warnings: list[str]) -> dict[str, object]:
-    """The file as flat keys: {"embedding": {"model": x}} gives "embedding.model"."""
+def _vault_text(vault: str, warnings: list[str]) -> str:
+    """The vault's file; "" when there is none. A link, pipe or device is not read."""
+    if not os.path.lexists(os.path.join(vault, VAULT_FILE)):
+        return ""
+    from vaultmem.store.lines import read_regular
+
+    data = read_regular(vault, VAULT_FILE)
+    if data is None:
+        warnings.append(f"{os.path.join(vault, VAULT_FILE)} is no plain file, so it is not read")
+        return ""
+    return data[:MAX_BYTES].decode("utf-8", "replace")
+
+
+def _own_text(path: str) -> str:
     if not os.path.exists(path):
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _read(source: str, text: str, warnings: list[str] | None) -> dict[str, object]:
+    """The text as flat keys: {"embedding": {"model": x}} gives "embedding.model". What is wrong with it
+    is a warning where these are collected, and an error elsewhere."""
+    if not text.strip():
         return {}
     from vaultmem.store import yaml12
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return _flat(yaml12.read(file.read(65536)).properties)
+        return _flat(yaml12.read(text).properties)
     except yaml12.UnreadableError as error:
         where = "" if error.line is None else f", line {error.line + 1}"
-        problem = f"{path}{where}: {error.problem}"
-    except (OSError, ValueError) as error:
-        problem = f"{path}: {error}"
-    if strict:
+        problem = f"{source}{where}: {error.problem}"
+    except ValueError as error:
+        problem = f"{source}: {error}"
+    if warnings is None:
         raise ConfigError(f"{problem}; mend or remove the file")
     warnings.append(problem)
     return {}

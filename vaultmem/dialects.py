@@ -97,13 +97,9 @@ class Rulebook:
         for candidates in found:
             target = rules.resolve(path, bare, source, candidates) if candidates else None
             if target is not None:
-                return Target(target, self._choices(rules, (path, bare, source), candidates))
+                rest = [each for each in candidates if each != target]
+                return Target(target, 1 + _choices(rules, (path, bare, source), rest))
         return Target(None, 0)
-
-    def _choices(self, rules: Rules, link: tuple[str, str, str], candidates: Sequence[str]) -> int:
-        if len(candidates) == 1:
-            return 1
-        return sum(rules.resolve(*link, [candidate]) is not None for candidate in candidates)
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
         """What finds unlinked mentions of a note with these names."""
@@ -112,6 +108,19 @@ class Rulebook:
     def uri_templates(self) -> dict[str, str]:
         """By dialect, the link that opens a note in its editor (see core.uri)."""
         return {rules.dialect: rules.uri_template for _, rules in self._parts}
+
+
+def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) -> int:
+    """How many of the other files with this name the link could mean as well.
+
+    A name without a folder can mean each of them, and a path that leads to one file mostly leads to
+    no second one; to ask for every file alone would take too long where thousands share a name.
+    """
+    if "/" not in link[0] or not others:
+        return len(others)
+    if rules.resolve(*link, others) is None:
+        return 0
+    return sum(rules.resolve(*link, [each]) is not None for each in others)
 
 
 def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:

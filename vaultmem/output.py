@@ -34,8 +34,12 @@ class Output:
         )
 
     def line(self, text: str = "") -> None:
-        """A line of data for a person."""
-        _write(sys.stdout, text + "\n")
+        """A line of data for a person; a file name may hold line breaks, which make no new line."""
+        _write(sys.stdout, text.replace("\n", "\ufffd") + "\n")
+
+    def script(self, text: str) -> None:
+        """A text of many lines, of our own making."""
+        _write(sys.stdout, text)
 
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
@@ -65,11 +69,13 @@ def _plain(value: object) -> object:
 
 
 # A note may hold escape sequences that would steer the terminal of whoever prints it.
-_CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160)], "�")
+# Nor may it turn the line around (bidirectional controls).
+_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *_TURNING], "\ufffd")
 _MARK = os.urandom(4).hex()  # no note can hold what paint() writes
 _STYLE = re.compile(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
 # JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
-_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
 
 def _json(value: object, indent: int | None = None) -> str:

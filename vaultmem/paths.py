@@ -61,7 +61,12 @@ def state_folder(vault: str) -> str:
 def make_private(folder: str) -> str:
     """Create a folder that only its owner can read."""
     try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.islink(folder):
+            raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")
+        if hasattr(os, "getuid") and os.stat(folder).st_uid == os.getuid():
+            os.chmod(folder, 0o700)
     except OSError as error:
         raise StateError(
             f"cannot create the state folder {folder}: {error.strerror}; "

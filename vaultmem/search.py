@@ -183,13 +183,15 @@ class Searcher:
 
     def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
         """The best blocks; more of them while one long note keeps the others out."""
-        wanted = max(CANDIDATES, 4 * ask.limit)
+        most = max(1, self.keyword.block_count())
+        wanted = min(most, max(CANDIDATES, 4 * ask.limit))
         while True:
             found = self.keyword.search(question, wanted)
             notes = {block >> ORD_BITS for block in found}
-            if ask.group != "note" or len(found) < wanted or len(notes) >= ask.limit:
+            enough = ask.group != "note" or len(notes) >= ask.limit
+            if enough or wanted == most or len(found) < wanted:
                 return found
-            wanted *= 10
+            wanted = min(most, 10 * wanted)
 
     def _closeness(
         self, question: Question, keyword: dict[int, float]

@@ -83,10 +83,18 @@ def _take(token: re.Match[str], forms: list[_Form]) -> bool:
         closed = forms.pop()
         forms[-1].add(closed.value())
     elif kind == "string":
-        forms[-1].add(_ESCAPE.sub(_unescaped, token["string"]))
+        forms[-1].add(_string(token["string"]))
     elif kind == "atom" and not source.startswith("#"):
         forms[-1].add(_atom(source))
     return True
+
+
+def _string(source: str) -> str:
+    text = _ESCAPE.sub(_unescaped, source)
+    if "\\u" not in source:
+        return text
+    # Two escapes can be halves of one character; a half alone is none, and no file can hold it.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from vaultmem.adapter import Note
 from vaultmem.adapter.scan import hidden, line_at, line_starts, without
 from vaultmem_obsidian.days import journal_day
+from vaultmem_obsidian.filters import any_matches
 from vaultmem_obsidian.links import find_links, property_links
 from vaultmem_obsidian.pieces import read_pieces
 from vaultmem_obsidian.tags import find_tags, merged, property_aliases, property_tags
@@ -60,7 +61,7 @@ class ObsidianRules:
     def excluded(self, path: str) -> bool:
         if path.startswith(self.settings.ignored or ("\0",)):
             return True
-        return any(pattern.search(path) for pattern in self.settings.ignored_patterns)
+        return any_matches(self.settings.ignored_patterns, path)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         body = front.body

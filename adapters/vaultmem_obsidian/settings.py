@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem_obsidian.days import DayFormat, day_format
+from vaultmem_obsidian.filters import path_patterns
 
 if TYPE_CHECKING:
+    import re
+
     from vaultmem.adapter import Folder, Value
 
 _PLUGINS = ".obsidian/plugins"
@@ -35,7 +37,7 @@ def read_settings(root: Folder) -> Settings:
     texts = [f for f in filters if isinstance(f, str) and f] if isinstance(filters, list) else []
     return Settings(
         ignored=tuple(f for f in texts if not _is_pattern(f)),
-        ignored_patterns=tuple(p for f in texts if _is_pattern(f) and (p := _pattern(f))),
+        ignored_patterns=path_patterns([f for f in texts if _is_pattern(f)]),
         all_files=app.get("showUnsupportedFiles") is True,
         global_filter=_text(tasks, "globalFilter", "").strip(),
         day_formats=_day_formats(root),
@@ -59,14 +61,6 @@ def _text(settings: dict[str, Value], key: str, default: str) -> str:
 
 def _is_pattern(text: str) -> bool:
     return len(text) > 2 and text.startswith("/") and text.endswith("/")
-
-
-def _pattern(text: str) -> re.Pattern[str] | None:
-    """A JavaScript expression between slashes; None when Python cannot read it."""
-    try:
-        return re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", text[1:-1]))
-    except (re.error, OverflowError, RecursionError):
-        return None
 
 
 def _day_formats(root: Folder) -> tuple[DayFormat, ...]:

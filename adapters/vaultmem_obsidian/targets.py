@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
     folder = folded(path.rpartition("/")[0])
     home = source.rpartition("/")[0]
     if path.startswith("/"):
-        return _first([c for c in candidates if _folder(c) == _plain(folder)])
+        wanted = _plain(folder)
+        return _first([c for c in candidates if _folder(c) == wanted])
     if path.startswith(("./", "../")):
         wanted = _plain(f"{folded(home)}/{folder}")
         return _first([c for c in candidates if _folder(c) == wanted])
@@ -48,11 +50,14 @@ def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
     if exact:
         return _first(exact)
     if wanted:
-        candidates = [c for c in candidates if _folder(c).endswith("/" + wanted)]
-    near = [c for c in candidates if c.startswith(home + "/")] if home else []
+        ending = "/" + wanted
+        candidates = [c for c in candidates if _folder(c).endswith(ending)]
+    inside = home + "/"
+    near = [c for c in candidates if c.startswith(inside)] if home else []
     return _first(near or candidates)
 
 
+@lru_cache(maxsize=1 << 15)  # every link to a name that many files have asks for all of them
 def _folder(path: str) -> str:
     return folded(path.rpartition("/")[0])
 

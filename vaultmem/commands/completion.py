@@ -25,7 +25,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
     options = {name: _options(name) for name in COMMANDS}
     made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, options)
-    output.line(made.rstrip("\n"))
+    output.script(made)
     return 0
 
 

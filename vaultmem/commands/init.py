@@ -9,6 +9,7 @@ from vaultmem.api import Vault
 from vaultmem.commands.shared import run_sync
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
+from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
             return 0
         report = run_sync(vault)
         counts = vault.counts()
-        if args.write_config:
-            _write_config(config, output)
+        written = args.write_config and _write_config(config, output)
         if output.as_json:
             output.data(
                 {
@@ -58,6 +58,12 @@ def run(args: argparse.Namespace, output: Output) -> int:
             )
         else:
             _show(vault, counts, report.seconds, output)
+            untouched = "" if written else "; nothing was written into the vault"
+            output.line(f"  index in {vault.state.folder}{untouched}")
+            output.line()
+            output.line(
+                'Next: vaultmem search "some words", and vaultmem sync for search by meaning.'
+            )
     return 0
 
 
@@ -69,14 +75,19 @@ def _here() -> str | None:
     return here if any(name.lower().endswith(".md") for name in os.listdir(here)) else None
 
 
-def _write_config(path: str, output: Output) -> None:
-    if os.path.exists(path):
+def _write_config(path: str, output: Output) -> bool:
+    if os.path.exists(path) and not os.path.islink(path):
         output.remark(f"vaultmem: {path} is there already, left as it is")
-        return
+        return False
+    if os.path.islink(os.path.dirname(path)) or os.path.islink(path):
+        raise VaultmemError(
+            f"{path} is behind a link; nothing was written, since it may lead out of the vault"
+        )
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "x", encoding="utf-8") as file:
         file.write(TEMPLATE)
     output.remark(f"vaultmem: wrote {path}")
+    return True
 
 
 def _show(vault: Vault, counts: dict[str, int], seconds: float, output: Output) -> None:
@@ -98,6 +109,3 @@ def _show(vault: Vault, counts: dict[str, int], seconds: float, output: Output) 
         output.line(
             f"  {plural(counts['unreadable'], 'note')} not (wholly) readable (vaultmem doctor)"
         )
-    output.line(f"  index in {vault.state.folder}; nothing was written into the vault")
-    output.line()
-    output.line('Next: vaultmem search "some words", and vaultmem sync for search by meaning.')

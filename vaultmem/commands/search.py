@@ -79,9 +79,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 _SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
 
 
+_WITHOUT_VALUE = ("-s", "--semantic", "--open", "--batch", "--global")
+
+
 def prepare(words: list[str]) -> list[str]:
     """Mark the -words of the query with a NUL, so that they are not taken for options."""
-    return [f"\0{word}" if _is_excluded_word(word) else word for word in words]
+    marked = []
+    for before, word in zip(["", *words], words, strict=False):
+        is_value = before == "-n" or (
+            before.startswith("--") and "=" not in before and before not in _WITHOUT_VALUE
+        )
+        marked.append(f"\0{word}" if not is_value and _is_excluded_word(word) else word)
+    return marked
 
 
 def _is_excluded_word(word: str) -> bool:
@@ -276,8 +285,12 @@ def _lines() -> Iterator[str]:
 def _asked(line: str, number: int) -> dict[str, object]:
     if line.lstrip().startswith("{"):
         try:
-            found = json.loads(line)
+            found = json.loads(line, parse_constant=_no_json)
         except (ValueError, RecursionError):
             return {"id": number}
         return found if isinstance(found, dict) else {"id": number}
     return {"id": number, "query": line.strip()}
+
+
+def _no_json(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")

@@ -161,16 +161,23 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
 def resolve_stale(
     catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve
 ) -> int:
-    """Resolve every link whose key is stale; how many links were looked at."""
+    """Resolve every link whose key is stale; how many links were looked at.
+
+    Of the note that holds a link, only its folder may count for where the link leads.
+    """
     with catalog.transaction() as db:
         rows = db.execute(
             "SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM stale s"
             " JOIN links l ON l.key = s.key JOIN files f ON f.id = l.source"
         ).fetchall()
         files = _Names(db)
+        known: dict[tuple[str, str, str], tuple[int | None, int]] = {}
         changes = []
         for source, ordinal, path, key, target, choices, source_path in rows:
-            found, count = files.target(path, key, source_path, lookups(key), resolve)
+            link = path, key, source_path.rpartition("/")[0]
+            if link not in known:
+                known[link] = files.target(path, key, source_path, lookups(key), resolve)
+            found, count = known[link]
             if (found, count) != (target, choices):
                 changes.append((found, count, source, ordinal))
         db.executemany(

@@ -102,9 +102,15 @@ def spoken() -> Iterator[None]:
     except (OSError, ValueError) as error:
         if any(sign in str(error) for sign in _NO_ROOM):
             raise StateError(NO_ROOM.format(error)) from error
-        raise DamagedError(
-            f"the keyword index is damaged ({error}); run vaultmem sync --rebuild"
-        ) from error
+        raise _damaged(error) from error
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # Rust's own, which is no Exception
+            raise _damaged(error) from error
+        raise
+
+
+def _damaged(error: BaseException) -> DamagedError:
+    return DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild")
 
 
 class KeywordWriter:

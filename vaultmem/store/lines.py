@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 
+from vaultmem.store.inside import open_inside
+
 MAX_BYTES = 8_000_000
 
 
 def read_lines(folder: str, path: str, first: int, last: int) -> str:
     """Lines first to last (from 1) of a note as they are now; "" when it cannot be read."""
-    data = read_regular(os.path.join(folder, path))
+    data = read_regular(folder, path)
     if data is None:
         return ""
     text = data.decode(_encoding(data), "replace").replace("\r\n", "\n")
@@ -23,12 +25,10 @@ def _encoding(data: bytes) -> str:
     return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
-def read_regular(path: str) -> bytes | None:
-    """The bytes of a regular file (no link, pipe or device), or None."""
+def read_regular(folder: str, path: str) -> bytes | None:
+    """The bytes of a regular file of the vault (no link, pipe or device), or None."""
     try:
-        handle = os.open(
-            path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        )
+        handle = open_inside(folder, path)
     except (OSError, ValueError):
         return None
     try:

@@ -13,13 +13,13 @@ import stat as modes
 import time
 from typing import NamedTuple
 
-from vaultmem.store.walk import nfc
+from vaultmem.store.inside import open_inside
+from vaultmem.store.walk import nfc, small
 
 CAP = 4_000_000  # bytes of one note that are read for the index
 _SETTINGS_CAP = 1_000_000
 _TRIES = 3
 _PAUSE = 0.002  # seconds before a file that changed while it was read is read again
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # nonblocking: a fifo must not stop us
 
 _WIDE = {  # byte order marks, the longer ones first
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -50,15 +50,14 @@ def read(root: str, path: str, cap: int = CAP) -> Read:
     A symbolic link, a folder, a fifo or a device is not read; a file over `cap` bytes is read up to
     there. If somebody writes all the while, the last reading comes back with its trouble.
     """
-    full = f"{root}/{path}"
     try:
         try:
-            data, stat, quiet = content(full, cap)
+            data, stat, quiet = _content_of(open_inside(root, path), cap)
         except FileNotFoundError:
             raw = on_disk(root, path)
             if raw is None:
                 raise
-            data, stat, quiet = content(f"{root}/{raw}", cap)
+            data, stat, quiet = _content_of(open_inside(root, raw), cap)
     except (OSError, ValueError) as error:
         return Read("", "", 0, 0, f"cannot be read: {reason_of(error)}")
     text, trouble = decode(data)
@@ -67,7 +66,7 @@ def read(root: str, path: str, cap: int = CAP) -> Read:
         trouble = f"{stat.st_size / 1e6:.1f} MB long; only the first {cap / 1e6:g} MB are read"
     if not quiet:
         trouble = "somebody was writing it while it was read"
-    return Read(text, digest(data), stat.st_size, stat.st_mtime_ns, trouble)
+    return Read(text, digest(data), stat.st_size, small(stat.st_mtime_ns), trouble)
 
 
 def reason_of(error: OSError | ValueError) -> str:
@@ -80,7 +79,12 @@ def reason_of(error: OSError | ValueError) -> str:
 
 def content(full: str, cap: int) -> tuple[bytes, os.stat_result, bool]:
     """The content with the stat that belongs to it, and whether it stood still meanwhile."""
-    handle = os.open(full, _FLAGS | os.O_NOFOLLOW)
+    folder, _, name = full.rpartition("/")
+    return _content_of(open_inside(folder, name), cap)
+
+
+def _content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
+    """The same of an open file, which is closed."""
     try:
         before = os.fstat(handle)
         if not modes.S_ISREG(before.st_mode):

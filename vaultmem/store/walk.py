@@ -107,7 +107,7 @@ def _take(item: os.DirEntry[str], raw: str, found: list[Entry], troubles: list[T
         troubles.append(Trouble(nfc(raw), f"cannot be looked at: {error.strerror}"))
         return
     path = raw if raw.isascii() else nfc(raw)
-    found.append(Entry(path, stat.st_size, stat.st_mtime_ns, stat.st_ino, raw))
+    found.append(Entry(path, stat.st_size, small(stat.st_mtime_ns), small(stat.st_ino), raw))
 
 
 def _apart(root: str, entries: list[Entry], troubles: list[Trouble]) -> Iterator[Entry]:
@@ -128,6 +128,12 @@ def _is_other_file(path: str, inode: int) -> bool:
         return os.lstat(path).st_ino != inode
     except OSError:
         return False
+
+
+def small(number: int) -> int:
+    """A time or an inode as a signed 64-bit number, which is all that SQLite can hold: a file may be
+    dated to the year 2300, and some network drives use all 64 bits for inodes."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def nfc(text: str) -> str:

@@ -1,0 +1,138 @@
+"""The expressions of "Excluded files": only those that answer quickly for every path.
+
+The expressions come with the vault, so a vault from elsewhere must not be able to stop the reader.
+Python's engine tries every way to split a text among the repeats and branches of an expression;
+the number of ways is estimated beforehand, and an expression with too many is not used.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+_READ = 500  # characters of a path that are compared
+_LONGEST = 200
+_MOST = 50
+_MOST_WAYS = 4 * _READ * _READ  # about a millisecond for one path, at the very worst
+_TOKEN = re.compile(
+    r"""
+    (?P<escape>\\.)
+    |(?P<set>\[(?:\\.|[^\]\\])*+\])
+    |(?P<open>\((?:\?(?::|<[A-Za-z_]\w*>)?)?)
+    |(?P<close>\))
+    |(?P<branch>\|)
+    |(?P<repeat>(?:[*+?]|\{(?=[\d,])(?P<least>\d{0,4})(?P<range>,(?P<most>\d{0,4}))?\})\??)
+    |(?P<plain>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BOUNDS = {"*": (0, _READ), "+": (1, _READ), "?": (0, 1)}
+# Any text around what is looked for changes no answer, but multiplies the ways to find it.
+_ANY_BEFORE = re.compile(r"\A\^?\.\*\??")
+_ANY_BEHIND = re.compile(r"(?<!\\)\.\*\??\$?\Z")
+
+
+def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
+    """The expressions that can be used, of texts such as "/^Archive\\//"."""
+    return tuple(p for text in texts[:_MOST] if (p := _pattern(text[1:-1])))
+
+
+def any_matches(patterns: tuple[re.Pattern[str], ...], path: str) -> bool:
+    """Whether one of the expressions fits somewhere in the path."""
+    return any(pattern.search(path, 0, _READ) for pattern in patterns)
+
+
+def _pattern(source: str) -> re.Pattern[str] | None:
+    """A JavaScript expression; None when Python cannot read it or would take too long with it."""
+    if len(source) > _LONGEST:
+        return None
+    if "|" not in source:
+        source = _ANY_BEHIND.sub("", _ANY_BEFORE.sub("", source))
+    if _ways(source) > _MOST_WAYS:
+        return None
+    try:
+        with warnings.catch_warnings():  # about "[[", which means the same in both languages
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(source.replace("(?<", "(?P<"))
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def _ways(source: str) -> float:
+    """At most so many ways lead through the expression for one path; infinite when unclear."""
+    count = _Count()
+    before: re.Match[str] | None = None
+    for token in _TOKEN.finditer(source):
+        if not count.take(token, before):
+            return float("inf")
+        before = token
+    return count.total()
+
+
+class _Count:
+    """The ways through the tokens so far."""
+
+    def __init__(self) -> None:
+        self._done = 0  # ways of the outermost branches before this one
+        self._ways = 0
+        self._open: list[int] = []  # branches of the groups around this place
+        self._complex: list[bool] = []  # whether such a group holds a repeat or a branch
+        self._closed_complex = False
+
+    def take(self, token: re.Match[str], before: re.Match[str] | None) -> bool:
+        """Count one more token; False when the expression is not to be used."""
+        kind, text = token.lastgroup, token[0]
+        if not self._ways:  # a branch begins: anywhere in the path, or only where the path does
+            self._ways = 1 if text == "^" else _READ
+        if kind == "open":
+            self._open.append(1)
+            self._complex.append(False)
+            return text != "(?"  # looks around, or sets flags
+        if kind == "close":
+            return self._close()
+        if kind == "branch":
+            self._branch()
+        elif kind == "repeat":
+            return self._repeat(token, before)
+        # "[]" is nothing in JavaScript and an open set in Python; \1 and \k repeat a group.
+        return text not in ("[]", "[^]") and not (kind == "escape" and text[1] in "123456789k")
+
+    def total(self) -> float:
+        """The ways through all of it."""
+        return float("inf") if self._open else self._done + self._ways
+
+    def _close(self) -> bool:
+        if not self._open:
+            return False
+        self._ways *= self._open.pop()
+        self._closed_complex = self._complex.pop()
+        if self._complex and self._closed_complex:
+            self._complex[-1] = True
+        return True
+
+    def _branch(self) -> None:
+        if self._open:
+            self._open[-1] += 1
+            self._complex[-1] = True
+        else:
+            self._done, self._ways = self._done + self._ways, 0
+
+    def _repeat(self, token: re.Match[str], before: re.Match[str] | None) -> bool:
+        if before is None or before.lastgroup in ("repeat", "branch", "open"):
+            return False
+        if before.lastgroup == "close" and self._closed_complex:
+            return False  # a repeat of repeats
+        least, most = _bounds(token)
+        if self._complex:
+            self._complex[-1] = True
+        self._ways *= max(most - least, 0) + 1
+        return least <= _READ and most <= _READ
+
+
+def _bounds(token: re.Match[str]) -> tuple[int, int]:
+    if token[0][0] != "{":
+        return _BOUNDS[token[0][0]]
+    least = int(token["least"] or 0)
+    if not token["range"]:
+        return least, least
+    return least, int(token["most"]) if token["most"] else max(least, _READ)
