@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date, timedelta
 
 import pytest
@@ -92,6 +93,20 @@ def test_formats(pattern: str, title: str) -> None:
 @pytest.mark.parametrize("pattern", ["", "yyyy", "((", "MM dd", "yyyy yyyy MM dd dd"])
 def test_a_strange_format_only_fails_to_match(pattern: str) -> None:
     assert JournalDays(pattern, pattern).day("2026-11-21") == "2026-11-21"
+
+
+@pytest.mark.parametrize("pattern", ["yyyy" + "Md" * 20, "yyyyMd" + "E" * 40, "yyyyMd" + "-" * 60])
+def test_a_format_of_many_ways_is_not_used(pattern: str) -> None:
+    days = JournalDays(pattern, pattern)
+    began = time.process_time()
+    assert days.day("2026" + "1" * 90) is None
+    assert days.day_of_file("2026" + "1" * 90) is None
+    assert DayFormat(pattern).day("2026" + "1" * 90) is None
+    assert time.process_time() - began < 0.5
+    assert (days.title("2026-11-03"), days.day_of_file("2026_11_03")) == (
+        "Nov 3rd, 2026",
+        "2026-11-03",
+    )
 
 
 @given(st.integers(0, 36524), st.sampled_from(["MMM do, yyyy", "EEEE d MMMM yyyy", "M.d.yyyy"]))

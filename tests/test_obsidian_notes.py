@@ -59,6 +59,77 @@ def test_excluded_files() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "hidden", "shown"),
+    [
+        (r"/^Archive\//", "Archive/a.md", "b/Archive/a.md"),
+        (r"/\.excalidraw\.md$/", "d/x.excalidraw.md", "d/x.md"),
+        ("/draft|old/", "an old note.md", "Old.md"),
+        ("/^.*secret.*$/", "a/secret b.md", "a/public.md"),
+        (r"/^(?<area>Work|Home)\/[^/]+\/.*\.md$/", "Work/a/b.md", "Work/a.md"),
+        (r"/\d{4}-\d{2}-\d{2}/", "log/2026-11-21.md", "log/2026-11.md"),
+        (r"/[(+*[]{2}.+b/", "a(+cb.md", "a(b.md"),
+        (r"/.*\.(png|jpe?g|gif|svg|webp)$/", "a/b.gif", "a/b.gif.md"),
+        ("/x.*|.*old/", "an old note", "a/b.md"),
+        ("/(?:ab)+c?.md/", "ababc.md", "ba.md"),
+    ],
+)
+def test_expressions_that_people_write(expression: str, hidden: str, shown: str) -> None:
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": [expression]}})
+    assert (door.excluded(hidden), door.excluded(shown)) == (True, False)
+
+
+HOSTILE = [
+    "/(a+)+$/",
+    "/(?:a|a)*$/",
+    "/(?:a{1,9}){1,99999}$/",
+    "/((a)|b)+$/",
+    "/a*a*a*a*$/",
+    "/" + "a?" * 60 + "a" * 60 + "/",
+    "/" + "(a|a)" * 30 + "b/",
+    "/" + "a{0,99}" * 5 + "b/",
+    "/" + "a{,99}" * 5 + "b/",
+    "/(){99999}()b/",
+    "/a*" + "a" * 190 + "b/",
+    r"/(a*)\1b/",
+    "/(?=a*a*)b/",
+    "/(?!a)|a/",
+    "/(?<=a)a/",
+    "/(?i)a/",
+    "/a*+a/",
+    "/[](a+)+]?$/",
+    "/[]]a/",
+    "/" + "a" * 201 + "/",
+]
+
+
+@pytest.mark.parametrize("expression", HOSTILE)
+def test_expressions_that_may_never_end_are_not_used(expression: str) -> None:
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": [expression]}})
+    assert door.settings.ignored_patterns == ()
+    assert not door.excluded("a" * 3000)
+
+
+def test_not_more_than_fifty_expressions() -> None:
+    many = [f"/^{number}x/" for number in range(60)]
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": many}})
+    assert (door.excluded("49x"), door.excluded("50x")) == (True, False)
+
+
+def test_only_the_start_of_a_path_is_compared() -> None:
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": ["/b/"]}})
+    assert (door.excluded("a" * 499 + "b"), door.excluded("a" * 500 + "b")) == (True, False)
+
+
+@given(st.text(alphabet="ab.*+?{}09,()[]|^$\\:<!=", min_size=1, max_size=60))
+def test_any_expression_answers_soon(source: str) -> None:
+    door = rules({".obsidian/app.json": {"userIgnoreFilters": [f"/{source}/"]}})
+    began = time.process_time()
+    door.excluded("a" * 3000)
+    door.excluded("ab" * 1500)
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
     "broken", [b"", b"{", b"[]", b"\xff", b'{"userIgnoreFilters": 1}', b"[" * 9999]
 )
 def test_unreadable_settings_are_the_defaults(broken: bytes) -> None:

@@ -68,7 +68,9 @@ def load(vault: str | None) -> Config:
     warnings: list[str] = []
     if vault:
         source = os.path.join(vault, VAULT_FILE)
-        values.update(_vault_values(_read(source, _vault_text(vault, warnings), warnings), source, warnings))
+        values.update(
+            _vault_values(_read(source, _vault_text(vault, warnings), warnings), source, warnings)
+        )
     source = paths.config_file()
     for key, given in _read(source, _own_text(source), None).items():
         values[key] = _checked(key, given, source)

@@ -23,6 +23,7 @@ _MONTH_OF = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
 _TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|do|dd|d|EEEE|EEE|EE|E|.", re.DOTALL)
 _DIGIT = re.compile(r"\d")
 _LONGEST_TITLE = 100
+_LONGEST_FORMAT = 60
 
 _WEEKDAY = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _WEEKDAYS) + ")"
 _PATTERN = {
@@ -65,7 +66,8 @@ class DayFormat:
         seen: set[str] = set()
         regex = "".join(_regex(token, quoted, seen) for token, quoted in self._tokens)
         whole = {"month_name", "month"} & seen and "day" in seen and {"year", "short_year"} & seen
-        self._regex = re.compile(regex, re.IGNORECASE) if whole else None
+        clear = whole and _readable(pattern)
+        self._regex = re.compile(regex, re.IGNORECASE) if clear else None
 
     def day(self, title: str) -> str | None:
         """The ISO day that the title spells in this format, or None."""
@@ -85,8 +87,9 @@ class JournalDays:
     """All spellings of a day that are one page in this graph (R-LS-16)."""
 
     def __init__(self, title_format: str, file_format: str) -> None:
+        title_format = title_format if _readable(title_format) else DEFAULT_TITLE
         self._title = DayFormat(title_format)
-        self._file = DayFormat(file_format)
+        self._file = DayFormat(file_format if _readable(file_format) else DEFAULT_FILE)
         self._formats = [DayFormat(pattern) for pattern in _distinct((title_format, *_ALWAYS))]
 
     def day(self, title: str) -> str | None:
@@ -104,6 +107,15 @@ class JournalDays:
         return self._title.title(day)
 
 
+def _readable(pattern: str) -> bool:
+    """Whether titles in this format are read in one way: no part of the date comes twice.
+
+    "yyyyMdMdMd" would have the engine try all ways to share the digits among its fields.
+    """
+    fields = [token[0][0] for token in _TOKEN.finditer(pattern) if token[0] in _PATTERN]
+    return len(pattern) <= _LONGEST_FORMAT and len(set(fields)) == len(fields)
+
+
 def _distinct(patterns: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(patterns))
 
@@ -113,11 +125,8 @@ def _regex(token: str, quoted: str | None, seen: set[str]) -> str:
     if pattern is None:
         return re.escape(quoted if quoted is not None else token)
     name = re.match(r"\(\?P<(\w+)>", pattern)
-    if name is None:
-        return pattern
-    if name[1] in seen:  # the same part twice: the first one decides
-        return pattern.replace(name[0], "(?:", 1)
-    seen.add(name[1])
+    if name is not None:
+        seen.add(name[1])
     return pattern
 
 

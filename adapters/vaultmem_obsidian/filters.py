@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     |(?P<open>\((?:\?(?::|<[A-Za-z_]\w*>)?)?)
     |(?P<close>\))
     |(?P<branch>\|)
-    |(?P<repeat>(?:[*+?]|\{(?=[\d,])(?P<least>\d{0,4})(?P<range>,(?P<most>\d{0,4}))?\})\??)
+    |(?P<repeat>(?:[*+?]|\{(?=[0-9,])(?P<least>[0-9]*)(?P<range>,(?P<most>[0-9]*))?\})\??)
     |(?P<plain>.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -46,7 +46,7 @@ def _pattern(source: str) -> re.Pattern[str] | None:
     """A JavaScript expression; None when Python cannot read it or would take too long with it."""
     if len(source) > _LONGEST:
         return None
-    if "|" not in source:
+    if _is_one_branch(source):
         source = _ANY_BEHIND.sub("", _ANY_BEFORE.sub("", source))
     if _ways(source) > _MOST_WAYS:
         return None
@@ -58,6 +58,15 @@ def _pattern(source: str) -> re.Pattern[str] | None:
         return None
 
 
+def _is_one_branch(source: str) -> bool:
+    depth = 0
+    for token in _TOKEN.finditer(source):
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        if token.lastgroup == "branch" and depth == 0:
+            return False
+    return True
+
+
 def _ways(source: str) -> float:
     """At most so many ways lead through the expression for one path; infinite when unclear."""
     count = _Count()
@@ -66,7 +75,7 @@ def _ways(source: str) -> float:
         if not count.take(token, before):
             return float("inf")
         before = token
-    return count.total()
+    return count.total() * (1 + len(source) // 40)
 
 
 class _Count:
@@ -125,7 +134,7 @@ class _Count:
         least, most = _bounds(token)
         if self._complex:
             self._complex[-1] = True
-        self._ways *= max(most - least, 0) + 1
+        self._ways *= max(most - least, 0) + 1 + least // 8  # a long way counts as several
         return least <= _READ and most <= _READ
 
 
