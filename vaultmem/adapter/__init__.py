@@ -136,7 +136,7 @@ class Rules(Protocol):
 
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
         """The target among the files that have the looked-up name, or None (a link's `path` and
-        `key`, the path of the note it stands in)."""
+        `key`, the path of the note it stands in, of which only the folder may matter)."""
 
 
 class Dialect(Protocol):

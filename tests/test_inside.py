@@ -1,0 +1,97 @@
+"""No link on the way to a file leads out of the vault, whenever it was put there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault, config
+from vaultmem.cli import main
+from vaultmem.store.inside import open_inside
+from vaultmem.store.lines import read_lines
+from vaultmem.store.vault import read
+from vaultmem.store.walk import small
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "note.md").write_text("a secret of somebody else\n")
+    return folder
+
+
+def test_a_folder_that_became_a_link_is_not_followed(vault: Path, outside: Path) -> None:
+    (vault / "sub").mkdir()
+    (vault / "sub/note.md").write_text("a secret of mine\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        shutil.rmtree(vault / "sub")
+        (vault / "sub").symlink_to(outside)
+        (result,) = opened.search("secret")
+        assert result.content == ""
+    assert read_lines(str(vault), "sub/note.md", 1, 9) == ""
+    assert read(str(vault), "sub/note.md").trouble is not None
+
+
+@pytest.mark.parametrize("path", ["../outside/note.md", "sub/../../outside/note.md", "link.md"])
+def test_no_way_leads_out(vault: Path, outside: Path, path: str) -> None:
+    (vault / "sub").mkdir()
+    (vault / "link.md").symlink_to(outside / "note.md")
+    with pytest.raises(OSError, match=r"\w"):
+        os.close(open_inside(str(vault), path))
+
+
+def test_the_vault_itself_may_be_a_link(vault: Path, tmp_path: Path) -> None:
+    (vault / "a/b").mkdir(parents=True)
+    (vault / "a/b/n.md").write_text("deep\n")
+    link = tmp_path / "link"
+    link.symlink_to(vault)
+    assert read(str(link), "a/b/n.md").text == "deep\n"
+
+
+@pytest.mark.parametrize("kind", ["link", "folder link", "fifo"])
+def test_settings_of_the_vault_are_a_plain_file_or_none(
+    vault: Path, outside: Path, kind: str
+) -> None:
+    (outside / "config.yaml").write_text("search.limit: 3\n")
+    if kind == "folder link":
+        (vault / ".vaultmem").symlink_to(outside)
+    else:
+        (vault / ".vaultmem").mkdir()
+        file = vault / ".vaultmem/config.yaml"
+        file.symlink_to(outside / "config.yaml") if kind == "link" else os.mkfifo(file)
+    loaded = config.load(str(vault))
+    assert loaded["search.limit"] == 10
+    assert "no plain file" in loaded.warnings[0]
+
+
+def test_settings_are_not_written_through_a_link(
+    vault: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (vault / ".vaultmem").symlink_to(outside)
+    assert main(["init", str(vault), "--write-config"]) == 1
+    assert not (outside / "config.yaml").exists()
+    assert "behind a link" in capsys.readouterr().err
+
+
+def test_a_file_of_a_far_century_is_indexed(vault: Path) -> None:
+    (vault / "Far.md").write_text("from the future\n")
+    os.utime(vault / "Far.md", (10_413_792_000, 10_413_792_000))
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        assert [result.path for result in opened.search("future")] == ["Far.md"]
+        assert opened.sync().unchanged == 1
+    assert small(2**64 - 1) == -1
+    assert small(2**63 - 1) == 2**63 - 1
+
+
+def test_no_limit_is_too_large(vault: Path) -> None:
+    (vault / "A.md").write_text("banana\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        assert len(opened.search("banana", limit=10**15)) == 1
+        assert len(opened.search("banana", limit=10**15, group="block")) == 1
