@@ -106,7 +106,7 @@ def _checked(key: str, value: object, source: str) -> str | int:
     default = SETTINGS[key].default
     if isinstance(default, int):
         try:
-            number = int(str(value))
+            number = int(str(value).replace(",", ""))
         except ValueError:
             number = -1
         largest = LARGEST.get(key, 2**31)

@@ -101,10 +101,8 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         kind = next((kind for kind in ADVICE if kind in reason), "other")
         kinds.setdefault(kind, []).append(f"{path}: {reason}")
     for kind, places in kinds.items():
-        label = {"front matter": "unreadable front matter", "other": "not (wholly) readable"}.get(
-            kind, kind
-        )
-        yield Finding("warning", f"{len(places)} notes: {label}", ADVICE[kind], places)
+        severity, label = KINDS[kind]
+        yield Finding(severity, f"{plural(len(places), 'note')} {label}", ADVICE[kind], places)
     pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
     if pairs:
         places = [

@@ -100,7 +100,8 @@ def choose_vault(named: str | None, configured: str | None) -> str:
     chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
     if not chosen:
         raise VaultNotFoundError(
-            "no vault here: name one with --vault FOLDER, set VAULTMEM_VAULT, or run vaultmem init FOLDER"
+            "no vault here: name one with --vault FOLDER, set VAULTMEM_VAULT, or put "
+            f"`vault: FOLDER` into {config_file()}"
         )
     return check_vault(chosen)
 

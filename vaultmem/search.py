@@ -150,10 +150,11 @@ class Searcher:
         """Words that no note has are searched in the nearest spelling that some note has."""
         words = list(query.words)
         unknown = self.keyword.unknown_words(query)
-        nothing_else = len(unknown) == len(words) and not (query.must or query.groups)
+        telling = sum(not self.keyword.is_weak(word) for word in words)
+        nothing_else = len(unknown) == telling and not (query.must or query.groups)
         for word in unknown:
-            if not nothing_else and len(word) <= SHORT_WORD:
-                continue  # it is near too many others, and the rest of the query finds something
+            if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
+                continue  # the rest of the query finds enough, and near is not the same
             if found := self.keyword.corrections(word):
                 words += [language.Term("word", near) for near in found]
                 remarks.append(f'no note has "{word}"; searched {", ".join(found)}')

@@ -154,7 +154,7 @@ class _Session:
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
         self._finish(diff)
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
-        troubles = len(catalog_read.troubles(self.catalog))
+        troubles = catalog_read.counts(self.catalog)["unreadable"]
         added = len(notes) - len(changed)
         return Report(
             added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0

@@ -41,8 +41,8 @@ searched as words. A word that no note has is searched in its nearest spelling, 
 one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}.
 
 examples:
-  vaultmem search "sourdough hydration"
-  vaultmem search --semantic how do I sleep better
+  vaultmem search sash cords
+  vaultmem search --semantic somewhere quiet to stay by the sea
   vaultmem search tag:meeting after:2026-09 budget --format json
 """
 
@@ -203,18 +203,18 @@ def _show(answer: Answer, output: Output) -> None:
     for number, result in enumerate(answer.results):
         if number:
             output.line()
-        heading = " > ".join(result.headings)
+        heading = " > ".join(part for part in result.headings if part != result.title)
         head = output.paint(result.title, "bold") + (
             f"  {output.paint(heading, 'cyan')}" if heading else ""
         )
         output.line(head)
         where = f"{result.path}:{result.line}-{result.end_line}"
-        extra = [result.day or "", f"score {result.score:.1f}" if result.score else ""]
+        extra = [where, result.day or "", f"score {result.score:.1f}" if result.score else ""]
         if result.original:
             extra.append("sync conflict copy")
         if result.more:
             extra.append("also lines " + ", ".join(f"{a}-{b}" for a, b in result.more))
-        output.line(output.paint(f"  {where}  {'  '.join(e for e in extra if e)}", "dim"))
+        output.line("  " + output.paint("  ".join(part for part in extra if part), "dim"))
         output.line("  " + _marked(result, output))
 
 

@@ -222,7 +222,8 @@ def counts(catalog: Catalog) -> dict[str, int]:
         "open_tasks": "SELECT count(*) FROM tasks WHERE is_task = 1 AND open = 1",
         "conflict_copies": "SELECT count(*) FROM conflicts",
         "excluded": "SELECT count(*) FROM notes WHERE excluded = 1",
-        "unreadable": "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes WHERE error IS NOT NULL)",
+        "unreadable": "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
+        " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')",
     }
     return {name: int(catalog.db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
 

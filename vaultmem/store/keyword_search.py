@@ -124,9 +124,13 @@ class KeywordSearcher:
             clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
         return self._filtered(clauses, question)
 
+    def is_weak(self, term: Term) -> bool:
+        """Whether a term is made of stop words only."""
+        return rank.STOP_WORDS.issuperset(self.tokens(term.text))
+
     def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
         """Words that tell something, and stop words; a query of stop words only has no others."""
-        weak = [word for word in words if rank.STOP_WORDS.issuperset(self.tokens(word.text))]
+        weak = [word for word in words if self.is_weak(word)]
         if len(weak) == len(words):
             return words, []
         return [word for word in words if word not in weak], weak
