@@ -21,9 +21,6 @@ from vaultmem.store.lines import read_lines
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
     from vaultmem.meaning import Meaning
 
 CANDIDATES = 200
@@ -199,14 +196,9 @@ class Searcher:
     ) -> dict[int, rank.Closeness]:
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
-        vector = self._vector(question.text)
-        waiting = (
-            sum(len(one.hashes) for one in meaning.pending(self.catalog))
-            if not len(meaning.store)
-            else 0
-        )
-        if waiting:
+        if not len(meaning.store) and self.keyword.block_count():
             raise ModelError("no block is embedded yet; run vaultmem sync")
+        vector = meaning.embedder.query(question.text)
         query = question.query
         wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):
@@ -215,9 +207,6 @@ class Searcher:
                 notes = list(set(catalog_read.all_notes(self.catalog)) - set(notes))
             wanted |= meaning.nearest(self.catalog, vector, CANDIDATES, notes).keys()
         return meaning.closeness(self.catalog, vector, wanted)
-
-    def _vector(self, text: str) -> NDArray[float32]:
-        return self.meaning().embedder.query(text)
 
     def _settled(self, hits: list[rank.Hit]) -> list[rank.Hit]:
         """Add each note's share, put conflict copies below, order again."""

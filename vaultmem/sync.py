@@ -140,11 +140,8 @@ class _Session:
         diff = self._compare()
         if not work.confirmed:
             check_vanished(self.folder, diff)
-        changed = [
-            e for e in diff.put if e.path in diff.known and self.rules.kind(e.path) == "note"
-        ]
-        notes = [e for e in diff.put if self.rules.kind(e.path) == "note"]
-        removed = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
+        added = sum(path not in diff.known for path in self._notes(diff.put))
+        removed = sum(self.rules.kind(path) == "note" for path in diff.gone.values())
         self._remove(diff.gone)
         work.progress.stage("reading notes", len(diff.put))
         changed_count = 0
@@ -155,27 +152,24 @@ class _Session:
         self._finish(diff)
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
         troubles = catalog_read.counts(self.catalog)["unreadable"]
-        added = len(notes) - len(changed)
         return Report(
-            added, changed_count - added, len(removed), total - changed_count, troubles, False, 0.0
+            added, changed_count - added, removed, total - changed_count, troubles, False, 0.0
         )
+
+    def _notes(self, files: Iterable[File]) -> list[str]:
+        """The paths of those that are notes."""
+        return [file.path for file in files if self.rules.kind(file.path) == "note"]
 
     def preview(self) -> Report:
         """What run() would do."""
         diff = self._compare()
-        put = [entry.path for entry in diff.put if self.rules.kind(entry.path) == "note"]
-        gone = [path for path in diff.gone.values() if self.rules.kind(path) == "note"]
-        touched = [
-            e.path
-            for e in diff.touched
-            if self.rules.kind(e.path) == "note" and not self._is_racy(e.path)
-        ]
+        put = self._notes(diff.put)
+        gone = sum(self.rules.kind(path) == "note" for path in diff.gone.values())
+        touched = sum(not self._is_racy(path) for path in self._notes(diff.touched))
         new = sum(path not in diff.known for path in put)
-        changed = len(put) - new + len(touched)
+        changed = len(put) - new + touched
         total = self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0]
-        return Report(
-            new, changed, len(gone), total - changed - len(gone), len(diff.troubles), False, 0.0
-        )
+        return Report(new, changed, gone, total - changed - gone, len(diff.troubles), False, 0.0)
 
     def _is_racy(self, path: str) -> bool:
         row = self.catalog.db.execute("SELECT racy FROM files WHERE path = ?", (path,)).fetchone()
@@ -269,6 +263,7 @@ class _Session:
         read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
         racy = read.mtime_ns > time.time_ns() - RACY_NS
         spelling = None if entry.raw == entry.path else entry.raw
+        content = bytes.fromhex(read.hash)
         row = rows.FileRow(
             entry.path,
             kind,
@@ -276,7 +271,7 @@ class _Session:
             read.mtime_ns,
             entry.inode,
             spelling,
-            bytes.fromhex(read.hash),
+            content,
             racy,
         )
         if file is not None:
@@ -285,7 +280,7 @@ class _Session:
             self.catalog.db.execute(
                 "INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", (entry.path, read.trouble)
             )
-        if file is not None and not self._differs(file, bytes.fromhex(read.hash)):
+        if file is not None and not self._differs(file, content):
             rows.put_file(self.catalog, row)
             return None
         return self._put_note(row, read.text, new=file is None)
