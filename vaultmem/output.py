@@ -111,6 +111,12 @@ class Bar:
         self._name, self._total, self._done = "", 0, 0
         self._started = self._last = 0.0
 
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def stage(self, name: str, total: int) -> None:
         """A stage begins."""
         self.close()

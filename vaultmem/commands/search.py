@@ -145,11 +145,8 @@ def _embed_first(vault: Vault, output: Output) -> None:
         return
     from vaultmem.output import Bar
 
-    bar = Bar()
-    try:
+    with Bar() as bar:
         vault.embed(progress=bar)
-    finally:
-        bar.close()
 
 
 def _filters(args: argparse.Namespace) -> Iterator[Filter]:

@@ -25,11 +25,8 @@ def open_vault(args: argparse.Namespace, output: Output) -> Vault:
 
 def run_sync(vault: Vault, *, rebuild: bool = False, confirm_removals: bool = False) -> Report:
     """Sync with a progress line."""
-    bar = Bar()
-    try:
+    with Bar() as bar:
         return vault.sync(rebuild=rebuild, confirm_removals=confirm_removals, progress=bar)
-    finally:
-        bar.close()
 
 
 def say_report(output: Output, report: Report) -> None:

@@ -51,11 +51,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def embed(vault: Vault, output: Output) -> Embedded:
     """Embed what is missing, with a progress line and the count on stderr."""
-    bar = Bar()
-    try:
+    with Bar() as bar:
         done = vault.embed(progress=bar)
-    finally:
-        bar.close()
     if done.remark:
         output.remark(f"vaultmem: {done.remark}")
     if done.blocks:
