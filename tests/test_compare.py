@@ -12,7 +12,7 @@ from vaultmem.store.walk import Entry
 def diff(stay: int, gone: list[str], new: list[str]) -> Diff:
     known = {f"stay/{n}.md": n for n in range(stay)}
     put = [Entry(path, 1, 1, 1, path) for path in new]
-    return Diff(put, [], {1000 + n: path for n, path in enumerate(gone)}, known, {})
+    return Diff(put, [], {1000 + n: path for n, path in enumerate(gone)}, known, {}, {})
 
 
 def names(count: int, folder: str = "a") -> list[str]:

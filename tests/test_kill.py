@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 # The child counts what it does to files, tables and the keyword index, and kills itself at a given count.
 SYNC = """
 import json, os, signal, sys
-from vaultmem import cli, sync
+from vaultmem import cli, indexer
 from vaultmem.store import catalog, keyword, state, vault
 
 at, events = int(sys.argv[1]), []
@@ -56,8 +56,8 @@ class Traced(catalog.Catalog):
         super().__init__(path, **given)
         self.db.set_trace_callback(event)
 
-sync.Catalog = Traced
-sync.BATCH_NOTES = 7
+indexer.Catalog = Traced
+indexer.BATCH_NOTES = 7
 for owner, names in ((os, "fsync replace"), (vault, "read"), (state.State, "adopt sweep new_generation"),
                      (keyword.KeywordWriter, "__init__ add remove commit close")):
     for name in names.split():

@@ -21,7 +21,7 @@ from tests.index_dump import (
     keyword_hits,
     synced,
 )
-from vaultmem import sync as sync_module
+from vaultmem import indexer as indexer_module
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.dialects import open_rulebook
@@ -52,7 +52,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     told = Clock()
-    monkeypatch.setattr(sync_module, "time", told)
+    monkeypatch.setattr(indexer_module, "time", told)
     return told
 
 
@@ -112,7 +112,7 @@ def test_another_reader_reads_everything_again(
 ) -> None:
     write("Note.md", "apple")
     synced(vault)
-    monkeypatch.setattr(sync_module, "READER", "another")
+    monkeypatch.setattr(indexer_module, "READER", "another")
     assert synced(vault).changed == 1
     assert synced(vault).changed == 0
     assert sync(str(vault), Config({"memory_folder": "mind"})).changed == 1
@@ -167,7 +167,7 @@ def test_a_sync_that_stops_before_its_end_is_finished_later(
     write("Plan.sync-conflict-20261103-081512-ABCDEFG.md", "apple")
     write("Fresh.md", "apple")
     with monkeypatch.context() as patch:
-        patch.setattr(sync_module._Session, "_finish", lambda *_: 1 / 0)
+        patch.setattr(indexer_module.Indexer, "_finish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             synced(vault)
     synced(vault)

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultGoneError
-from vaultmem.store.walk import Entry, walk
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.walk import Entry, Look, Trouble, nfc, walk
 
 VANISH_SHARE, VANISH_COUNT = 0.2, 20
+
+
+class Known(NamedTuple):
+    """A file as the catalog knows it."""
+
+    file: int
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    racy: int
+
+
+class Place(NamedTuple):
+    """A part of the vault: single files, and folders with all that is below. "" is the whole vault."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
 
 
 class Diff(NamedTuple):
@@ -19,33 +39,154 @@ class Diff(NamedTuple):
     gone: dict[int, str]  # file id -> path
     known: dict[str, int]  # path -> file id, of files that stay
     troubles: dict[str, str]
+    before: dict[str, Known]  # what the catalog knew of those that differ
+    hidden: frozenset[str] = frozenset()  # paths of those gone that are on the disk, but none of ours any more
+
+
+def differences(
+    catalog: Catalog,
+    folder: str,
+    kind_of: Callable[[str], str],
+    place: Place | None = None,
+    *,
+    reread: bool = False,
+) -> Diff:
+    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes.
+
+    `kind_of` tells of a path whether it is a "note", another "file" or "" (none of ours). With `reread`,
+    every file counts as changed.
+    """
+    troubles: list[Trouble] = []
+    if place is None or "" in place.folders:
+        old, found = _all_known(catalog), walk(folder, troubles)
+    else:
+        old, found = _known_at(catalog, place), _found_at(folder, place, troubles)
+    diff = Diff([], [], {}, {}, {}, {})
+    hidden: set[str] = set()
+    dirty = {row[0] for row in catalog.db.execute("SELECT note FROM dirty")}
+    for entry in found:
+        kind = kind_of(entry.path)
+        if kind:
+            known = _same_kind(old, entry.path, kind)
+            _sort_in(diff, entry, known, must=reread or (known is not None and known.file in dirty))
+        elif entry.path in old:
+            hidden.add(entry.path)
+    unlisted = tuple(trouble.path + "/" for trouble in troubles if trouble.folder)
+    for path, known in old.items():
+        if not path.startswith(unlisted):
+            diff.gone[known.file] = path
+            diff.before[path] = known
+    diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
+    return diff._replace(hidden=frozenset(hidden))
+
+
+def _same_kind(old: dict[str, Known], path: str, kind: str) -> Known | None:
+    """Take a known file off the list of those that are not seen yet; one of another kind stays there."""
+    known = old.get(path)
+    return old.pop(path) if known and known.kind == kind else None
+
+
+def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> None:
+    if known is None:
+        diff.put.append(entry)
+        return
+    diff.known[entry.path] = known.file
+    if must or known.size != entry.size:
+        diff.put.append(entry)
+    elif known.racy or (known.mtime_ns, known.inode) != (entry.mtime_ns, entry.inode):
+        diff.touched.append(entry)
+    else:
+        return
+    diff.before[entry.path] = known
+
+
+_ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy FROM files"
+
+
+def _all_known(catalog: Catalog) -> dict[str, Known]:
+    return {row[0]: Known(*row[1:]) for row in catalog.db.execute(_ROWS)}
+
+
+def _known_at(catalog: Catalog, place: Place) -> dict[str, Known]:
+    known = {}
+    for raw in place.files:
+        for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_stored(raw),)):
+            known[row[0]] = Known(*row[1:])
+    for raw in place.folders:
+        below = (_stored(raw) + "/", _stored(raw) + "0")  # "0" comes right after "/"
+        for row in catalog.db.execute(f"{_ROWS} WHERE path > ? AND path < ?", below):
+            known[row[0]] = Known(*row[1:])
+    return known
+
+
+def _stored(raw: str) -> str:
+    """A path as the catalog spells it; of bytes that are no UTF-8, something that no file has."""
+    try:
+        raw.encode()
+    except UnicodeEncodeError:
+        return "\0"
+    return nfc(raw)
+
+
+def _found_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:
+    look = Look(folder)
+    seen: set[str] = set()
+    for raw in place.folders:
+        if look.has_folder(raw):
+            for entry in walk(folder, troubles, raw):
+                if entry.path not in seen:
+                    seen.add(entry.path)
+                    yield entry
+    for raw in place.files:
+        single = look.at(raw)
+        if single and single.path not in seen:
+            seen.add(single.path)
+            yield single
+
+
+def lost(diff: Diff) -> list[str]:
+    """The paths that are gone and whose names turn up nowhere else: a moved file is not lost, nor is one that
+    the settings of an editor hide now."""
+    names = {entry.path.rpartition("/")[2] for entry in diff.put}
+    gone = [path for path in diff.gone.values() if path not in diff.hidden]
+    return [path for path in gone if path.rpartition("/")[2] not in names]
 
 
 def check_vanished(folder: str, diff: Diff) -> None:
-    """Refuse a folder that lost most of its files: a drive that is not mounted must not empty the index.
-
-    A file whose name turns up elsewhere was moved, not lost.
-    """
-    if not diff.gone:
-        return
-    names = {entry.path.rpartition("/")[2] for entry in diff.put}
-    lost = sum(path.rpartition("/")[2] not in names for path in diff.gone.values())
-    _refuse_if_lost(
-        folder, lost, len(diff.known) + len(diff.gone), empty=not diff.known and not diff.put
-    )
+    """Refuse a folder that lost most of its files: a drive that is not mounted must not empty the index."""
+    if diff.gone:
+        total = len(diff.known) + len(diff.gone)
+        refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
 
 
 def check_rebuild(folder: str, rules: Rulebook, known: int) -> None:
     """The same before an index is built anew; `known` is how many notes the old one had."""
     if known:
         found = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
-        _refuse_if_lost(folder, known - found, known, empty=not found)
+        refuse_if_lost(folder, known - found, known, empty=not found)
 
 
-def _refuse_if_lost(folder: str, lost: int, total: int, *, empty: bool) -> None:
-    if lost > 0 and (empty or (lost > VANISH_COUNT and lost > VANISH_SHARE * total)):
+def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:
+    """Raise VaultGoneError when so many of all files cannot have gone on purpose."""
+    if count > 0 and (empty or (count > VANISH_COUNT and count > VANISH_SHARE * total)):
         raise VaultGoneError(
-            f"{lost} of {total} files are gone from {folder}: the index was left as it is. If the drive is "
+            f"{count} of {total} files are gone from {folder}: the index was left as it is. If the drive is "
             "not mounted or still syncing, wait; if you removed them yourself, run "
             "vaultmem sync --confirm-removals"
         )
+
+
+def moved(diff: Diff) -> set[str]:
+    """The paths that are gone because their file has another path now: its inode is among the new ones."""
+    inodes = {entry.inode for entry in diff.put if entry.path not in diff.known}
+    return {path for path in diff.gone.values() if diff.before[path].inode in inodes}
+
+
+def without(diff: Diff, paths: Iterable[str]) -> Diff:
+    """The same differences without those at `paths`."""
+    left_out = set(paths)
+    return diff._replace(
+        put=[entry for entry in diff.put if entry.path not in left_out],
+        touched=[entry for entry in diff.touched if entry.path not in left_out],
+        gone={file: path for file, path in diff.gone.items() if path not in left_out},
+    )

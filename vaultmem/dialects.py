@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ from vaultmem.errors import ConfigError
 GROUP = "vaultmem.adapters"
 
 
+@cache
 def installed() -> list[Dialect]:
-    """All dialects that are installed, by name. A package that cannot be loaded says so."""
+    """All dialects that are installed, by name, looked up once. A package that cannot be loaded says so."""
     found: list[Dialect] = []
     for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
         loaded = point.load()

@@ -39,6 +39,10 @@ class StateError(VaultmemError):
     """The state folder cannot be used."""
 
 
+class LockedError(StateError):
+    """Another process is the one writer."""
+
+
 NO_ROOM = (
     "the index cannot be written ({}): free some space, or set VAULTMEM_STATE to another folder; "
     "nothing is lost, the next sync goes on"

@@ -11,8 +11,19 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tests.index_dump import assert_equals_rebuilt, synced
-from vaultmem import sync as sync_module
+from tests.index_dump import (
+    DEFAULTS,
+    assert_equals_rebuilt,
+    catalog_dump,
+    generation,
+    other_state,
+    synced,
+)
+from vaultmem import indexer as indexer_module
+from vaultmem.compare import Place
+from vaultmem.indexer import Indexer, Work
+from vaultmem.progress import Silent
+from vaultmem.sync import rules_of
 
 UUID = "6734b1a0-3f52-4c1e-9d27-0a5b8c11e204"
 NOTES = (
@@ -70,8 +81,8 @@ class VaultMachine(RuleBasedStateMachine):
         self.place = Path(tempfile.mkdtemp(prefix="vaultmem-laws-"))
         self.root = self.place / "vault"
         self.clock = Clock()
-        self.real_time = sync_module.time
-        sync_module.time = self.clock  # type: ignore[attr-defined, assignment]
+        self.real_time = indexer_module.time
+        indexer_module.time = self.clock  # type: ignore[attr-defined, assignment]
         self.trash: dict[Path, tuple[bytes, int]] = {}
 
     def teardown(self) -> None:
@@ -79,7 +90,7 @@ class VaultMachine(RuleBasedStateMachine):
             if self.root.exists():
                 self.sync()
         finally:
-            sync_module.time = self.real_time  # type: ignore[attr-defined]
+            indexer_module.time = self.real_time  # type: ignore[attr-defined]
             shutil.rmtree(self.place)
 
     @initialize(
@@ -245,6 +256,27 @@ class VaultMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from((0.5, 3.0, 86400.0)))
     def wait(self, seconds: float) -> None:
         self.clock.now += int(seconds * SECOND)
+
+    @rule(folders=st.booleans(), whole=st.booleans())
+    def look_where_hints_say(self, folders: bool, whole: bool) -> None:
+        """As the agent does: only touched paths are compared. Here every path was touched, there or gone."""
+        rules = rules_of(str(self.root), DEFAULTS)
+        with Indexer(str(self.root), str(generation(self.root)), rules, DEFAULTS) as indexer:
+            if indexer.reread:
+                return  # the agent looks at everything then
+            known = {row[0] for row in indexer.catalog.db.execute("SELECT path FROM files")}
+            there = {p.relative_to(self.root).as_posix() for p in self.root.rglob("*")}
+            tops = {path.partition("/")[0] for path in known | there if "/" in path}
+            files = frozenset(p for p in known | there if whole or "/" not in p or not folders)
+            place = Place(files, frozenset(tops if folders else ()))
+            indexer.apply(indexer.differences(place), Work(confirmed=True, progress=Silent()))
+            indexer.settle()
+        with other_state(self.place / "scratch"):
+            synced(self.root, rebuild=True)
+            wanted = catalog_dump(self.root)
+        found = catalog_dump(self.root)
+        for table in found.keys() - {"troubles"}:  # what stands in the way of a walk is told by walks
+            assert found[table] == wanted[table], table
 
     @rule()
     def sync(self) -> None:

@@ -2,11 +2,13 @@
 
 Derived and deletable: there are no migrations, another FORMAT means a rebuild. `dirty` lists the notes
 whose blocks in the keyword index may be behind, `stale` the link keys that have to be resolved again; both
-are written in the same transaction as the change they follow from, so a kill loses nothing.
+are written in the same transaction as the change they follow from, so a kill loses nothing. `changes` lists the
+notes that were written or removed last, for those who remember something of all notes.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import zlib
@@ -42,6 +44,11 @@ CREATE TABLE tasks (note INTEGER NOT NULL, line INTEGER NOT NULL, is_task INTEGE
 CREATE TABLE conflicts (copy INTEGER PRIMARY KEY, original INTEGER);
 CREATE TABLE troubles (path TEXT NOT NULL, walked INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (path, walked)) WITHOUT ROWID;
+CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL);
+CREATE TRIGGER note_written AFTER INSERT ON notes BEGIN INSERT INTO changes (note) VALUES (new.id);
+    DELETE FROM changes WHERE seq <= last_insert_rowid() - 10000; END;
+CREATE TRIGGER note_removed AFTER DELETE ON notes BEGIN INSERT INTO changes (note) VALUES (old.id);
+    DELETE FROM changes WHERE seq <= last_insert_rowid() - 10000; END;
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);
 CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
@@ -56,6 +63,8 @@ _NO_ROOM = (
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 )
+
+_opened = itertools.count()
 
 
 class Catalog:
@@ -74,9 +83,19 @@ class Catalog:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
 
+        self._inode = os.stat(path).st_ino
+        self._number = next(_opened)
+
     def close(self) -> None:
         """Let go of the file."""
         self.db.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the file is still there; it may have been deleted, or replaced, while it was open."""
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return False
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -99,10 +118,10 @@ class Catalog:
         """Remember a value."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def version(self) -> tuple[int, int]:
-        """Another value after every change, by whatever process."""
+    def version(self) -> tuple[int, int, int]:
+        """Another value after every change, by whatever process; no other open catalog ever has the same."""
         data = self.db.execute("PRAGMA data_version").fetchone()[0]
-        return int(data), self.db.total_changes
+        return self._number, int(data), self.db.total_changes
 
     def is_sound(self) -> bool:
         """Whether SQLite finds no damage in the file."""

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from vaultmem.errors import StateError
+from vaultmem.errors import LockedError, StateError
 from vaultmem.paths import make_private, state_folder
 from vaultmem.store import catalog, keyword
 
@@ -27,6 +27,7 @@ class State:
     def __init__(self, vault: str) -> None:
         self.vault = vault
         self.folder = state_folder(vault)
+        self._held: int | None = None
 
     def manifest(self) -> dict[str, object]:
         """The manifest, or {} when there is none, or it is damaged or of another version."""
@@ -48,6 +49,16 @@ class State:
         parts = (os.path.join(folder, "catalog.db"), os.path.join(folder, "kw", "meta.json"))
         return folder if all(os.path.exists(part) for part in parts) else None
 
+    def is_complete(self) -> bool:
+        """Whether the index in force has once been whole; the first one is in force from its beginning."""
+        return self.generation() is not None and bool(self.manifest().get("complete", True))
+
+    def complete(self, notes: int) -> None:
+        """The index in force is whole, with so many notes."""
+        number = self.manifest().get("generation")
+        if isinstance(number, int):
+            self.adopt(number, notes)
+
     def _generation_folder(self, number: object) -> str:
         return os.path.join(self.folder, f"gen-{number}")
 
@@ -65,13 +76,12 @@ class State:
         count = self.manifest().get("notes")
         return count if isinstance(count, int) else 0
 
-    def adopt(self, number: int, notes: int) -> None:
+    def adopt(self, number: int, notes: int, *, complete: bool = True) -> None:
         """Put a generation in force and remove all others."""
         path = os.path.join(self.folder, "manifest.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(
-                {**_VERSIONS, "generation": number, "notes": notes, "vault": self.vault}, file
-            )
+            manifest = {"generation": number, "notes": notes, "complete": complete}
+            json.dump({**_VERSIONS, **manifest, "vault": self.vault}, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(path + ".tmp", path)
@@ -90,6 +100,15 @@ class State:
         """A path inside the state folder."""
         return os.path.join(self.folder, *parts)
 
+    def holds_lock(self) -> bool:
+        """Whether the lock that was taken still counts: the state folder may be deleted at any time."""
+        try:
+            return self._held is not None and os.path.samestat(
+                os.fstat(self._held), os.stat(self.path("lock"))
+            )
+        except OSError:
+            return False
+
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Be the one writer, or raise StateError that names the process that is."""
@@ -103,13 +122,15 @@ class State:
         try:
             if not _take(handle):
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                raise StateError(
+                raise LockedError(
                     f"another vaultmem (process {holder}) is indexing this vault; wait for it to end"
                 )
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
+            self._held = handle
             yield
         finally:
+            self._held = None
             os.close(handle)  # which also gives the lock back
 
 

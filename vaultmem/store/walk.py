@@ -7,6 +7,8 @@ the way is reported and never stops the walk.
 from __future__ import annotations
 
 import os
+import stat as modes
+import sys
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,14 +39,18 @@ class Trouble(NamedTuple):
     folder: bool = False
 
 
-def walk(root: str, troubles: list[Trouble]) -> Iterator[Entry]:
+_FOLDS_CASE = sys.platform in ("darwin", "win32")  # there a name finds files of other spellings
+
+
+def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]:
     """List the files below `root` in no particular order; what is passed over goes to `troubles`.
 
-    Raises VaultGoneError when the root itself cannot be listed.
+    `below` limits the walk to one folder of the vault. Raises VaultGoneError when the root itself
+    cannot be listed.
     """
     root = root.rstrip("/")
     other_forms: list[Entry] = []  # names on disk that are not in NFC
-    folders = [""]
+    folders = [below]
     while folders:
         folder = folders.pop()
         for entry in _list(root, folder, folders, troubles):
@@ -53,6 +59,66 @@ def walk(root: str, troubles: list[Trouble]) -> Iterator[Entry]:
             else:
                 other_forms.append(entry)
     yield from _apart(root, other_forms, troubles)
+
+
+class Look:
+    """Single files as walk() would list them, without walking. Remembers which folders it has seen, so
+    make a new one for every batch."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+        self._folders: dict[str, bool] = {"": True}
+
+    def at(self, raw: str) -> Entry | None:
+        """The file at a path, or None when walk() would not list one there."""
+        folder, _, name = raw.rpartition("/")
+        if is_temporary(name) or not _is_utf8(raw) or not self.has_folder(folder):
+            return None
+        if _FOLDS_CASE or not name.isascii():
+            spelled = self._spelled(folder, name)
+            if spelled is None:
+                return None
+            raw = f"{folder}/{spelled}" if folder else spelled
+        try:
+            stat = os.lstat(f"{self._root}/{raw}")
+        except OSError:
+            return None
+        if not modes.S_ISREG(stat.st_mode):
+            return None
+        return Entry(nfc(raw), stat.st_size, small(stat.st_mtime_ns), small(stat.st_ino), raw)
+
+    def has_folder(self, raw: str) -> bool:
+        """Whether this is a folder of the vault: there, not hidden, and not behind a link."""
+        known = self._folders.get(raw)
+        if known is None:
+            above, _, name = raw.rpartition("/")
+            known = (
+                name[:1] != "."
+                and name not in _SKIPPED_FOLDERS
+                and _is_utf8(name)
+                and self.has_folder(above)
+                and _is_real_folder(f"{self._root}/{raw}")
+            )
+            self._folders[raw] = known
+        return known
+
+    def _spelled(self, folder: str, name: str) -> str | None:
+        """Of the names in a folder that are one in NFC, the one that counts, see _apart()."""
+        wanted = nfc(name)
+        try:
+            names = os.listdir(f"{self._root}/{folder}")
+        except OSError:
+            return None
+        if wanted in names:
+            return wanted
+        return min((one for one in names if _is_utf8(one) and nfc(one) == wanted), default=None)
+
+
+def _is_real_folder(full: str) -> bool:
+    try:
+        return modes.S_ISDIR(os.lstat(full).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def is_temporary(name: str) -> bool:
@@ -147,6 +213,8 @@ def printable(raw: str) -> str:
 
 
 def _is_utf8(name: str) -> bool:
+    if name.isascii():
+        return True
     try:
         name.encode()
     except UnicodeEncodeError:

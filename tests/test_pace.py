@@ -1,0 +1,151 @@
+"""When what was touched is looked at."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from vaultmem.core.pace import (
+    EMPTY_WAIT,
+    GONE_WAIT,
+    LONGEST,
+    QUIET,
+    SHRUNK_WAIT,
+    Pace,
+    Seen,
+    Touch,
+    look_again,
+)
+
+NAMES = st.sampled_from(["a.md", "b.md", "folder", "计划.md"])
+
+
+def test_a_path_is_due_when_it_has_been_quiet() -> None:
+    pace = Pace()
+    pace.touch("a.md", 10.0)
+    assert pace.due() == 10.0 + QUIET
+    assert pace.take(10.2) == []
+    pace.touch("a.md", 10.2)
+    assert pace.take(10.0 + QUIET) == []
+    (taken,) = pace.take(10.2 + QUIET)
+    assert (taken.path, taken.first, taken.last) == ("a.md", 10.0, 10.2)
+    assert pace.due() is None
+    assert not pace
+
+
+def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
+    pace, now = Pace(), 0.0
+    while not (taken := pace.take(now)):
+        pace.touch("log.md", now)
+        now += 0.1
+    assert LONGEST <= now <= LONGEST + 0.2
+    assert taken[0].last < now
+
+
+def test_one_path_does_not_wait_for_another() -> None:
+    pace = Pace()
+    pace.touch("a.md", 0.0)
+    pace.touch("b.md", 0.2)
+    assert [touch.path for touch in pace.take(QUIET)] == ["a.md"]
+    assert [touch.path for touch in pace.take(0.2 + QUIET)] == ["b.md"]
+
+
+def test_a_folder_stays_one_when_a_file_event_comes_for_it() -> None:
+    pace = Pace()
+    pace.touch("folder", 0.0, folder=True)
+    pace.touch("folder", 0.1)
+    assert [touch.folder for touch in pace.take(5.0)] == [True]
+
+
+def test_looking_again_remembers_since_when_it_was_quiet() -> None:
+    pace = Pace()
+    pace.touch("a.md", 0.0)
+    (touch,) = pace.take(1.0)
+    pace.again(touch, 2.5)
+    assert pace.take(2.4) == []
+    assert pace.take(2.5)[0].last == 0.0
+
+
+def test_something_new_counts_more_than_looking_again() -> None:
+    pace = Pace()
+    pace.touch("a.md", 0.0)
+    (touch,) = pace.take(1.0)
+    pace.touch("a.md", 1.1)
+    pace.again(touch, 9.0)
+    assert pace.due() == pytest.approx(1.1 + QUIET)
+    pace.take(2.0)
+    pace.again(touch, 9.0)
+    pace.touch("a.md", 3.0)
+    assert pace.due() == pytest.approx(3.0 + QUIET)
+
+
+def test_what_happened_before_a_look_at_everything_is_done() -> None:
+    pace = Pace()
+    pace.touch("a.md", 1.0)
+    pace.touch("b.md", 3.0)
+    pace.clear(2.0)
+    assert [touch.path for touch in pace.take(9.0)] == ["b.md"]
+
+
+@given(
+    st.lists(
+        st.tuples(NAMES, st.floats(0.0, 0.7), st.booleans(), st.booleans()), min_size=1, max_size=60
+    )
+)
+def test_nothing_is_forgotten_nothing_is_early_nothing_is_late(
+    steps: list[tuple[str, float, bool, bool]],
+) -> None:
+    pace, now = Pace(), 0.0
+    first: dict[str, float] = {}
+    last: dict[str, float] = {}
+
+    def take() -> None:
+        for touch in pace.take(now):
+            since, until = first.pop(touch.path), last.pop(touch.path)
+            assert now >= min(until + QUIET, since + LONGEST) - 1e-9
+            assert touch.last == until
+        for path, since in first.items():
+            assert now < min(last[path] + QUIET, since + LONGEST) + 1e-9, path
+
+    for path, pause, folder, looks in steps:
+        now += pause
+        pace.touch(path, now, folder=folder)
+        first.setdefault(path, now)
+        last[path] = now
+        if looks:
+            take()
+    assert len(pace) == len(first)
+    now += LONGEST
+    take()
+    assert not first
+
+
+@pytest.mark.parametrize(
+    ("size", "before", "moved", "patience"),
+    [
+        (None, 100, False, GONE_WAIT),
+        (None, 100, True, 0.0),
+        (0, 100, False, EMPTY_WAIT),
+        (49, 100, False, SHRUNK_WAIT),
+        (50, 100, False, 0.0),
+        (0, 0, False, 0.0),
+        (0, None, False, 0.0),
+        (200, 100, False, 0.0),
+    ],
+)
+def test_what_seems_to_be_gone_or_cut_off_gets_time(
+    size: int | None, before: int | None, moved: bool, patience: float
+) -> None:
+    seen = [Seen("a.md", size, before, moved)]
+    assert look_again(seen, {"a.md": 10.0}, 10.0 + patience) == {}
+    if patience:
+        early = look_again(seen, {"a.md": 10.0}, 10.0 + patience - 0.01)
+        assert early == {"a.md": 10.0 + patience}
+    assert look_again(seen, {}, 0.0) == {}, "who was not touched needs no time"
+
+
+def test_touches_are_values() -> None:
+    assert Touch("a", folder=False, first=1.0, last=1.0, due=1.0) in {
+        Touch("a", folder=False, first=1.0, last=1.0, due=1.0)
+    }
