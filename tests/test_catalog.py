@@ -11,9 +11,9 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.api import Vault
-from vaultmem.core.query import Filter
+from vaultmem.core.query import Filter, day_range
 from vaultmem.errors import DamagedError, NoteNotFoundError, StateError
-from vaultmem.store import catalog_read
+from vaultmem.store import catalog_read, filters
 from vaultmem.store.catalog import Catalog, spoken
 
 
@@ -143,12 +143,12 @@ def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
         paths = {
             note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()
         }
-        fitting = catalog_read.notes_that_fit(catalog, [Filter(*wanted)]) or set()
+        fitting = filters.notes_that_fit(catalog, [Filter(*wanted)]) or set()
         assert {paths[note] for note in fitting} == FILTERS[wanted]
-        others = catalog_read.notes_that_fit(catalog, [Filter(*wanted, negated=True)]) or set()
+        others = filters.notes_that_fit(catalog, [Filter(*wanted, negated=True)]) or set()
         assert others == set(catalog_read.all_notes(catalog)) - fitting
         assert (
-            catalog_read.notes_that_fit(catalog, [Filter(*wanted), Filter(*wanted, negated=True)])
+            filters.notes_that_fit(catalog, [Filter(*wanted), Filter(*wanted, negated=True)])
             == set()
         )
 
@@ -162,9 +162,7 @@ def test_days(opened: Vault) -> None:
 
         def fitting(field: str, day: str) -> set[str]:
             found = (
-                catalog_read.notes_that_fit(
-                    catalog, [Filter(field, day), Filter("to", "2026-03-31")]
-                )
+                filters.notes_that_fit(catalog, [Filter(field, day), Filter("to", "2026-03-31")])
                 or set()
             )
             return {paths[note] for note in found if paths[note] in ("Plan.md", "2026-03-20.md")}
@@ -175,6 +173,37 @@ def test_days(opened: Vault) -> None:
         assert fitting("to", "2026-03") == {"Plan.md", "2026-03-20.md"}
         assert fitting("after", "2026") == set()
         assert fitting("after", "2025") == {"Plan.md", "2026-03-20.md"}
+
+
+@pytest.mark.parametrize("sign", ["before", "after", "from", "to"])
+@pytest.mark.parametrize("day", ["2024-02-29", "2024-02", "2024-02-31", "2024", "0000-01-01"])
+def test_notes_without_a_day_count_by_the_local_day_of_their_files(
+    opened: Vault, sign: str, day: str
+) -> None:
+    written = {"before": "<", "after": ">", "from": ">=", "to": "<="}[sign]
+    span = day_range(day)
+    assert span
+    bound = span[0] if sign in ("before", "from") else span[1]
+    start = 1_709_164_800  # 29 February 2024 in UTC
+    with opened:
+        db = opened.searcher().catalog.db
+        note = db.execute("SELECT id FROM notes WHERE day IS NULL").fetchone()[0]
+        for hours in [*range(-80, 80), *range(-24 * 400, 24 * 400, 600)]:
+            time_ns = (start + 3600 * hours) * 10**9 - (hours % 2)
+            db.execute("UPDATE files SET mtime_ns = ? WHERE id = ?", (time_ns, note))
+            query = f"SELECT date(? / 1000000000, 'unixepoch', 'localtime') {written} ?"
+            (expected,) = db.execute(query, (time_ns, bound)).fetchone()
+            found = filters.notes_that_fit(opened.searcher().catalog, [Filter(sign, day)]) or set()
+            assert (note in found) == bool(expected), hours
+
+
+def test_newest_first_among_some(opened: Vault) -> None:
+    with opened:
+        catalog = opened.searcher().catalog
+        everything = filters.newest_first(catalog)
+        assert set(everything) == set(catalog_read.all_notes(catalog))
+        assert filters.newest_first(catalog, everything[::2]) == everything[::2]
+        assert filters.newest_first(catalog, []) == []
 
 
 def test_links_both_ways(opened: Vault) -> None:

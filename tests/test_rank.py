@@ -52,21 +52,45 @@ def test_function_characters_weigh_little() -> None:
     assert rank.character_weight("桥") > rank.character_weight("的")
 
 
-@given(
-    keyword=st.dictionaries(st.integers(0, 20), points),
-    meaning=st.dictionaries(
-        st.integers(0, 20), st.builds(rank.Closeness, block=cosines, around=cosines, whole=cosines)
-    ),
-)
-def test_fused_parts_add_up_and_the_best_is_first(
-    keyword: dict[int, float], meaning: dict[int, rank.Closeness]
+BITS = 2  # a note has up to four blocks here
+closeness = st.builds(rank.Closeness, block=cosines, around=cosines, whole=cosines)
+scored = st.dictionaries(st.integers(0, 20), points)
+close = st.dictionaries(st.integers(0, 20), closeness)
+
+
+@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
+def test_parts_add_up_and_the_best_is_first(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
-    hits = rank.fuse(keyword, meaning)
+    ranking = rank.Ranking(keyword, meaning, BITS, copies)
+    hits = [ranking.hit(block) for _, block in ranking.found]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
-    for hit in hits:
+    for hit, (lost, _) in zip(hits, ranking.found, strict=True):
+        assert hit.score == -lost
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
-    assert rank.fuse(dict(reversed(keyword.items())), meaning) == hits
+    reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))
+    assert rank.Ranking(*reversed_ones, BITS, copies).found == ranking.found
+
+
+@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
+def test_the_share_of_the_note_counts_once_and_a_copy_half(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
+) -> None:
+    ranking = rank.Ranking(keyword, meaning, BITS, copies)
+    own = {}
+    for block in keyword.keys() | meaning.keys():
+        own[block] = keyword.get(block, 0.0)
+        if near := meaning.get(block):
+            own[block] += rank.COSINE_WEIGHT * near.block + rank.AROUND_WEIGHT * near.around
+            own[block] += rank.WHOLE_WEIGHT * near.whole
+    for block, score in own.items():
+        beside = sorted((own[b] for b in own if b >> BITS == block >> BITS), reverse=True)
+        shares = zip(rank.NOTE_SHARE, beside, strict=False)
+        share = rank.NOTE_WEIGHT * sum(part * max(points, 0) for part, points in shares)
+        whole = score + share
+        expected = whole / 2 if block >> BITS in copies and whole > 0 else whole
+        assert ranking.hit(block).score == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.integers(0, 5), cosines, cosines, points)
@@ -75,10 +99,10 @@ def test_a_closer_block_never_scores_less(
 ) -> None:
     low, high = sorted((one, other))
     scores = [
-        rank.fuse({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)})[0].score
+        rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}, BITS).found[0][0]
         for cosine in (low, high)
     ]
-    assert scores[0] <= scores[1]
+    assert scores[0] >= scores[1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), points), max_size=30))

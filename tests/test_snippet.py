@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import re
+from importlib import resources
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.snippet import snippet
+from vaultmem.core.snippet import STEM_ENDING, snippet
+from vaultmem.store.keyword import analyzer, normal
 
 WORDS = st.lists(
     st.sampled_from(
@@ -63,3 +68,41 @@ def test_neighbouring_characters_are_one_mark() -> None:
 
 def test_a_short_text_is_shown_whole() -> None:
     assert snippet("  one\n two  ", {"two"}, stem).text == "one two"
+
+
+ANALYZER = analyzer()
+CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+ENDINGS = "s es ies ed ing y ational ization fulness iveness ivity bility bly ency ably ally ical ment li".split()
+ALPHABET = "aA sS_eé ñßİıſ中のが한ヿゟ゛Ωя-…\u0301１ｗ①Ⅳǅyingd\n "
+
+
+def tokens(word: str) -> list[str]:
+    return list(ANALYZER.analyze(normal(word)))
+
+
+@given(st.text(ALPHABET, max_size=60) | st.text(max_size=200), st.randoms())
+def test_the_marked_words_are_all_whose_tokens_are_wanted(text: str, rng: random.Random) -> None:
+    words = WORD.findall(text)
+    wanted = {token for word in rng.sample(words, min(3, len(words))) for token in tokens(word)}
+    shown = snippet(text, wanted, tokens, width=10_000)
+    marked: set[int] = set()
+    for match in WORD.finditer(shown.text):
+        if wanted & set(tokens(match[0].lower())):
+            marked.update(range(*match.span()))
+    assert {place for mark in shown.marks for place in range(*mark)} == marked
+
+
+def test_no_stem_ends_otherwise_than_words_are_looked_for() -> None:
+    vocabulary = (resources.files("vaultmem") / "data/minilm/vocab.txt").read_text("utf-8").split()
+    words = [word for word in vocabulary if word.isascii() and word.isalnum()]
+    words += [word + ending for word in words[::7] for ending in ENDINGS]
+    for word in words:
+        for token in ANALYZER.analyze(word):
+            assert word.startswith(token[: max(1, len(token) - STEM_ENDING)]), word
+
+
+def test_cjk_characters_are_their_own_tokens() -> None:
+    for first, last in ((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7AF)):
+        for character in map(chr, range(first, last + 1)):
+            assert tokens(character) in ([character], []) or character in "゛゜ゟヿ"

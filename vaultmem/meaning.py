@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,16 +12,19 @@ from numpy.typing import NDArray
 from vaultmem.config import Config
 from vaultmem.core import note_facts, rank
 from vaultmem.dialects import Rulebook
+from vaultmem.live_rows import LiveRows
 from vaultmem.progress import Progress
 from vaultmem.reading import read_note
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.embed import Embedder
+from vaultmem.store.exact import Allowed
 from vaultmem.store.keyword import ORD_BITS
 from vaultmem.store.model import Model, resolve_model
 from vaultmem.store.state import State
 from vaultmem.store.vectors import VectorStore, open_index, text_hash
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
+BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model
@@ -38,54 +42,81 @@ class Pending(NamedTuple):
 class Meaning:
     """The vectors of one vault under the configured model. Raises ModelError when there is none."""
 
-    def __init__(self, state: State, config: Config) -> None:
+    def __init__(self, state: State, config: Config, threads: int | None = None) -> None:
         self._folder = state.vault
         self._cap = config.number("index.max_note_bytes")
         self.model: Model = resolve_model(config.text("embedding.model"), models_folder(state))
-        self.embedder = Embedder(self.model, config.number("embedding.threads"))
+        self.embedder = Embedder(self.model, threads or config.number("embedding.threads"))
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
-        self._all_rows: NDArray[np.int64] | None = None  # None: every row is some block's
-        self._live: tuple[object, NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._live = LiveRows(self.store)
 
     def close(self) -> None:
         """Let go of the files."""
         self.store.close()
 
-    def pending(self, catalog: Catalog) -> list[Pending]:
-        """The notes with blocks to embed, the most recently changed first."""
-        rows = catalog.db.execute(
-            "SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note"
-            " JOIN notes n ON n.id = b.note WHERE n.excluded = 0 ORDER BY f.mtime_ns DESC, b.note"
-        ).fetchall()
+    def is_loaded(self) -> bool:
+        """Whether the embedding model is in memory."""
+        return self.embedder.is_loaded()
+
+    def unload(self) -> None:
+        """Give the memory of the embedding model back until the next use."""
+        self.embedder.unload()
+
+    def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
+        """The notes with blocks to embed (of `notes`, if given), the most recently changed first."""
+        chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+        asked = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
+            JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
+            ORDER BY f.mtime_ns DESC, b.note"""  # noqa: S608 - own text
+        values = [] if notes is None else [json.dumps(list(notes))]
+        rows = catalog.db.execute(asked, values).fetchall()
         missing = set(self.store.missing(row[3] for row in rows))
-        notes: dict[int, Pending] = {}
+        found: dict[int, Pending] = {}
         for note, path, raw, digest in rows:
             if digest in missing:
-                notes.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
-        return list(notes.values())
+                found.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
+        return list(found.values())
 
-    def embed_pending(self, catalog: Catalog, rules: Rulebook, progress: Progress) -> int:
-        """Embed what is missing; how many blocks were. Whatever stops it, the next call goes on."""
-        pending = self.pending(catalog)
+    def embed_pending(
+        self,
+        catalog: Catalog,
+        rules: Rulebook,
+        progress: Progress,
+        *,
+        notes: Iterable[int] | None = None,
+        aside: Callable[[], bool] | None = None,
+    ) -> int:
+        """Embed what is missing (of `notes`, if given), newest notes first; how many blocks were.
+
+        Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that
+        others can go first; when it says False, what is done is stored and nothing more is begun.
+        """
+        pending = self.pending(catalog, notes)
         progress.stage("embedding", sum(len(one.hashes) for one in pending))
-        done = 0
-        for texts in self._portions(pending, rules):
-            hashes = [text_hash(text) for text in texts]
-            stored: list[tuple[bytes, NDArray[np.float32]]] = []
-            try:
-                for indices, vectors in self.embedder.batches(texts):
-                    stored += zip((hashes[i] for i in indices), vectors, strict=True)
-                    progress.advance(len(indices))
-            finally:
-                if stored:
-                    self.store.append(
-                        [key for key, _ in stored], np.array([row for _, row in stored])
-                    )
-                    done += len(stored)
-        return done
+        going = _Going(aside)
+        size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
+        return sum(
+            self._embed(texts, progress, going)
+            for texts in self._portions(pending, rules, size, going)
+        )
 
-    def _portions(self, pending: list[Pending], rules: Rulebook) -> Iterator[list[str]]:
+    def _embed(self, texts: list[str], progress: Progress, going: _Going) -> int:
+        stored: list[tuple[bytes, NDArray[np.float32]]] = []
+        try:
+            for indices, vectors in self.embedder.batches(texts):
+                stored += zip((text_hash(texts[i]) for i in indices), vectors, strict=True)
+                progress.advance(len(indices))
+                if not going.on():
+                    break
+        finally:
+            if stored:
+                self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
+        return len(stored)
+
+    def _portions(
+        self, pending: list[Pending], rules: Rulebook, size: int, going: _Going
+    ) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
         for one in pending:
             found = read_note(rules, self._folder, one.path, one.raw, self._cap)
@@ -93,9 +124,13 @@ class Meaning:
                 text = note_facts.embedded_text(found.note.title, block)
                 if text_hash(text) in one.hashes:
                     texts[text_hash(text)] = text
-            if len(texts) >= BLOCKS_AT_ONCE:
+            if not going.on():
+                return
+            if len(texts) >= size:
                 yield list(texts.values())
                 texts = {}
+            if going.ended:
+                return
         if texts:
             yield list(texts.values())
 
@@ -107,17 +142,14 @@ class Meaning:
     def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
                 notes: Iterable[int] | None = None) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some."""
-        blocks, rows = self._live_rows(catalog)
-        if notes is not None:
-            keep = np.isin(blocks >> ORD_BITS, np.fromiter(notes, dtype=np.int64))
-            blocks, rows = blocks[keep], rows[keep]
-        if not len(rows):
+        live = self._live
+        live.look(catalog)
+        allowed: Allowed | None
+        allowed = live.in_use() if notes is None else np.unique(live.of_notes(notes)[1])
+        if not len(live.rows) or (allowed is not None and not len(allowed)):
             return {}
-        allowed = self._all_rows if notes is None else np.unique(rows)
         hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
-        found = np.isin(rows, np.fromiter(hits, dtype=np.int64))
-        pairs = zip(blocks[found].tolist(), rows[found].tolist(), strict=True)
-        return {block: hits[row] for block, row in pairs if hits[row] >= NEAR_ENOUGH}
+        return {block: hits[row] for block, row in live.at_rows(hits) if hits[row] >= NEAR_ENOUGH}
 
     def closeness(
         self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
@@ -127,9 +159,8 @@ class Meaning:
         Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
         """
         asked = np.unique(np.fromiter(wanted, dtype=np.int64))
-        blocks, rows = self._live_rows(catalog)
-        inside = np.isin(blocks >> ORD_BITS, asked >> ORD_BITS)
-        blocks, rows = blocks[inside], rows[inside]
+        self._live.look(catalog)
+        blocks, rows = self._live.of_notes(asked >> ORD_BITS)
         near = np.isin(blocks, np.concatenate([asked - 1, asked, asked + 1]))
         keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
         blocks, rows = blocks[keep], rows[keep]
@@ -145,31 +176,26 @@ class Meaning:
 
     def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
-        blocks, rows = self._live_rows(catalog)
-        own = rows[(blocks >> ORD_BITS) == note]
+        self._live.look(catalog)
+        _, own = self._live.of_notes([note])
         if not len(own):
             return None
         mean = self.store.matrix()[own].mean(axis=0)
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
 
-    def _live_rows(self, catalog: Catalog) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Block numbers and the rows of their vectors, remembered until either side changes."""
-        version = (catalog.version(), self.store.generation, len(self.store))
-        if self._live and self._live[0] == version:
-            return self._live[1:]
-        table = catalog.db.execute(
-            "SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
-        ).fetchall()
-        known = self.store.known({row[2] for row in table})
-        pairs = [
-            (note << ORD_BITS | n, known[digest]) for note, n, digest in table if digest in known
-        ]
-        columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        self._live = (version, columns[:, 0].copy(), columns[:, 1].copy())
-        distinct = np.unique(columns[:, 1])
-        self._all_rows = None if len(distinct) == len(self.store) else distinct
-        return self._live[1:]
+
+class _Going:
+    """Whether to go on, as the one says for whom we step aside."""
+
+    def __init__(self, aside: Callable[[], bool] | None) -> None:
+        self._aside = aside
+        self.ended = False
+
+    def on(self) -> bool:
+        """Step aside, then say whether to go on."""
+        self.ended = self.ended or (self._aside is not None and not self._aside())
+        return not self.ended
 
 
 def _around(cosines: dict[int, float], block: int) -> float:

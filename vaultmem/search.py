@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterable
 
 from vaultmem.config import Config
-from vaultmem.core import decay, rank, snippet, uri
+from vaultmem.core import decay, rank, snippet
 from vaultmem.core import query as language
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, StateError
-from vaultmem.store import catalog_read
+from vaultmem.remembered import Pair, Remembered
+from vaultmem.store import catalog_read, filters
 from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.keyword import ORD_BITS
 from vaultmem.store.keyword_search import KeywordSearcher, Question
-from vaultmem.store.lines import read_lines
+from vaultmem.store.lines import NoteTexts, cut_lines
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
@@ -72,8 +73,27 @@ class Answer:
     remarks: list[str]
 
 
+class _Page:
+    """What all results of one answer share."""
+
+    def __init__(self, known: Remembered, wanted: set[str], more: dict[int, list[Pair]]) -> None:
+        self.known = known
+        self.wanted = wanted  # the tokens to mark
+        self.ranges: dict[Pair, Pair] = {}  # the lines of other blocks of the notes
+        self._more = more
+
+    def others(self, hit: rank.Hit) -> list[Pair]:
+        """Other blocks of the note of a hit."""
+        return self._more.get(hit.block >> ORD_BITS, [])
+
+
 class Searcher:
-    """An index opened for searching. Safe beside a sync in another process."""
+    """An index opened for searching. Safe beside a sync, in this process or another one.
+
+    It may stay open for days: what it remembers is looked up again when the index or a note has changed.
+    Any thread may use it, one at a time. When another generation than `generation` is in force, a new
+    searcher is needed.
+    """
 
     def __init__(self, folder: str, config: Config, now: Callable[[], float] = time.time) -> None:
         self.folder = folder
@@ -81,9 +101,12 @@ class Searcher:
         self.state = State(folder)
         self._now = now
         self._meaning: Meaning | None = None
+        self._remembered: Remembered | None = None
+        self._texts = NoteTexts(folder)
         generation = self.state.generation()
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
+        self.generation = generation
         with spoken():
             self.catalog = Catalog(f"{generation}/catalog.db")
         try:
@@ -98,6 +121,10 @@ class Searcher:
         if self._meaning:
             self._meaning.close()
 
+    def refresh(self) -> None:
+        """See what was written to this generation since."""
+        self.keyword.refresh()
+
     def meaning(self) -> Meaning:
         """The vectors, loaded on first use. Raises ModelError when there is no model."""
         if self._meaning is None:
@@ -110,38 +137,29 @@ class Searcher:
     def search(self, ask: Ask) -> Answer:
         """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
         query = language.parse(ask.text)
+        known = self._known()
         remarks: list[str] = []
         query = self._corrected(query, remarks)
-        question = self._question(ask, query)
-        ranked = query.words or query.must or query.groups
-        hits = self._ranked(ask, question, remarks) if ranked else self._newest(ask, question)
-        return Answer(self._results(ask, question, hits), remarks)
+        question = self._question(ask, query, known)
+        if query.words or query.must or query.groups:
+            return Answer(self._best(ask, question, known, remarks), remarks)
+        return Answer(self._results(_Page(known, set(), {}), self._newest(ask, question)), remarks)
 
-    def _question(self, ask: Ask, query: language.Query) -> Question:
-        notes = catalog_read.notes_that_fit(self.catalog, [*query.filters, *ask.filters])
-        faded = self._faded(ask.min_confidence)
+    def _known(self) -> Remembered:
+        """What is remembered of the catalog as it is now."""
+        version = self.catalog.version()
+        if self._remembered is None or self._remembered.version != version:
+            memory_folder = self.config.text("memory_folder")
+            self._remembered = Remembered(self.catalog, version, self.folder, memory_folder)
+        return self._remembered
+
+    def _question(self, ask: Ask, query: language.Query, known: Remembered) -> Question:
+        notes = known.notes_that_fit([*query.filters, *ask.filters])
+        faded = known.faded(ask.min_confidence, self._now())
         text = language.wanted_text(ask.text, query)
         if notes is None:
             return Question(text, query, faded or None, all_but=bool(faded))
-        return Question(text, query, notes - faded)
-
-    def _faded(self, minimum: float) -> set[int]:
-        """Memories whose confidence has sunk below the minimum."""
-        folder = self.config.text("memory_folder")
-        faded = set()
-        for note, category, properties in catalog_read.memories(self.catalog, folder):
-            if self._confidence(category, properties) < minimum:
-                faded.add(note)
-        return faded
-
-    def _confidence(self, category: str | None, properties: dict[str, object]) -> float:
-        created = _seconds(properties.get("created_at"))
-        if "id" not in properties or created is None:
-            return 1.0
-        policy = decay.policy(properties.get("decay_policy"), category)
-        return decay.confidence(
-            policy, created, _seconds(properties.get("last_reinforced_at")), self._now()
-        )
+        return Question(text, query, notes - faded if faded else notes)
 
     def _corrected(self, query: language.Query, remarks: list[str]) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
@@ -157,7 +175,10 @@ class Searcher:
                 remarks.append(f'no note has "{word}"; searched {", ".join(found)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
-    def _ranked(self, ask: Ask, question: Question, remarks: list[str]) -> list[rank.Hit]:
+    def _best(
+        self, ask: Ask, question: Question, known: Remembered, remarks: list[str]
+    ) -> list[Result]:
+        """What fits the words best, and with a search by meaning the meaning, too."""
         keyword = self._keyword_hits(ask, question)
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
@@ -165,14 +186,21 @@ class Searcher:
                 meaning = self._closeness(question, keyword)
             except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
-        return self._settled(rank.fuse(keyword, meaning))
+        ranking = rank.Ranking(keyword, meaning, ORD_BITS, known.copies)
+        blocks = [block for _, block in ranking.found]
+        more: dict[int, list[Pair]] = {}
+        if ask.group == "note":
+            blocks, more = _grouped(blocks, ask.limit)
+        hits = [ranking.hit(block) for block in blocks[: ask.limit]]
+        return self._results(_Page(known, self._wanted(question.query), more), hits)
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Hit]:
         """With nothing to rank by, the newest notes that pass the filters."""
-        notes = list(catalog_read.newest_first(self.catalog))
-        if question.notes is not None:
-            named = set(question.notes)
-            notes = [note for note in notes if (note in named) != question.all_but]
+        only = None if question.all_but else question.notes
+        notes = filters.newest_first(self.catalog, only)
+        if question.all_but and question.notes is not None:
+            hidden = set(question.notes)
+            notes = [note for note in notes if note not in hidden]
         if question.query.excluded:
             found = self.keyword.search(question, self.keyword.block_count() or 1)
             left = {block >> ORD_BITS for block in found}
@@ -208,42 +236,21 @@ class Searcher:
             wanted |= meaning.nearest(self.catalog, vector, CANDIDATES, notes).keys()
         return meaning.closeness(self.catalog, vector, wanted)
 
-    def _settled(self, hits: list[rank.Hit]) -> list[rank.Hit]:
-        """Add each note's share, put conflict copies below, order again."""
-        notes = rank.note_scores([(hit.block >> ORD_BITS, hit.score) for hit in hits])
-        copies = catalog_read.conflict_copies(self.catalog)
-        for hit in hits:
-            note = hit.block >> ORD_BITS
-            hit.parts["note"] = rank.NOTE_WEIGHT * notes[note]
-            hit.score += hit.parts["note"]
-            if note in copies and hit.score > 0:
-                hit.parts["conflict copy"] = -(1 - rank.CONFLICT_WEIGHT) * hit.score
-                hit.score *= rank.CONFLICT_WEIGHT
-        return sorted(hits, key=lambda hit: (-hit.score, hit.block))
-
-    def _results(self, ask: Ask, question: Question, hits: list[rank.Hit]) -> list[Result]:
-        wanted = self._wanted(question.query)
-        chosen, more = _grouped(hits, ask.limit) if ask.group == "note" else (hits[: ask.limit], {})
-        shown = [_pair(hit.block) for hit in chosen]
-        shown += [pair for hit in chosen for pair in more.get(hit.block >> ORD_BITS, ())]
-        places = catalog_read.places(self.catalog, shown)
-        results = []
-        for hit in chosen:
-            place = places.get(_pair(hit.block))
-            if place:
-                others = [places[p] for p in more.get(place.note, ()) if p in places]
-                results.append(self._result(hit, place, others, wanted))
-        return results
+    def _results(self, page: _Page, hits: list[rank.Hit]) -> list[Result]:
+        places = page.known.places([_pair(hit.block) for hit in hits])
+        texts = self._texts.read(place.raw or place.path for place in places.values())
+        page.ranges = page.known.ranges([pair for hit in hits for pair in page.others(hit)])
+        return [
+            self._result(page, hit, place, texts[place.raw or place.path])
+            for hit in hits
+            if (place := places.get(_pair(hit.block)))
+        ]
 
     def _result(
-        self,
-        hit: rank.Hit,
-        place: catalog_read.BlockPlace,
-        others: list[catalog_read.BlockPlace],
-        wanted: set[str],
+        self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace, text: str
     ) -> Result:
-        content = read_lines(self.folder, place.raw or place.path, place.line, place.end_line)
-        shown = snippet.snippet(content, wanted, self.keyword.tokens)
+        content = cut_lines(text, place.line, place.end_line)
+        shown = snippet.snippet(content, page.wanted, self.keyword.tokens)
         similarity = hit.parts.get("meaning")
         return Result(
             path=place.path,
@@ -254,22 +261,22 @@ class Searcher:
             label=place.label,
             day=place.day,
             category=place.category,
-            uri=self.uri(place.dialect, place.path, place.title),
+            uri=page.known.uri(place.dialect, place.path, place.title),
             properties=place.properties,
-            confidence=self._confidence(place.category, place.properties),
+            confidence=decay.aging(place.properties, place.category).confidence(self._now()),
             score=round(hit.score, 4),
             similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
             parts={name: round(points, 4) for name, points in hit.parts.items()},
             content=content,
             snippet=shown.text,
             marks=shown.marks,
-            more=[(other.line, other.end_line) for other in others],
+            more=[page.ranges[pair] for pair in page.others(hit) if pair in page.ranges],
             original=place.original,
         )
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""
-        return uri.fill(self.catalog.meta(f"uri {dialect}") or "", self.folder, path, title)
+        return self._known().uri(dialect, path, title)
 
     def _wanted(self, query: language.Query) -> set[str]:
         """The tokens worth marking: all that were asked for but stop words."""
@@ -278,34 +285,19 @@ class Searcher:
         return {token for token in tokens if rank.word_weight(token) == 1.0} or tokens
 
 
-def _pair(block: int) -> tuple[int, int]:
+def _pair(block: int) -> Pair:
     return block >> ORD_BITS, block & ((1 << ORD_BITS) - 1)
 
 
-def _grouped(
-    hits: Iterable[rank.Hit], limit: int
-) -> tuple[list[rank.Hit], dict[int, list[tuple[int, int]]]]:
-    """The best hit of each of the first `limit` notes, and up to three more blocks of each note."""
-    best: dict[int, rank.Hit] = {}
-    more: dict[int, list[tuple[int, int]]] = {}
-    for hit in hits:
-        note = hit.block >> ORD_BITS
+def _grouped(blocks: Iterable[int], limit: int) -> tuple[list[int], dict[int, list[Pair]]]:
+    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
+    best: dict[int, int] = {}
+    more: dict[int, list[Pair]] = {}
+    for block in blocks:
+        note = block >> ORD_BITS
         if note not in best:
             if len(best) < limit:
-                best[note] = hit
+                best[note] = block
         elif len(more.setdefault(note, [])) < 3:
-            more[note].append(_pair(hit.block))
+            more[note].append(_pair(block))
     return list(best.values()), more
-
-
-def _seconds(stamp: object) -> float | None:
-    """Seconds since the epoch of an ISO time; None for anything else."""
-    from datetime import UTC, datetime
-
-    if not isinstance(stamp, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

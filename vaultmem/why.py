@@ -5,7 +5,7 @@ from __future__ import annotations
 from vaultmem.core import query as language
 from vaultmem.core.values import value
 from vaultmem.search import Ask, Result, Searcher
-from vaultmem.store import catalog_read
+from vaultmem.store import catalog_read, filters
 from vaultmem.store.keyword import ORD_BITS
 from vaultmem.store.keyword_search import Question
 
@@ -67,11 +67,11 @@ def _reasons_against(searcher: Searcher, text: str, path: str, result: Result | 
         return [f"it is a sync conflict copy of {result.original}"] if result.original else []
     if catalog_read.is_excluded(searcher.catalog, path):
         return ["the vault's settings exclude it from search"]
-    filters = language.parse(text).filters
+    asked = language.parse(text).filters
     note = catalog_read.note_id(searcher.catalog, path)
     against = []
-    for one in filters:
-        fitting = catalog_read.notes_that_fit(searcher.catalog, [one]) or set()
+    for one in asked:
+        fitting = filters.notes_that_fit(searcher.catalog, [one]) or set()
         if note not in fitting:
             against.append(f"{'-' if one.negated else ''}{one.field}:{one.value} leaves it out")
     return against or ["none of its blocks has the words, or too many others fit better"]

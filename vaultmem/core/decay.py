@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from vaultmem.core.values import value
+
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 MIN_CONFIDENCE = 0.3
 POLICIES = ("stable", "contextual", "reinforceable")
@@ -29,3 +33,43 @@ def confidence(policy: str, created: float, reinforced: float | None, now: float
     since = reinforced if policy == "reinforceable" and reinforced is not None else created
     age_hours = (now - since) / 3600
     return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
+
+
+@value
+class Aging:
+    """What of a note decides how its confidence sinks. Times are seconds since the epoch."""
+
+    policy: str
+    created: float
+    reinforced: float | None
+
+    def confidence(self, now: float) -> float:
+        """Its confidence at a time."""
+        return confidence(self.policy, self.created, self.reinforced, now)
+
+
+NEVER = Aging("stable", 0.0, None)  # a note that is no memory
+
+
+def aging(properties: Mapping[str, object], category: str | None) -> Aging:
+    """How a note with these properties ages."""
+    if "id" not in properties:
+        return NEVER
+    created = _seconds(properties.get("created_at"))
+    if created is None:
+        return NEVER
+    kind = policy(properties.get("decay_policy"), category)
+    return Aging(kind, created, _seconds(properties.get("last_reinforced_at")))
+
+
+def _seconds(stamp: object) -> float | None:
+    """Seconds since the epoch of an ISO time; None for anything else."""
+    from datetime import UTC, datetime
+
+    if not isinstance(stamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -8,6 +8,7 @@ keyword engine gives them, cosines lie in [-1, 1].
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from vaultmem.core.values import value
 
@@ -112,20 +113,68 @@ class Closeness:
     whole: float
 
 
-def fuse(keyword: dict[int, float], meaning: dict[int, Closeness]) -> list[Hit]:
-    """Weighted sum of keyword score and cosines per block, best first; ties by block number."""
-    hits = []
-    for block in keyword.keys() | meaning.keys():
+Found = tuple[float, int]  # minus the score, and the block: sorted, the best come first
+
+
+class Ranking:
+    """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
+    first; ties by block number. `copies` are notes that shall stand below their originals. Works on plain
+    pairs: of hundreds of blocks only a few are shown and need their parts.
+    """
+
+    def __init__(
+        self,
+        keyword: dict[int, float],
+        meaning: dict[int, Closeness],
+        note_bits: int,
+        copies: Collection[int] = (),
+    ) -> None:
+        self._keyword = keyword
+        self._meaning = meaning
+        self._bits = note_bits
+        self._copies = copies
+        own = [(-self._own_score(block), block) for block in meaning]
+        own += [(-score, block) for block, score in keyword.items() if block not in meaning]
+        own.sort()
+        totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
+        self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
+        shares = self._shares
+        self.found: list[Found] = [
+            (lost - shares[block >> note_bits], block) for lost, block in own
+        ]
+        if copies:
+            self.found = [(self._lost(lost, block), block) for lost, block in self.found]
+        self.found.sort()
+
+    def hit(self, block: int) -> Hit:
+        """A block with its score and what it is made of."""
+        parts = self._own_parts(block)
+        share = self._shares[block >> self._bits]
+        score = sum(parts.values()) + share
+        parts["note"] = share
+        if score > 0 and self._is_copy(block):
+            parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
+            score *= CONFLICT_WEIGHT
+        return Hit(block, score, parts)
+
+    def _is_copy(self, block: int) -> bool:
+        return block >> self._bits in self._copies
+
+    def _lost(self, lost: float, block: int) -> float:
+        return lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost
+
+    def _own_score(self, block: int) -> float:
+        return sum(self._own_parts(block).values())
+
+    def _own_parts(self, block: int) -> dict[str, float]:
         parts = {}
-        if block in keyword:
-            parts["keyword"] = keyword[block]
-        if close := meaning.get(block):
+        if block in self._keyword:
+            parts["keyword"] = self._keyword[block]
+        if close := self._meaning.get(block):
             parts["meaning"] = COSINE_WEIGHT * close.block
             parts["meaning around it"] = AROUND_WEIGHT * close.around
             parts["meaning of the note"] = WHOLE_WEIGHT * close.whole
-        hits.append(Hit(block, sum(parts.values()), parts))
-    hits.sort(key=lambda hit: (-hit.score, hit.block))
-    return hits
+        return parts
 
 
 def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:

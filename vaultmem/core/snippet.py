@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from vaultmem.core.values import value
 
+# re compiles (and keeps) a pattern when it is first used: the wide ones take 2 ms.
 _ASCII_WORD = r"\w+"
-_ANY_WORD = (
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
-)
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_CJK_CHARACTER = f"[{_CJK}]"
+_ANY_WORD = rf"{_CJK_CHARACTER}|[^\W{_CJK}]+"
+_LETTERS_BEYOND_ASCII = rf"[^\W{_CJK}\x00-\x7f]+"
+_DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
+# A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
+# changes the first one.
+STEM_ENDING = 2
 
 
 @value
@@ -32,17 +38,73 @@ def snippet(
     flat = " ".join(text.split())
     known: dict[str, bool] = {}
     marks = []
-    starts = {token[0] for token in wanted}
-    # re compiles (and keeps) a pattern when it is first used: the wide one takes 2 ms.
-    for match in re.finditer(_ASCII_WORD if flat.isascii() else _ANY_WORD, flat):
-        word = match[0].lower()
-        if word[0] not in starts and word.isascii():
-            continue  # no stemmer changes a first letter
+    for start, end in sorted(_likely(flat, wanted)):
+        word = flat[start:end].lower()
         if word not in known:
             known[word] = not wanted.isdisjoint(stem(word))
         if known[word]:
-            marks.append(match.span())
+            marks.append((start, end))
     return _window(flat, _merged(marks), width)
+
+
+def _likely(flat: str, wanted: set[str]) -> set[tuple[int, int]]:
+    """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
+    low = flat.lower()
+    if flat.isascii():
+        return set(_beginnings(flat, low, wanted, re.compile(_ASCII_WORD)))
+    words = re.compile(_ANY_WORD)
+    if len(low) != len(flat):  # one of the few letters that become two: places would not fit
+        return {match.span() for match in words.finditer(flat)}
+    characters = {token for token in wanted if re.fullmatch(_CJK_CHARACTER, token)} | _DECOMPOSED
+    return {
+        *_beginnings(flat, low, wanted - characters, words),
+        *_beyond_ascii(flat, words),
+        *((place, place + 1) for one in characters for place in _places(flat, one)),
+    }
+
+
+def _places(flat: str, character: str) -> Iterator[int]:
+    place = flat.find(character)
+    while place >= 0:
+        yield place
+        place = flat.find(character, place + 1)
+
+
+def _beginnings(
+    flat: str, low: str, wanted: set[str], words: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """The words that begin like a wanted token, whatever their ending is."""
+    for start in {token[: max(1, len(token) - STEM_ENDING)] for token in wanted}:
+        place = low.find(start)
+        while place >= 0:
+            end = place + 1
+            if (place == 0 or not _in_word(flat[place - 1])) and (
+                match := words.match(flat, place)
+            ):
+                yield match.span()
+                end = match.end()
+            place = low.find(start, end)
+
+
+def _beyond_ascii(flat: str, words: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """The words with letters that the analyzer may fold to others."""
+    end = 0
+    for letters in re.finditer(_LETTERS_BEYOND_ASCII, flat):
+        if letters.start() < end:
+            continue
+        start = letters.start()
+        while start > end and _in_word(flat[start - 1]):
+            start -= 1
+        if match := words.match(flat, start):
+            end = match.end()
+            yield start, end
+
+
+def _in_word(character: str) -> bool:
+    """Whether a word goes on after this character: each CJK character is a word of its own."""
+    if character <= "\u303f":
+        return character.isalnum() or character == "_"
+    return character.isalnum() and not re.match(_CJK_CHARACTER, character)
 
 
 def _merged(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -75,8 +137,19 @@ def _window(flat: str, marks: list[tuple[int, int]], width: int) -> Snippet:
 def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
     """Where the window with most different found words begins."""
     best, best_count = 0, 0
+    words = [flat[start:end].lower() for start, end in marks]
+    inside: dict[str, int] = {}  # how often each word is among the marks from `first` to `last`
+    last = 0
     for first, (start, _) in enumerate(marks[:200]):
-        words = {flat[a:b].lower() for a, b in marks[first : first + 40] if b <= start + width - 40}
-        if len(words) > best_count:
-            best, best_count = max(0, start - 30), len(words)
+        while last < min(len(marks), first + 40) and marks[last][1] <= start + width - 40:
+            inside[words[last]] = inside.get(words[last], 0) + 1
+            last += 1
+        if len(inside) > best_count:
+            best, best_count = max(0, start - 30), len(inside)
+        if last <= first:  # a word wider than the window
+            last = first + 1
+        elif inside[words[first]] == 1:
+            del inside[words[first]]
+        else:
+            inside[words[first]] -= 1
     return min(best, max(0, len(flat) - width))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
 
 
 def fill(template: str, vault: str, path: str, title: str) -> str:
@@ -16,4 +17,4 @@ def fill(template: str, vault: str, path: str, title: str) -> str:
 
 def percent_encoded(text: str) -> str:
     """As urllib.parse.quote(text, safe="") does, which costs half a Python start to import."""
-    return "".join(chr(c) if c in _PLAIN else f"%{c:02X}" for c in text.encode("utf-8", "replace"))
+    return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))

@@ -16,15 +16,19 @@ else:
     def value(cls):
         """Give a class with annotated fields __init__, __eq__, __repr__ and replace-able fields."""
         names = tuple(cls.__annotations__)
+        wanted = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
 
         def __init__(self, *args, **given):  # noqa: N807 - becomes the method of the class
             if len(args) == len(names) and not given:
                 self.__dict__.update(zip(names, args, strict=True))
                 return
+            if not (args or defaults) and given.keys() == wanted:
+                self.__dict__.update(given)
+                return
             fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
-            if len(args) > len(names) or fields.keys() != set(names):
-                odd = sorted(fields.keys() ^ set(names))
+            if len(args) > len(names) or fields.keys() != wanted:
+                odd = sorted(fields.keys() ^ wanted)
                 raise TypeError(
                     f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}"
                 )

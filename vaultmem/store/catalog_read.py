@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 from vaultmem.core import query as language
-from vaultmem.core.values import value
+from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.store.catalog import Catalog
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    PlaceRow = list[Any]  # as it comes out of JSON
 
 
 @value
@@ -45,9 +49,17 @@ class LinkView:
     choices: int
 
 
-_PLACE = """SELECT b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
-    n.category, n.dialect, n.properties, o.path FROM blocks b JOIN files f ON f.id = b.note JOIN notes n
-    ON n.id = b.note LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
+_PLACE = """json_array(b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
+    n.category, n.dialect, o.path, n.properties)"""
+# Block numbers come as one JSON array, and all rows go back as one: each row that SQLite hands out
+# lets another thread of this process have its turn. CROSS keeps the order of the tables.
+_WANTED = """json_each(?) w CROSS JOIN blocks b
+    ON b.note = w.value / 1048576 AND b.ordinal = w.value % 1048576"""
+_NOTES = """CROSS JOIN files f ON f.id = b.note CROSS JOIN notes n ON n.id = b.note
+    LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
+_PLACES = f"SELECT json_group_array({_PLACE}) FROM {_WANTED} {_NOTES}"  # noqa: S608 - own text
+_RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
+_RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
 
 _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
     FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
@@ -55,40 +67,47 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
 
 def places(catalog: Catalog, blocks: list[tuple[int, int]]) -> dict[tuple[int, int], BlockPlace]:
     """The places of blocks given as (note, ordinal); those that are gone are left out."""
-    found = {}
-    for block in blocks:
-        row = catalog.db.execute(f"{_PLACE} WHERE b.note = ? AND b.ordinal = ?", block).fetchone()
-        if row:
-            found[block] = _place(row)
-    return found
+    found = place_rows(catalog, blocks)
+    return {block: as_place(found[block]) for block in blocks if block in found}
 
 
-def _place(row: sqlite3.Row) -> BlockPlace:
-    (
-        note,
-        ordinal,
-        path,
-        raw,
-        title,
-        line,
-        end_line,
-        headings,
-        label,
-        day,
-        category,
-        dialect,
-        own,
-        original,
-    ) = row
+def place_rows(
+    catalog: Catalog, blocks: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], PlaceRow]:
+    """What as_place() makes a place of; light, so that many can be remembered."""
+    rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
+    return {(row[0], row[1]): row for row in rows}
+
+
+def as_place(row: PlaceRow) -> BlockPlace:
+    """A place that shares nothing with another one."""
+    note, ordinal, path, raw, title, line, end_line, headings, label, day = row[:10]
+    category, dialect, original, own = row[10:]
     return BlockPlace(
         note, ordinal, path, raw, title, line, end_line, headings.split("\n") if headings else [],
         label, day, category, dialect, json.loads(own) if own else {}, original,
     )  # fmt: skip
 
 
+def line_ranges(
+    catalog: Catalog, blocks: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """The first and last lines of blocks given as (note, ordinal); those that are gone are left out."""
+    rows: list[list[int]] = _one_answer(catalog, _RANGES, _numbers(blocks))
+    return {(note, ordinal): (line, end) for note, ordinal, line, end in rows}
+
+
+def _numbers(blocks: Iterable[tuple[int, int]]) -> str:
+    return json.dumps([note * 1048576 + ordinal for note, ordinal in blocks])
+
+
+def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:
+    return json.loads(catalog.db.execute(statement, values).fetchone()[0])
+
+
 def conflict_copies(catalog: Catalog) -> set[int]:
     """The ids of all sync conflict copies."""
-    return {int(row[0]) for row in catalog.db.execute("SELECT copy FROM conflicts")}
+    return ids(catalog, "SELECT copy AS id FROM conflicts")
 
 
 def find_notes(catalog: Catalog, name: str) -> list[str]:
@@ -228,80 +247,53 @@ def counts(catalog: Catalog) -> dict[str, int]:
     return {name: int(catalog.db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
 
 
-def notes_that_fit(catalog: Catalog, filters: list[language.Filter]) -> set[int] | None:
-    """The notes that pass all filters; None without filters."""
-    fitting: set[int] | None = None
-    for one in filters:
-        found = _fitting(catalog, one)
-        if one.negated:
-            found = {int(row[0]) for row in catalog.db.execute("SELECT id FROM notes")} - found
-        fitting = found if fitting is None else fitting & found
-    return fitting
-
-
-_BOTH = "SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE"
-_DAY = "COALESCE(n.day, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
-_NAMED = {
-    "path": f"{_BOTH} instr(lower(f.path), ?) > 0",
-    "title": f"{_BOTH} instr(lower(n.title), ?) > 0",
-    "category": "SELECT id FROM notes WHERE lower(category) = ?",
-}
-# field -> the condition, and whether it is about the first or the last day of what was written
-_DATED = {
-    "before": (f"{_BOTH} {_DAY} < ?", 0),
-    "after": (f"{_BOTH} {_DAY} > ?", 1),
-    "from": (f"{_BOTH} {_DAY} >= ?", 0),
-    "to": (f"{_BOTH} {_DAY} <= ?", 1),
-}
-
-
-def _fitting(catalog: Catalog, one: language.Filter) -> set[int]:
-    sql, values = _condition(one)
-    if not all(text.isascii() for text in values):
-        sql = sql.replace("lower(", "fold(")  # right for every script, and ten times slower
-    return {int(row[0]) for row in catalog.db.execute(sql, values)}
-
-
-def _condition(one: language.Filter) -> tuple[str, tuple[str, ...]]:
-    folded = language.encodable(one.value).lower()
-    if one.field == "tag":
-        top = folded.rstrip("/")
-        return "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'", (top, _glob(top))
-    if one.field in _NAMED:
-        return _NAMED[one.field], (folded,)
-    span = language.day_range(one.value)
-    if one.field in _DATED and span:
-        sql, which = _DATED[one.field]
-        return sql, (span[which],)
-    same = "lower(CAST(json_extract(properties, ?) AS TEXT)) = ?"
-    return f"SELECT id FROM notes WHERE {same}", (f"$.{one.field}", folded)  # noqa: S608 - own text
-
-
-def _glob(text: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
+def ids(catalog: Catalog, statement: str, values: Sequence[str | int] = ()) -> set[int]:
+    """Ids, which SQLite hands out all at once: see _WANTED."""
+    whole = f"SELECT group_concat(id) FROM ({statement})"  # noqa: S608 - own text
+    found = catalog.db.execute(whole, values).fetchone()[0]
+    return set(json.loads(f"[{found}]")) if found else set()
 
 
 def memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, dict[str, object]]]:
     """The notes of the memory folder that have properties: id, category, properties."""
-    rows = catalog.db.execute(
-        "SELECT n.id, n.category, n.properties FROM files f JOIN notes n ON n.id = f.id"
+    rows = _one_answer(
+        catalog,
+        "SELECT json_group_array(json_array(n.id, n.category, n.properties))"
+        " FROM files f JOIN notes n ON n.id = f.id"
         " WHERE f.path >= ? AND f.path < ? AND n.properties IS NOT NULL",
-        (folder + "/", folder + "0"),
+        folder + "/",
+        folder + "0",
     )
     return [(int(note), category, json.loads(properties)) for note, category, properties in rows]
 
 
+def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:
+    """The number of the last change, and the notes that were written or removed after the change `since`;
+    None for them when nobody knows."""
+    last, first, notes = catalog.db.execute(
+        "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'),"
+        " (SELECT min(seq) FROM changes),"
+        " (SELECT group_concat(DISTINCT note) FROM changes WHERE seq > ?)",
+        (since or 0,),
+    ).fetchone()
+    if since is None or (last > since and (first is None or first > since + 1)):
+        return int(last), None  # of the oldest changes, the list no longer tells
+    return int(last), set(json.loads(f"[{notes or ''}]"))
+
+
+def block_hashes(
+    catalog: Catalog, notes: Iterable[int] | None = None
+) -> list[tuple[int, int, bytes]]:
+    """Note, ordinal and hash of all blocks that may be found, or of those of some notes."""
+    chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    asked = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
+        WHERE n.excluded = 0 {chosen}"""  # noqa: S608 - own text
+    return catalog.db.execute(asked, [] if notes is None else [json.dumps(list(notes))]).fetchall()
+
+
 def all_notes(catalog: Catalog) -> list[int]:
     """The ids of all notes."""
-    return [int(row[0]) for row in catalog.db.execute("SELECT id FROM notes")]
-
-
-def newest_first(catalog: Catalog) -> Iterator[int]:
-    """The ids of all notes that are not hidden, by day, the newest first."""
-    rows = catalog.db.execute(
-        f"SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE n.excluded = 0 ORDER BY {_DAY} DESC, f.path"  # noqa: S608 - own text
-    )
-    return (int(row[0]) for row in rows)
+    return sorted(ids(catalog, "SELECT id FROM notes"))
 
 
 @value

@@ -10,10 +10,11 @@ import tantivy  # the second half of keyword.py, which owns it
 
 from vaultmem.core import days, rank
 from vaultmem.core.query import Query, Term
-from vaultmem.store.keyword import analyzer, normal, open_index, spoken
+from vaultmem.store.keyword import MAX_WORD, analyzer, normal, open_index, spoken
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
+MOST_REMEMBERED = 5000  # counts of words, and words as the analyzer spells them
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SAID_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
@@ -39,18 +40,33 @@ class KeywordSearcher:
 
     @spoken()
     def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._commit = self._last_commit()
         self._index = open_index(folder)
         self._schema = self._index.schema
         self._searcher = self._index.searcher()
+        self._counts: dict[tuple[str, str], int] = {}  # by field and token
+        self._tokens: dict[str, list[str]] = {}  # by word
 
     @cached_property
     def _analyzer(self) -> tantivy.TextAnalyzer:
         return analyzer()
 
+    @spoken()
     def refresh(self) -> None:
         """See what was committed since."""
+        commit = self._last_commit()
+        if commit == self._commit:
+            return
         self._index.reload()
         self._searcher = self._index.searcher()
+        self._counts.clear()
+        self._commit = commit
+
+    def _last_commit(self) -> bytes:
+        """The list of the index's parts, which every commit replaces."""
+        with open(f"{self._folder}/meta.json", "rb") as file:
+            return file.read()
 
     def block_count(self) -> int:
         """How many blocks are indexed."""
@@ -58,7 +74,14 @@ class KeywordSearcher:
 
     def tokens(self, text: str) -> list[str]:
         """What the analyzer makes of a text."""
-        return list(self._analyzer.analyze(normal(text)))
+        known = self._tokens.get(text)
+        if known is None:
+            known = self._analyzer.analyze(normal(text))
+            if len(text) <= MAX_WORD:
+                if len(self._tokens) >= MOST_REMEMBERED:
+                    self._tokens.clear()
+                self._tokens[text] = known
+        return list(known)
 
     def terms(self, text: str) -> list[str]:
         """The words of a text as they are searched for: stems, and pairs of CJK characters."""
@@ -71,7 +94,16 @@ class KeywordSearcher:
     def frequency(self, term: str) -> int:
         """In how many blocks a term stands (of a CJK pair: its rarer character)."""
         parts = list(term) if len(term) == 2 and _is_han(term[0]) else [term]
-        return min(int(self._searcher.doc_freq("body", part)) for part in parts)
+        return min(self._count("body", part) for part in parts)
+
+    def _count(self, field: str, token: str) -> int:
+        """How many blocks have a token in a field."""
+        found = self._counts.get((field, token))
+        if found is None:
+            if len(self._counts) >= MOST_REMEMBERED:
+                self._counts.clear()
+            found = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
+        return found
 
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
@@ -208,8 +240,8 @@ class KeywordSearcher:
     def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
         """BM25 where a field's length and repetition tell something, plain presence elsewhere."""
         weight = rank.word_weight(token)
-        counts = {field: self._searcher.doc_freq(field, token) for field in ("body", *fields)}
-        as_label = counts.get("label") or self._searcher.doc_freq("label", token)
+        counts = {field: self._count(field, token) for field in ("body", *fields)}
+        as_label = counts.get("label") or self._count("label", token)
         said = weight * rank.said_weight(as_label, counts["body"])
         frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self._searcher.num_docs
         queries = []
@@ -282,7 +314,7 @@ class KeywordSearcher:
                         _T.term_query(self._schema, field, name, "freq"), rank.PHRASE_WEIGHTS[field]
                     )
                     for name in sorted(names)
-                    if self._searcher.doc_freq(field, name)
+                    if self._count(field, name)
                 ]
         return queries
 
@@ -291,7 +323,7 @@ class KeywordSearcher:
         """The words (stemmed) that no block has: misspelt, most likely."""
         fields = ("body", "title", "heading", "label", "tag", "path")
         tokens = [t for term in query.words if term.kind == "word" for t in self.tokens(term.text)]
-        return [t for t in tokens if not any(self._searcher.doc_freq(f, t) for f in fields)]
+        return [t for t in tokens if not any(self._count(f, t) for f in fields)]
 
     @spoken()
     def corrections(self, token: str) -> list[str]:
@@ -307,14 +339,14 @@ class KeywordSearcher:
     def _near_spellings(self, token: str, distance: int) -> list[str]:
         """Words of the index that begin alike and have nearly the same letters, the frequent first."""
         letters = set(token)
+        low, high = len(token) - distance, len(token) + distance
         counts: dict[str, int] = {}
         for field in ("title", "body"):
             for start in {token[0], token[1]}:  # the first two may be swapped
                 for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
-                    if len(letters ^ set(word)) <= 2 * distance:
+                    if low <= len(word) <= high and len(letters ^ set(word)) <= 2 * distance:
                         counts[word] = counts.get(word, 0) + count
-        close = [word for word in counts if abs(len(word) - len(token)) <= distance]
-        return sorted(close, key=lambda word: (-counts[word], word))
+        return sorted(counts, key=lambda word: (-counts[word], word))
 
 
 def _is_han(token: str) -> bool:

@@ -63,6 +63,11 @@ class Rows:
         found = self._db.execute("SELECT hash FROM rows WHERE row = ?", (row,)).fetchone()
         return bytes(found[0]) if found else None
 
+    def listed_from(self, row: int) -> list[tuple[bytes, int]]:
+        """The hashes of this row and all after it."""
+        found = self._db.execute("SELECT hash, row FROM rows WHERE row >= ?", (row,))
+        return [(bytes(key), int(number)) for key, number in found]
+
     def insert(self, first: int, hashes: Iterable[bytes]) -> None:
         """Give the rows from `first` on their hashes."""
         self._db.executemany("INSERT INTO rows (row, hash) VALUES (?, ?)", enumerate(hashes, first))

@@ -93,6 +93,12 @@ class VectorStore:
         """The hash of the text whose vector is in this row."""
         return self._ask(lambda: self._rows.hash_at(row))
 
+    def rows_from(self, row: int) -> dict[bytes, int]:
+        """The hashes of this row and all after it, with their rows."""
+        return self._ask(
+            lambda: {key: n for key, n in self._rows.listed_from(row) if n < self._count}
+        )
+
     def append(self, hashes: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         """Store one vector per hash; a hash that is known already keeps the vector it has.
 

@@ -1,0 +1,242 @@
+"""A searcher that stays open answers as one that is opened anew, whatever has been changed in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import synced
+from vaultmem import Filter, Vault
+from vaultmem.search import Answer, Ask, Searcher
+from vaultmem.store import lines
+from vaultmem.store.inside import Inside
+from vaultmem.store.lines import NoteTexts, as_text, cut_lines, read_lines
+
+WORDS = "roof slate copper gutter ladder nail beam loft 屋顶 铜 Dachrinne Öfen the of and".split()
+QUERIES = [
+    "roof", "the slate of copper", '"copper gutter"', "ladder OR beam -loft", "屋顶", "öfen", "nai*", "coper", "tag:house nail",
+    "path:sub roof", "after:2025 the", "tag:house", "title:note roof", "unheard", "category:people roof",
+]  # fmt: skip
+
+
+class Editor:
+    """Changes a vault as its owner might."""
+
+    def __init__(self, vault: Path, seed: int) -> None:
+        self.vault = vault
+        self.rng = random.Random(seed)
+        self.clock = 1_700_000_000
+
+    def text(self) -> str:
+        rng = self.rng
+        head = ""
+        if rng.random() < 0.5:
+            head = f"---\ndate: 202{rng.randint(4, 6)}-05-01\ntags: [{rng.choice(['house', 'work'])}]\n---\n"
+        if rng.random() < 0.2:
+            head = "---\nid: m1\ncreated_at: 2020-01-01\ncategory: project\n---\n"
+        parts = (
+            " ".join(rng.choices(WORDS, k=rng.randint(3, 60))) for _ in range(rng.randint(1, 6))
+        )
+        return head + "\n\n".join(f"## {rng.choice(WORDS)}\n\n{part}." for part in parts)
+
+    def put(self, path: str) -> None:
+        file = self.vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.text(), encoding="utf-8")
+        self.clock += 60
+        os.utime(file, (self.clock, self.clock))
+
+    def paths(self) -> list[str]:
+        return sorted(str(file.relative_to(self.vault)) for file in self.vault.rglob("*.md"))
+
+    def change(self) -> None:
+        """One of what happens to notes."""
+        path = self.rng.choice(self.paths())
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            (self.vault / path).unlink()
+        elif kind == 1:
+            target = self.vault / f"sub/moved {self.rng.randrange(1000)}.md"
+            (self.vault / path).rename(target)
+        elif kind == 2:
+            name = path.removesuffix(".md")
+            shutil.copy(self.vault / path, self.vault / f"{name} (conflicted copy).md")
+        else:
+            self.put(path if kind == 3 else f"sub/deep/note {self.rng.randrange(1000)}.md")
+
+
+def asked(searcher: Searcher) -> list[Answer]:
+    kinds: list[dict[str, object]] = [
+        {}, {"group": "block", "limit": 30}, {"filters": (Filter("to", "2025"),)}, {"min_confidence": 0.0}
+    ]  # fmt: skip
+    return [searcher.search(Ask(text, **kind)) for text in QUERIES for kind in kinds]  # type: ignore[arg-type] # tests
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "SETTLED_NS", -(10**18))  # remember all, however fresh
+    editor = Editor(vault, seed)
+    for number in range(25):
+        editor.put(f"{'sub/' if number % 3 else 'memory/'}note {number}.md")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        warm = opened.searcher()
+        for _ in range(4):
+            for _ in range(4):
+                editor.change()
+            assert asked(warm) == fresh(opened), "edited, not yet synced"
+            synced(vault)
+            warm.refresh()
+            assert asked(warm) == fresh(opened)
+            assert asked(warm) == fresh(opened), "nothing was damaged by showing it"
+
+
+def fresh(vault: Vault) -> list[Answer]:
+    searcher = Searcher(vault.path, vault.config)
+    try:
+        return asked(searcher)
+    finally:
+        searcher.close()
+
+
+def test_threads_may_take_turns(vault: Path) -> None:
+    Editor(vault, 1).put("note.md")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        expected = asked(opened.searcher())
+        found: list[list[Answer]] = []
+        for _ in range(3):
+            thread = threading.Thread(target=lambda: found.append(asked(opened.searcher())))
+            thread.start()
+            thread.join()
+        assert found == [expected] * 3
+
+
+def test_what_an_answer_holds_is_the_askers_own(vault: Path) -> None:
+    (vault / "n.md").write_text("---\nlist: [1, 2]\n---\nroof\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        (first,) = opened.search("roof")
+        first.properties["list"] = None
+        first.more.append((1, 1))
+        first.marks.clear()
+        (second,) = opened.search("roof")
+        assert second.properties["list"] == [1, 2]
+        assert second.marks
+        assert second.more == []
+
+
+def test_a_rebuilt_index_is_another_generation(vault: Path) -> None:
+    Editor(vault, 1).put("note.md")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        searcher = opened.searcher()
+        assert searcher.generation == opened.state.generation()
+        Vault(str(vault)).sync(rebuild=True)
+        assert searcher.generation != opened.state.generation()
+
+
+# Texts of notes
+
+
+@pytest.fixture
+def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of notes in the order in which they are opened."""
+    paths: list[str] = []
+    real = Inside.open
+
+    def open_and_tell(self: Inside, path: str) -> int:
+        paths.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(Inside, "open", open_and_tell)
+    return paths
+
+
+@pytest.fixture
+def texts(vault: Path, monkeypatch: pytest.MonkeyPatch) -> NoteTexts:
+    monkeypatch.setattr(lines, "SETTLED_NS", -(10**18))
+    (vault / "sub").mkdir()
+    (vault / "sub/n.md").write_text("one")
+    return NoteTexts(str(vault))
+
+
+def test_a_note_that_did_not_change_is_read_once(texts: NoteTexts, opened_files: list[str]) -> None:
+    for _ in range(3):
+        assert texts.read(["sub/n.md", "sub/n.md", "none.md"])["sub/n.md"] == "one"
+    assert opened_files.count("sub/n.md") == 1
+
+
+def test_same_size_and_time_are_not_enough_to_be_the_same(texts: NoteTexts, vault: Path) -> None:
+    note = vault / "sub/n.md"
+    before = note.stat()
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
+    changed = vault / "changed"
+    changed.write_text("two")
+    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
+    changed.rename(note)
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": "two"}
+
+
+def test_a_fresh_file_is_read_again(vault: Path, opened_files: list[str]) -> None:
+    """It may change within the same tick of the clock."""
+    (vault / "n.md").write_text("one")
+    texts = NoteTexts(str(vault))
+    for _ in range(2):
+        assert texts.read(["n.md"]) == {"n.md": "one"}
+    assert opened_files == ["n.md", "n.md"]
+
+
+def test_what_is_remembered_is_not_shown_through_a_link(
+    texts: NoteTexts, vault: Path, tmp_path: Path
+) -> None:
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
+    (vault / "sub").rename(tmp_path / "elsewhere")
+    (vault / "sub").symlink_to(tmp_path / "elsewhere")  # the very same file, outside of the vault
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": ""}
+    (vault / "sub").unlink()
+    (tmp_path / "elsewhere").rename(vault / "sub")
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
+
+
+@pytest.mark.parametrize("most", [("MOST_NOTES", 5), ("MOST_BYTES", 400)])
+def test_only_so_much_is_remembered(
+    texts: NoteTexts,
+    vault: Path,
+    opened_files: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    most: tuple[str, int],
+) -> None:
+    monkeypatch.setattr(lines, *most)
+    names = [f"{number}.md" for number in range(20)]
+    for name in names:
+        (vault / name).write_text("x" * 80)
+    texts.read(names)
+    opened_files.clear()
+    assert texts.read(names[-4:]) == dict.fromkeys(names[-4:], "x" * 80)
+    assert opened_files == [], "the last ones are known"
+    texts.read(names[:10])
+    assert opened_files == names[:10], "the others were let go"
+    assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_encodings(vault: Path, encoding: str) -> None:
+    (vault / "n.md").write_bytes("\r\n计划\r\nÖfen\r\n".encode(encoding))
+    assert read_lines(str(vault), "n.md", 1, 3) == "计划\nÖfen"
+    assert NoteTexts(str(vault)).read(["n.md"])["n.md"] == "\n计划\nÖfen\n"
+
+
+def test_lines_are_cut_as_a_slice_is() -> None:
+    rng = random.Random(1)
+    for _ in range(500):
+        text = "".join(rng.choices("ab\n", k=rng.randrange(20)))
+        first, last = rng.randint(1, 9), rng.randint(1, 12)
+        expected = "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
+        assert cut_lines(text, first, last) == expected
+    assert as_text(b"a\xff\r\n") == "a\ufffd\n"

@@ -1,0 +1,87 @@
+"""What searches ask of the catalog again and again, remembered until the catalog changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from vaultmem.core import decay, uri
+from vaultmem.core.query import Filter
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.store import catalog_read, filters
+from vaultmem.store.catalog import Catalog
+
+if TYPE_CHECKING:
+    from vaultmem.store.catalog_read import BlockPlace, PlaceRow
+
+MOST_PLACES = 2000
+MOST_FILTERS = 8  # each may be a set of all notes
+
+Pair = tuple[int, int]  # a note and the ordinal of a block in it
+
+
+class Remembered:
+    """One state of the catalog, as far as somebody has asked for it. Nothing that is given out is copied:
+    it is for reading. A change in the middle is no harm: the next look at the version ends all this.
+    """
+
+    def __init__(self, catalog: Catalog, version: object, folder: str, memory_folder: str) -> None:
+        self.version = version
+        self._catalog = catalog
+        self._folder = folder
+        self._memory_folder = memory_folder
+        self._templates: dict[str, str] = {}
+        self._fitting: dict[tuple[tuple[str, str, bool], ...], set[int]] = {}
+        self._places: dict[Pair, PlaceRow] = {}
+        self._ranges: dict[Pair, Pair] = {}
+
+    @cached_property
+    def copies(self) -> set[int]:
+        """The sync conflict copies."""
+        return catalog_read.conflict_copies(self._catalog)
+
+    def faded(self, minimum: float, now: float) -> set[int]:
+        """Memories whose confidence has sunk below the minimum."""
+        return {note for note, aging in self._memories if aging.confidence(now) < minimum}
+
+    @cached_property
+    def _memories(self) -> list[tuple[int, decay.Aging]]:
+        rows = catalog_read.memories(self._catalog, self._memory_folder)
+        return [(note, decay.aging(own, category)) for note, category, own in rows]
+
+    def uri(self, dialect: str, path: str, title: str) -> str:
+        """The link that opens a note in its editor."""
+        if dialect not in self._templates:
+            self._templates[dialect] = self._catalog.meta(f"uri {dialect}") or ""
+        return uri.fill(self._templates[dialect], self._folder, path, title)
+
+    def notes_that_fit(self, wanted: Iterable[Filter]) -> set[int] | None:
+        """The notes that pass all filters; None without filters."""
+        asked = tuple(wanted)
+        if not asked:
+            return None
+        key = tuple((one.field, one.value, one.negated) for one in asked)
+        if key not in self._fitting:
+            if len(self._fitting) >= MOST_FILTERS:
+                self._fitting.clear()
+            self._fitting[key] = filters.notes_that_fit(self._catalog, asked) or set()
+        return self._fitting[key]
+
+    def places(self, blocks: list[Pair]) -> dict[Pair, BlockPlace]:
+        """The places of blocks; those that are gone are left out."""
+        if missing := [block for block in blocks if block not in self._places]:
+            if len(self._places) > MOST_PLACES:
+                self._places.clear()
+                missing = blocks
+            self._places.update(catalog_read.place_rows(self._catalog, missing))
+        known = self._places
+        return {block: catalog_read.as_place(known[block]) for block in blocks if block in known}
+
+    def ranges(self, blocks: list[Pair]) -> dict[Pair, Pair]:
+        """The first and last lines of blocks; those that are gone are left out."""
+        if missing := [block for block in blocks if block not in self._ranges]:
+            if len(self._ranges) > MOST_PLACES:
+                self._ranges.clear()
+                missing = blocks
+            self._ranges.update(catalog_read.line_ranges(self._catalog, missing))
+        return {block: self._ranges[block] for block in blocks if block in self._ranges}
