@@ -378,3 +378,27 @@ def test_a_download_that_fails_says_what_to_do(
     with pytest.raises(ModelError, match=r"cannot be downloaded: Could not load.*`default`") as e:
         resolve_model("BAAI/bge-small-en-v1.5", str(tmp_path))
     assert "\n" not in str(e.value)
+
+
+def test_an_unloaded_model_is_loaded_again_when_it_is_needed(default: Model) -> None:
+    embedder = Embedder(default, threads=1)
+    before = embedder.embed(["the roof leaks"])
+    assert embedder.is_loaded()
+    batches = embedder.batches(["the roof leaks"])
+    embedder.unload()
+    embedder.unload()
+    assert not embedder.is_loaded()
+    np.testing.assert_array_equal(embedder.embed(["the roof leaks"]), before)
+    assert [indices for indices, _ in batches] == [[0]]
+
+
+def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None:
+    embedder = Embedder(default, threads=1)
+    before = embedder.query("why does the roof leak").copy()
+    embedder.unload()
+    np.testing.assert_array_equal(embedder.query("why does the roof leak"), before)
+    assert not embedder.is_loaded()
+    for number in range(200):
+        embedder._asked[str(number)] = before
+    embedder.query("another one")
+    assert len(embedder._asked) <= 64

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +21,16 @@ if TYPE_CHECKING:
 
     from vaultmem.store.model import Model
 
+# onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
+# machine in the home folder, unless it is told before (its pull request 27379; the other name is 29843's).
+for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
+    os.environ[_switch] = "1"
+
 BATCH_TOKENS = (
     512  # rows times longest text of one batch: as fast as larger ones, memory stays flat
 )
 LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
+MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 
@@ -38,6 +46,21 @@ class Embedder:
         self._loading = threading.Lock()
         self._counter: Tokenizer | None = None
         self._loaded: TextEmbedding | None = None
+        self._asked: dict[str, NDArray[np.float32]] = {}  # questions; the oldest first
+
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._loaded is not None
+
+    def unload(self) -> None:
+        """Give the memory of the model back to the system; whoever is embedding now ends his batch.
+        The next use loads it again."""
+        with self._loading:
+            if self._loaded is None and self._counter is None:
+                return
+            self._loaded = self._counter = None
+        gc.collect()  # what holds the session refers to itself
+        _give_back_memory()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text, in the order given."""
@@ -63,9 +86,16 @@ class Embedder:
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question; some models treat it unlike the texts it is compared with."""
+        if (known := self._asked.get(text)) is not None:
+            return known
         running = self._running()
         cut = text[: self._longest() * LETTERS_PER_TOKEN]
         vector: NDArray[np.float32] = _normalised(running.query_embed(_encodable(cut)))[0]
+        vector.setflags(write=False)
+        with self._loading:
+            while len(self._asked) >= MOST_QUESTIONS:
+                del self._asked[next(iter(self._asked))]
+            self._asked[text] = vector
         return vector
 
     def count_tokens(self, text: str) -> int:
