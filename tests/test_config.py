@@ -60,7 +60,9 @@ def test_environment_over_user_over_vault(
 
 DANGEROUS = {
     "embedding.model": "/tmp/x", "embedding.threads": "99", "vault": "/etc", "vectors.hnsw_threshold": "1",
-    "index.max_note_bytes": "9000000",
+    "index.max_note_bytes": "9000000", "jobs.reconcile": "1s", "jobs.tidy": "off", "jobs.check": "off",
+    "jobs.typing": "1s", "jobs.battery": "run", "jobs.max_load": "1000", "agent.idle": "1s", "agent.threads": "64",
+    "agent.unload": "1s", "dialect": "zzz",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
 
@@ -74,6 +76,38 @@ def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str)
         assert settings[key] == config.SETTINGS[key].default, value
         assert len(settings.warnings) == 1
         assert key in settings.warnings[0]
+
+
+def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path) -> None:
+    (vault / "Note.md").write_text("apple")
+    for name in ("zzz", "../x", "a.b", "os", ""):
+        theirs.write_text(f"dialect: '{name}'\n")
+        settings = config.load(str(vault))
+        assert settings["dialect"] == "auto"
+        assert "config.yaml" in settings.warnings[0]
+        assert repr(name) in settings.warnings[0]
+    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    assert ended.code == 0
+    assert "1 added" in ended.err
+    for name in ("obsidian", "logseq", "auto"):
+        theirs.write_text(f"dialect: {name}\n")
+        settings = config.load(str(vault))
+        assert settings["dialect"] == name
+        assert settings.warnings == ()
+
+
+def test_a_dialect_of_another_package(
+    vault: Path, theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "site" / "other_notes-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-notes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[vaultmem.adapters]\nroam = other_notes:dialect\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    theirs.write_text("dialect: roam\n")
+    settings = config.load(str(vault))
+    assert settings["dialect"] == "roam"
+    assert settings.warnings == ()
 
 
 def test_every_setting_is_judged() -> None:
@@ -93,6 +127,78 @@ BAD = (
     "just text",
     "a: 1\na: 2",
 )
+
+WRONG = {
+    "jobs.reconcile": ["5", "5 minutes", "daily", "0 25 * * *", "0 0 30 2 *", "", "0s"],
+    "jobs.tidy": ["never", "@daily", "* * * *"],
+    "jobs.check": ["0 4 * * 8"],
+    "jobs.typing": ["2", "off", "never", "soon"],
+    "jobs.battery": ["yes", "off", "WAIT"],
+    "jobs.max_load": ["0", "80%", "1001", "-1", "high"],
+    "agent.idle": ["10", "off"],
+    "agent.threads": ["0", "257", "two"],
+    "agent.unload": ["off", "10", "Never"],
+}
+RIGHT = {
+    "jobs.reconcile": ["1s", "off", "*/5 * * * *", "1h30m"],
+    "jobs.tidy": ["0 3 * * mon-fri", "OFF", "7d"],
+    "jobs.typing": ["30s"],
+    "jobs.battery": ["run", "wait"],
+    "jobs.max_load": ["1", "1,000"],
+    "agent.idle": ["1h"],
+    "agent.unload": ["never", "15m"],
+}
+
+
+@pytest.mark.parametrize(("key", "given"), [(key, one) for key in WRONG for one in WRONG[key]])
+def test_a_wrong_value_is_told_with_what_would_be_right(
+    vault: Path, own: Path, key: str, given: str
+) -> None:
+    own.write_text(f"{key}: '{given}'\n")
+    with pytest.raises(ConfigError) as error:
+        config.load(str(vault))
+    said = str(error.value)
+    assert f"config.yaml: {key} must be " in said
+    assert said.endswith(f"not {given!r}")
+    assert "\n" not in said
+    own.unlink()
+    with pytest.raises(
+        ConfigError, match=f"the environment variable {config.variable(key)}: {key} must be "
+    ):
+        config.load(str(vault), {config.variable(key): given})
+
+
+@pytest.mark.parametrize(("key", "given"), [(key, one) for key in RIGHT for one in RIGHT[key]])
+def test_a_right_value_is_kept(vault: Path, own: Path, key: str, given: str) -> None:
+    own.write_text(f"{key}: '{given}'\n")
+    kept = config.load(str(vault))[key]
+    assert str(kept) == given.lower().replace(",", "" if key == "jobs.max_load" else ",")
+    assert config.load(str(vault), {config.variable(key): given})[key] == kept
+
+
+@pytest.mark.parametrize(
+    "line", ["jobs.typing: 120", "jobs.battery: true", "jobs:\n  tidy: [1]", "agent.unload:"]
+)
+def test_what_is_no_text_is_told_with_an_example(vault: Path, own: Path, line: str) -> None:
+    own.write_text(line)
+    with pytest.raises(ConfigError, match=r"must be text such as \w+"):
+        config.load(str(vault))
+
+
+def test_defaults_pass_their_own_checks() -> None:
+    for key, setting in config.SETTINGS.items():
+        if setting.check:
+            assert setting.check(str(setting.default)) == setting.default, key
+
+
+def test_settings_of_another_environment(
+    vault: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.write_text("search.limit: 4\n")
+    monkeypatch.setenv("VAULTMEM_SEARCH_LIMIT", "5")
+    assert config.load(str(vault), {})["search.limit"] == 4
+    assert config.load(str(vault), {"VAULTMEM_SEARCH_LIMIT": "6"})["search.limit"] == 6
+    assert config.load(str(vault))["search.limit"] == 5
 
 
 @pytest.mark.parametrize("text", BAD)
@@ -133,8 +239,9 @@ def test_bytes_that_are_no_settings(vault: Path, theirs: Path) -> None:
 def test_off_as_yaml_1_1_wrote_it(vault: Path, own: Path) -> None:
     own.write_text("embedding:\n  model: off\n")
     assert config.load(str(vault))["embedding.model"] == "off"
-    own.write_text("embedding:\n  model: false\n")
+    own.write_text("embedding:\n  model: false\njobs:\n  tidy: false\n")
     assert config.load(str(vault))["embedding.model"] == "off"
+    assert config.load(str(vault))["jobs.tidy"] == "off"
 
 
 @pytest.mark.parametrize(

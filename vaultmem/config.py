@@ -7,6 +7,7 @@ are marked harmless: never a model, a path outside the vault, an endpoint or a c
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 
 from vaultmem import paths
 from vaultmem.core.values import value
@@ -14,22 +15,71 @@ from vaultmem.errors import ConfigError
 
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
-LARGEST = {"search.limit": 1000, "embedding.threads": 256}  # other numbers: what 32 bits can hold
+LARGEST = {
+    "search.limit": 1000,
+    "embedding.threads": 256,
+    "agent.threads": 256,
+    "jobs.max_load": 1000,
+}
+# other numbers: what 32 bits can hold
 
 
 @value
 class Setting:
-    """A setting: its default, whether a vault's own file may set it, what it does."""
+    """A setting: its default, whether a vault's own file may set it, what it does.
+
+    `check` returns a text as it is to be kept, and raises ValueError that says what it must be.
+    """
 
     default: str | int
     harmless: bool
     meaning: str
+    check: Callable[[str], str] | None = None
+
+
+def _inside(folder: str) -> str:
+    """A path that leads nowhere else; editors neither show nor sync folders with a leading dot."""
+    parts = folder.replace("\\", "/").split("/")
+    if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
+        raise ValueError("a visible folder inside the vault")
+    return folder
+
+
+def _schedule(text: str) -> str:
+    from vaultmem.core import schedule  # only for those who set one: most commands need no schedule
+
+    schedule.read(text)
+    return " ".join(text.lower().split())
+
+
+def _span(text: str) -> str:
+    from vaultmem.core import durations
+
+    durations.seconds(text)
+    return text
+
+
+def _span_or_never(text: str) -> str:
+    if text == "never":
+        return text
+    try:
+        return _span(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or never") from error
+
+
+def _wait_or_run(text: str) -> str:
+    if text not in ("wait", "run"):
+        raise ValueError("wait or run")
+    return text
 
 
 SETTINGS = {
     "vault": Setting("", False, "the vault to use when none is named and none is found above"),
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
-    "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into"),
+    "memory_folder": Setting(
+        "vaultmem", True, "the folder of the vault that vaultmem writes into", _inside
+    ),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
     "embedding.model": Setting(
         "default", False, "default, off, a fastembed model name, or a local folder"
@@ -39,6 +89,26 @@ SETTINGS = {
         50_000, False, "number of blocks above which a graph index is built"
     ),
     "search.limit": Setting(10, True, "how many results a search shows"),
+    "agent.idle": Setting(
+        "10m", False, "without edits and requests for so long, the vault counts as idle", _span
+    ),
+    "agent.threads": Setting(1, False, "processor threads with which the agent embeds"),
+    "agent.unload": Setting(
+        "never",
+        False,
+        "idle time after which the agent lets go of the model, or never",
+        _span_or_never,
+    ),
+    "jobs.reconcile": Setting("5m", False, "when the whole vault is compared", _schedule),
+    "jobs.tidy": Setting("0 3 * * *", False, "when vectors without a text are dropped", _schedule),
+    "jobs.check": Setting(
+        "0 4 * * 0", False, "when the index is looked over for damage", _schedule
+    ),
+    "jobs.typing": Setting(
+        "2m", False, "how long after an edit jobs that can wait leave you alone", _span
+    ),
+    "jobs.battery": Setting("wait", False, "what they do on battery: wait or run", _wait_or_run),
+    "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait"),
 }
 
 
@@ -61,9 +131,12 @@ class Config:
         return int(self[key])
 
 
-def load(vault: str | None) -> Config:
+def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     """Read all sources. A wrong value in the user's file or the environment is a ConfigError; one in
-    the vault's file is a warning, because its owner may not be the one who runs this."""
+    the vault's file is a warning, because its owner may not be the one who runs this.
+
+    `environ` is where the VAULTMEM_* settings are read; the user's file is always that of this process.
+    """
     values: dict[str, str | int] = {}
     warnings: list[str] = []
     if vault:
@@ -75,10 +148,27 @@ def load(vault: str | None) -> Config:
     for key, given in _read(source, _own_text(source), None).items():
         values[key] = _checked(key, given, source)
     for key in SETTINGS:
-        name = "VAULTMEM_" + key.replace(".", "_").upper()
-        if name in os.environ:
-            values[key] = _checked(key, os.environ[name], f"the environment variable {name}")
+        name = variable(key)
+        if name in environ:
+            values[key] = _checked(key, environ[name], f"the environment variable {name}")
     return Config(values, tuple(warnings))
+
+
+def variable(key: str) -> str:
+    """The environment variable of a setting."""
+    return "VAULTMEM_" + key.replace(".", "_").upper()
+
+
+def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
+    """Another value when one of the files that load() reads has changed."""
+    found: list[tuple[int, int, int] | None] = []
+    for path in (os.path.join(vault, VAULT_FILE), paths.config_file()):
+        try:
+            stat = os.stat(path)
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, str | int]:
@@ -88,42 +178,61 @@ def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> d
             warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
             continue
         try:
-            values[key] = _checked(key, given, source)
+            checked = _checked(key, given, source)
         except ConfigError as error:
             warnings.append(str(error))
+            continue
+        if key == "dialect" and not _is_dialect(str(checked)):
+            warnings.append(
+                f"{source}: no dialect {checked!r} is installed; the vault is read as auto"
+            )
+            continue
+        values[key] = checked
     return values
 
 
-def _inside(folder: str) -> bool:
-    """Whether a path leads nowhere else; editors neither show nor sync folders with a leading dot."""
-    parts = folder.replace("\\", "/").split("/")
-    return not os.path.isabs(folder) and all(part and not part.startswith(".") for part in parts)
+def _is_dialect(name: str) -> bool:
+    """Whether a dialect of this name is installed. Most are found by the name of their package, at a
+    hundredth of what it costs to ask all packages for theirs."""
+    from importlib.machinery import PathFinder
+
+    if name == "auto" or (name.isidentifier() and PathFinder.find_spec(f"vaultmem_{name}")):
+        return True
+    from importlib.metadata import entry_points
+
+    return name in entry_points(group="vaultmem.adapters").names
 
 
 def _checked(key: str, value: object, source: str) -> str | int:
     if key not in SETTINGS:
         raise ConfigError(f"{source}: unknown setting {key!r}; known: {', '.join(SETTINGS)}")
-    default = SETTINGS[key].default
-    if isinstance(default, int):
-        try:
-            number = int(str(value).replace(",", ""))
-        except ValueError:
-            number = -1
-        largest = LARGEST.get(key, 2**31)
-        if not 1 <= number <= largest:
-            raise ConfigError(
-                f"{source}: {key} must be a whole number from 1 to {largest}, not {value!r}"
-            )
-        return number
+    setting = SETTINGS[key]
+    if isinstance(setting.default, int):
+        return _number(key, value, source)
+    if value is False and (key == "embedding.model" or setting.check is _schedule):
+        value = "off"  # YAML 1.1 reads a bare `off` as false
     if not isinstance(value, str):
-        if value is False and key == "embedding.model":
-            return "off"  # YAML 1.1 reads a bare `off` as false
-        raise ConfigError(f"{source}: {key} must be text, not {value!r}")
-    if key == "memory_folder" and not _inside(value):
+        example = f" such as {setting.default}" if setting.default else ""
+        raise ConfigError(f"{source}: {key} must be text{example}, not {value!r}")
+    if setting.check is None:
+        return value
+    try:
+        return setting.check(value)
+    except ValueError as error:
+        raise ConfigError(f"{source}: {key} must be {error}, not {value!r}") from error
+
+
+def _number(key: str, value: object, source: str) -> int:
+    try:
+        number = int(str(value).replace(",", ""))
+    except ValueError:
+        number = -1
+    largest = LARGEST.get(key, 2**31)
+    if not 1 <= number <= largest:
         raise ConfigError(
-            f"{source}: memory_folder must be a visible folder inside the vault, not {value!r}"
+            f"{source}: {key} must be a whole number from 1 to {largest}, not {value!r}"
         )
-    return value
+    return number
 
 
 def _vault_text(vault: str, warnings: list[str]) -> str:

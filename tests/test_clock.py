@@ -1,0 +1,578 @@
+"""When jobs run: by schedule, once after a sleep, and not in anybody's way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core import schedule
+from vaultmem.core.schedule import Cron, Planned, Waits
+from vaultmem.errors import StateError
+from vaultmem.store.clock import Clock, Timing, next_time
+from vaultmem.store.ledger import CUT_SHORT, Ledger
+
+PATIENCE = 20.0  # seconds for what takes milliseconds
+DAY = 86_400.0
+BERLIN = ZoneInfo("Europe/Berlin")
+KOLKATA = ZoneInfo("Asia/Kolkata")
+LORD_HOWE = ZoneInfo("Australia/Lord_Howe")  # sets its clocks by half an hour
+NOW = datetime(2026, 6, 10, 12, 0, tzinfo=UTC).timestamp()
+
+
+def berlin(*parts: int, fold: int = 0) -> float:
+    year, month, day, hour, minute = (*parts, 0, 0)[:5]
+    return datetime(year, month, day, hour, minute, tzinfo=BERLIN, fold=fold).timestamp()
+
+
+def runs(line: str, start: float, end: float, zone: ZoneInfo = BERLIN) -> list[str]:
+    """All runs between two moments of a job that is never late."""
+    found: list[str] = []
+    at = next_time(line, start, start, zone)
+    while at is not None and at < end:
+        found.append(datetime.fromtimestamp(at, zone).strftime("%d %H:%M%z"))
+        later = next_time(line, at, at, zone)
+        assert later is None or later > at
+        at = later
+    return found
+
+
+def test_once_on_the_day_with_23_hours_and_on_the_day_with_25() -> None:
+    spring = runs("30 2 * * *", berlin(2026, 3, 28, 12), berlin(2026, 3, 31))
+    assert spring == ["29 03:30+0200", "30 02:30+0200"]
+    autumn = runs("30 2 * * *", berlin(2026, 10, 24, 12), berlin(2026, 10, 27))
+    assert autumn == ["25 02:30+0200", "26 02:30+0100"]
+
+
+def test_a_job_seen_first_in_the_second_of_two_equal_hours() -> None:
+    start = berlin(2026, 10, 25, 2, 10, fold=1)
+    assert runs("30 2 * * *", start, berlin(2026, 10, 27)) == ["26 02:30+0100"]
+    assert runs("*/30 * * * *", start, berlin(2026, 10, 25, 3, 1)) == [
+        "25 02:30+0100",
+        "25 03:00+0100",
+    ]
+
+
+def test_where_the_hour_is_open_no_hour_is_left_out() -> None:
+    autumn = runs("*/15 * * * *", berlin(2026, 10, 25, 0), berlin(2026, 10, 26))
+    assert len(autumn) == 25 * 4 - 1  # the very first moment is the start and does not count
+    assert len(set(autumn)) == len(autumn)
+    spring = runs("*/15 * * * *", berlin(2026, 3, 29, 0), berlin(2026, 3, 30))
+    assert len(spring) == 23 * 4 - 1
+    half = runs("*/10 * * * *", datetime(2026, 4, 5, tzinfo=LORD_HOWE).timestamp(),
+                datetime(2026, 4, 6, tzinfo=LORD_HOWE).timestamp(), LORD_HOWE)  # fmt: skip
+    assert len(half) == 24 * 6 + 3 - 1
+
+
+def test_hours_that_are_open_on_some_days_only() -> None:
+    week = runs("*/30 * * * 0", berlin(2026, 3, 28, 22), berlin(2026, 4, 5, 0))
+    assert len(week) == 23 * 2
+    after = runs("*/30 * * * 0", berlin(2026, 10, 25, 22, 30), berlin(2026, 11, 1, 1))
+    assert after == ["25 23:00+0100", "25 23:30+0100", "01 00:00+0100", "01 00:30+0100"]
+    tuesday = berlin(2026, 10, 20, 0, 10)
+    assert next_time("*/30 * * * mon", tuesday, tuesday, BERLIN) == berlin(2026, 10, 26)
+
+
+def test_months_and_weekdays() -> None:
+    ends = runs("0 0 31 * *", berlin(2026, 1, 1), berlin(2026, 9, 1))
+    assert [day[:2] for day in ends] == ["31"] * 5
+    assert runs("0 4 * * 0", berlin(2026, 3, 20), berlin(2026, 4, 1)) == [
+        "22 04:00+0100",  # both are Sundays
+        "29 04:00+0200",
+    ]
+    either = runs("0 4 13 * fri", berlin(2026, 3, 1), berlin(2026, 3, 16))
+    assert either == ["06 04:00+0100", "13 04:00+0100"]
+    both = runs("0 4 12 * fri", berlin(2026, 3, 1), berlin(2026, 3, 16))
+    assert [day[:2] for day in both] == ["06", "12", "13"]
+    leap = next_time("0 0 29 2 *", berlin(2096, 3, 1), berlin(2096, 3, 1), BERLIN)
+    assert leap == berlin(2104, 2, 29)
+
+
+def fits(cron: Cron, shown: datetime) -> bool:
+    """By the words of the manual of cron."""
+    by_day, by_weekday = shown.day in cron.day, (shown.weekday() + 1) % 7 in cron.weekday
+    day = by_day or by_weekday if cron.either else by_day and by_weekday
+    return (
+        shown.minute in cron.minute
+        and shown.hour in cron.hour
+        and shown.month in cron.month
+        and day
+    )
+
+
+NUMBER = {
+    "minute": st.integers(0, 59), "hour": st.integers(0, 23), "day": st.integers(1, 31),
+    "month": st.integers(1, 12), "weekday": st.integers(0, 6),
+}  # fmt: skip
+LINE = st.tuples(
+    *(st.one_of(st.just("*"), st.lists(n, min_size=1, max_size=4).map(lambda found: ",".join(map(str, found))))
+      for n in NUMBER.values())
+).map(" ".join)  # fmt: skip
+
+
+@given(LINE, st.integers(0, 2_000_000_000), st.sampled_from([BERLIN, KOLKATA]))
+def test_the_next_run_is_the_first_minute_that_fits(line: str, start: int, zone: ZoneInfo) -> None:
+    try:
+        cron = schedule.read(line)
+    except ValueError:
+        return  # a day that never comes
+    assert isinstance(cron, Cron)
+    due = next_time(line, start, start, zone)
+    assert due is not None
+    assert due > start
+    first = start - start % 60 + 60
+    for moment in range(first, min(int(due), first + 60 * 1_000), 60):
+        shown = datetime.fromtimestamp(moment, zone)
+        assert not fits(cron, shown) or (shown.fold and not cron.hourly)
+    shown = datetime.fromtimestamp(due, zone)
+    passed_over = datetime.fromtimestamp(due - 3_600, zone)
+    assert fits(cron, shown) or (passed_over.utcoffset() != shown.utcoffset() and not cron.hourly) or (
+        fits(cron, shown - timedelta(hours=1)) or shown.minute == 0)  # fmt: skip
+
+
+def test_what_was_missed_is_due_now_however_often() -> None:
+    assert next_time("5m", NOW - 60, NOW) == NOW + 240
+    assert next_time("5m", NOW - 300, NOW) == NOW
+    assert next_time("5m", NOW - 3_000, NOW) == NOW
+    assert next_time("0 3 * * *", NOW - 40 * DAY, NOW, UTC) == NOW
+    assert next_time("0 3 * * *", NOW - 60, NOW, UTC) == NOW + 15 * 3_600
+
+
+def test_what_never_ran_and_what_runs_never() -> None:
+    assert next_time("5m", None, NOW) == NOW + 300
+    assert next_time("0 3 * * *", None, NOW, UTC) == NOW + 15 * 3_600
+    assert next_time("off", NOW - DAY, NOW) is None
+
+
+def test_a_last_run_in_the_future_counts_as_now() -> None:
+    assert next_time("5m", NOW + 40 * DAY, NOW) == NOW + 300
+    assert next_time("0 3 * * *", NOW + 40 * DAY, NOW, UTC) == NOW + 15 * 3_600
+
+
+def test_the_zone_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("Europe/Berlin", "Asia/Kolkata", "UTC"):
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+        wanted = next_time("30 2 * * *", NOW, NOW, ZoneInfo(name))
+        assert next_time("30 2 * * *", NOW, NOW) == wanted
+    monkeypatch.undo()
+    time.tzset()
+
+
+class World:
+    """A person, a machine and their clocks, moved by hand."""
+
+    def __init__(self, path: Path, at: float = NOW) -> None:
+        self.wall = at
+        self.steady = 0.0
+        self.is_typing = self.battery = False
+        self.is_idle = True
+        self.busy = 0.0
+        self.done: list[str] = []
+        self.ledger = Ledger(str(path / "ledger.db"))
+        self.work: Callable[[str], str] = lambda name: f"{name} done"
+        self.ran = threading.Condition()
+        self.timing = Timing(
+            now=lambda: self.wall, monotonic=lambda: self.steady, timezone=UTC, jitter=0.0, retry=0.02,
+            heartbeat=3_600.0,
+        )  # fmt: skip
+
+    def typing(self) -> bool:
+        return self.is_typing
+
+    def idle(self) -> bool:
+        return self.is_idle
+
+    def on_battery(self) -> bool:
+        return self.battery
+
+    def load(self) -> float:
+        return self.busy
+
+    def run(self, name: str) -> str:
+        try:
+            return self.work(name)
+        finally:
+            with self.ran:
+                self.done.append(name)
+                self.ran.notify_all()
+
+    def await_runs(self, *names: str) -> None:
+        with self.ran:
+            assert self.ran.wait_for(lambda: len(self.done) >= len(names), PATIENCE), self.done
+        assert sorted(self.done) == sorted(names)
+
+    def pass_(self, seconds: float, clock: Clock) -> None:
+        """The computer sleeps."""
+        self.wall += seconds
+        clock.beat()
+
+    @contextmanager
+    def clock(self, *jobs: Planned, timing: Timing | None = None) -> Iterator[Clock]:
+        before = set(threading.enumerate())
+        clock = Clock(jobs, self.run, self.ledger, self, timing or self.timing)
+        clock.start()
+        try:
+            yield clock
+        finally:
+            clock.stop()
+            for thread in set(threading.enumerate()) - before:
+                thread.join(PATIENCE)
+                assert not thread.is_alive(), thread
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "state")
+
+
+def settled(clock: Clock, name: str) -> float:
+    """When a job that has run is planned next."""
+    end = time.monotonic() + PATIENCE
+    while clock.state(name).running and time.monotonic() < end:
+        time.sleep(0.005)
+    due = clock.state(name).next_run
+    assert due is not None
+    return due
+
+
+def ran_at(world: World, name: str, at: float) -> None:
+    world.ledger.see([name], at)
+    world.ledger.begin(name, at)
+
+
+NIGHTLY = Planned("nightly", "0 3 * * *")
+OFTEN = Planned("often", "5m")
+
+
+def test_what_was_missed_runs_once_over_any_number_of_starts(world: World) -> None:
+    ran_at(world, "nightly", NOW - 10 * DAY)
+    with world.clock(NIGHTLY, OFTEN) as clock:
+        world.await_runs("nightly")
+        assert settled(clock, "nightly") == NOW + 15 * 3_600
+    for _ in range(3):
+        world.wall += 1
+        with world.clock(NIGHTLY, OFTEN) as clock:
+            assert settled(clock, "nightly") == NOW + 15 * 3_600, (
+                "planned for the night, not for now"
+            )
+    assert world.done == ["nightly"]
+    run = world.ledger.runs()["nightly"]
+    assert (run.last_run, run.ok, run.result, run.last_ok) == (NOW, True, "nightly done", NOW)
+
+
+def test_a_new_job_waits_for_its_time_also_when_the_agent_is_off_at_that_time(world: World) -> None:
+    with world.clock(NIGHTLY, OFTEN) as clock:
+        assert settled(clock, "nightly") == NOW + 15 * 3_600
+        assert settled(clock, "often") == NOW + 300
+    world.wall += DAY
+    with world.clock(NIGHTLY):
+        world.await_runs("nightly")
+
+
+def test_jitter_is_small_and_for_all(world: World) -> None:
+    ran_at(world, "nightly", NOW - DAY)
+    timing = world.timing._replace(jitter=20.0)
+    with world.clock(NIGHTLY, OFTEN, Planned("short", "10s"), timing=timing) as clock:
+        assert NOW < settled(clock, "nightly") <= NOW + 20
+        assert NOW + 300 < settled(clock, "often") <= NOW + 320
+        assert NOW + 10 < settled(clock, "short") <= NOW + 11
+
+
+def test_after_a_sleep_what_was_missed_runs_once(world: World) -> None:
+    with world.clock(NIGHTLY, OFTEN) as clock:
+        woken: list[float] = []
+        clock.on_wake = lambda: woken.append(world.wall)
+        world.steady += 30
+        world.pass_(30, clock)
+        assert not woken
+        world.pass_(5 * DAY, clock)
+        world.await_runs("nightly", "often")
+        assert woken == [world.wall]
+        assert settled(clock, "often") == world.wall + 300
+        clock.beat()
+        assert woken == [world.wall]
+    assert sorted(world.done) == ["nightly", "often"]
+
+
+def test_a_listener_that_fails_stops_nothing(world: World) -> None:
+    def fail() -> None:
+        raise OSError
+
+    with world.clock(NIGHTLY, timing=world.timing._replace(heartbeat=0.01)) as clock:
+        clock.on_wake = fail
+        world.wall += DAY
+        world.await_runs("nightly")
+        world.wall += DAY
+        world.await_runs("nightly", "nightly")
+
+
+def test_a_clock_set_back_starves_nothing(world: World) -> None:
+    ran_at(world, "often", NOW - 60)
+    ran_at(world, "nightly", NOW - 60)
+    with world.clock(NIGHTLY, OFTEN) as clock:
+        clock.on_wake = lambda: world.done.append("woken")
+        world.pass_(-400 * DAY, clock)
+        assert world.done == []
+        assert settled(clock, "often") == world.wall + 300
+        assert settled(clock, "nightly") == world.wall + 15 * 3_600
+    for run in world.ledger.runs().values():
+        assert run.last_run == world.wall
+    for _ in range(2):  # short sessions: the time to wait must not begin anew with each
+        world.wall += 100
+        with world.clock(NIGHTLY, OFTEN) as clock:
+            assert settled(clock, "often") == NOW - 400 * DAY + 300
+    world.wall += 100
+    with world.clock(NIGHTLY, OFTEN):
+        world.await_runs("often")
+
+
+GENTLE = Planned("gentle", "1h", Waits(typing=True, battery=True, load=0.8, busy=True))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "reason"),
+    [
+        ("is_typing", True, "you are typing"),
+        ("battery", True, "the computer runs on battery"),
+        ("busy", 0.9, "the processors are busy"),
+        ("is_idle", False, "the vault is in use"),
+    ],
+)
+def test_a_gentle_job_waits_and_runs_when_it_may(
+    world: World, attribute: str, value: object, reason: str
+) -> None:
+    ran_at(world, "gentle", NOW - DAY)
+    ran_at(world, "often", NOW - DAY)
+    calm = getattr(world, attribute)
+    setattr(world, attribute, value)
+    with world.clock(GENTLE, OFTEN) as clock:
+        world.await_runs("often")
+        end = time.monotonic() + PATIENCE
+        while clock.state("gentle").waiting_for is None and time.monotonic() < end:
+            time.sleep(0.005)
+        assert clock.state("gentle").waiting_for == reason
+        assert world.ledger.runs()["gentle"].waiting == NOW
+        setattr(world, attribute, calm)
+        world.await_runs("often", "gentle")
+        settled(clock, "gentle")
+        assert clock.state("gentle").waiting_for is None
+    assert world.ledger.runs()["gentle"].waiting is None
+
+
+def test_it_waits_for_a_day_at_most_also_over_restarts(world: World) -> None:
+    world.is_typing = True
+    ran_at(world, "gentle", NOW - 2 * DAY)
+    for _ in range(4):
+        with world.clock(GENTLE) as clock:
+            end = time.monotonic() + PATIENCE
+            while clock.state("gentle").waiting_for is None and time.monotonic() < end:
+                time.sleep(0.005)
+            assert clock.state("gentle").waiting_for == "you are typing"
+        world.wall += DAY / 4
+    assert world.done == []
+    with world.clock(GENTLE):
+        world.await_runs("gentle")
+
+
+def test_who_cannot_tell_how_things_are_holds_up_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> float:
+        raise RuntimeError
+
+    monkeypatch.setattr(world, "load", fail)
+    ran_at(world, "gentle", NOW - DAY)
+    with world.clock(GENTLE):
+        world.await_runs("gentle")
+
+
+class PanicException(BaseException):
+    """What Rust raises."""
+
+
+@pytest.mark.parametrize(
+    "error", [StateError("no room"), KeyError("x"), PanicException("index"), SystemExit(1)]
+)
+def test_a_job_that_fails_is_told_and_the_others_run(world: World, error: BaseException) -> None:
+    def work(name: str) -> str:
+        if name == "nightly":
+            raise error
+        return "a\nb \udcff"
+
+    world.work = work
+    ran_at(world, "nightly", NOW - DAY)
+    ran_at(world, "often", NOW - DAY)
+    with world.clock(NIGHTLY, OFTEN) as clock:
+        world.await_runs("nightly", "often")
+        assert settled(clock, "nightly") == NOW + 15 * 3_600
+        settled(clock, "often")
+    known = world.ledger.runs()
+    assert known["nightly"].ok is False
+    assert str(error.args[0]) in str(known["nightly"].result)
+    assert known["nightly"].last_ok is None
+    assert (known["often"].ok, known["often"].result) == (True, "a b ?")
+
+
+KILLED = """
+import os, sys, time
+from vaultmem.core.schedule import Planned
+from vaultmem.store.clock import Clock, Timing
+from vaultmem.store.ledger import Ledger
+
+class Quiet:
+    typing = on_battery = lambda self: False
+    idle = lambda self: True
+    load = lambda self: 0.0
+
+def run(name):
+    with open(sys.argv[2], "a") as file:
+        file.write(name + "\\n")
+    os._exit(9)
+
+now = lambda: float(sys.argv[3])
+clock = Clock([Planned("deadly", "1h")], run, Ledger(sys.argv[1]), Quiet(), Timing(now=now, jitter=0.0))
+clock.start()
+if clock.state("deadly").next_run > now():
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+def test_a_job_that_kills_the_process_has_had_its_turn(world: World, tmp_path: Path) -> None:
+    ran_at(world, "deadly", NOW - DAY)
+    marks = tmp_path / "marks"
+    for minutes, code in ((0, 9), (1, 0), (59, 0), (61, 9), (62, 0)):
+        ended = subprocess.run(
+            [sys.executable, "-c", KILLED, world.ledger.path, str(marks), str(NOW + 60 * minutes)],
+            check=False, timeout=60,
+        )  # fmt: skip
+        assert ended.returncode == code, minutes
+    assert marks.read_text() == "deadly\ndeadly\n"
+    run = world.ledger.runs()["deadly"]
+    assert (run.ok, run.result, run.last_run) == (False, CUT_SHORT, NOW + 3_660)
+
+
+class Gate:
+    """Work that ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.entered, self.leave = threading.Event(), threading.Event()
+        self.inside = self.most = 0
+
+    def __call__(self, name: str) -> str:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.entered.set()
+        assert self.leave.wait(PATIENCE)
+        self.inside -= 1
+        return f"{name} done"
+
+
+def in_thread(what: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    found: list[object] = []
+
+    def asked() -> None:
+        try:
+            found.append(what())
+        except StateError as error:
+            found.append(str(error))
+
+    thread = threading.Thread(target=asked)
+    thread.start()
+    return thread, found
+
+
+def test_run_now_runs_what_would_wait_and_is_waited_for(world: World) -> None:
+    world.is_typing = True
+    off = Planned("off", "off", GENTLE.waits)
+    with world.clock(GENTLE, off) as clock:
+        assert clock.run_now("gentle").result == "gentle done"
+        assert clock.run_now("off").ok
+        assert settled(clock, "gentle") == NOW + 3_600
+        assert clock.state("off").next_run is None
+    assert world.ledger.runs()["off"].last_run == NOW
+
+
+def test_one_job_at_a_time_and_none_twice(world: World) -> None:
+    gate = world.work = Gate()
+    ran_at(world, "often", NOW - DAY)
+    with world.clock(OFTEN, NIGHTLY) as clock:
+        assert gate.entered.wait(PATIENCE)
+        assert clock.state("often").running
+        with pytest.raises(StateError, match="running already"):
+            clock.run_now("often")
+        thread, found = in_thread(lambda: clock.run_now("nightly").result)
+        world.pass_(DAY, clock)  # all is due again while one job runs
+        gate.leave.set()
+        thread.join(PATIENCE)
+        assert found == ["nightly done"]
+        assert settled(clock, "often") > world.wall
+    assert gate.most == 1
+    assert sorted(set(world.done)) == ["nightly", "often"]
+    assert len(world.done) <= 3  # what fell due while it ran may run once more
+
+
+def test_stop_does_not_wait_for_a_job(world: World) -> None:
+    gate = world.work = Gate()
+    with world.clock(OFTEN, NIGHTLY) as clock:
+        thread, found = in_thread(lambda: clock.run_now("often"))
+        assert gate.entered.wait(PATIENCE)
+        queued, also = in_thread(lambda: clock.run_now("nightly"))
+        while not clock._asked.get("nightly"):
+            time.sleep(0.005)
+        clock.stop()
+        thread.join(PATIENCE)
+        queued.join(PATIENCE)
+        assert "stopped" in str(found[0])
+        assert "stopped" in str(also[0])
+        assert gate.inside == 1, "it still runs"
+        gate.leave.set()
+        with pytest.raises(StateError, match="stopped"):
+            clock.run_now("nightly")
+    assert world.done == ["often"]
+
+
+def test_other_schedules_while_it_runs(world: World) -> None:
+    with world.clock(OFTEN, NIGHTLY) as clock:
+        clock.reload([Planned("often", "off"), Planned("nightly", "0 13 * * *")])
+        assert clock.state("often").next_run is None
+        assert settled(clock, "nightly") == NOW + 3_600
+        clock.reload([Planned("often", "1m")])
+        assert settled(clock, "often") == NOW + 60
+        assert clock.state("nightly").next_run is None
+        world.pass_(DAY, clock)
+        world.await_runs("often")
+
+
+def test_without_a_ledger_jobs_still_come_once(world: World) -> None:
+    Path(world.ledger.path).mkdir(parents=True)
+    with world.clock(OFTEN) as clock:
+        world.pass_(DAY, clock)
+        end = time.monotonic() + PATIENCE
+        while not clock.runs()["often"].last_run and time.monotonic() < end:
+            time.sleep(0.005)
+        run = clock.runs()["often"]
+        assert run.ok is False
+        assert "ledger.db cannot be used" in str(run.result)
+        assert settled(clock, "often") == world.wall + 300
+    assert world.done == [], "what cannot be written down is not begun"
+
+
+def test_with_real_time(world: World) -> None:
+    timing = Timing(jitter=0.0, heartbeat=0.05)
+    with world.clock(Planned("quick", "1s"), timing=timing), world.ran:
+        assert world.ran.wait_for(lambda: len(world.done) >= 2, PATIENCE)
+    run = world.ledger.runs()["quick"]
+    assert run.last_run is not None
+    assert abs(run.last_run - time.time()) < PATIENCE

@@ -1,0 +1,147 @@
+"""Spans of time and schedules as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core import durations, schedule
+from vaultmem.core.schedule import Cron, Waits, reason_to_wait
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7d", 604_800), ("168h", 604_800), ("60s", 60), ("5m", 300), ("1h30m", 5_400), ("2w", 1_209_600),
+        ("90m", 5_400), (" 1H 30M ", 5_400), ("1s", 1), ("3660d", 316_224_000), ("1m1m", 120),
+    ],
+)  # fmt: skip
+def test_spans(text: str, seconds: int) -> None:
+    assert durations.seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "m", "5 minutes", "-5m", "1.5h", "0s", "0h0m", "3661d", "9999999999w", "5m!", "٥m", "5m\n3", "1h-30m"],
+)  # fmt: skip
+def test_what_is_no_span(text: str) -> None:
+    with pytest.raises(ValueError, match="a length of time"):
+        durations.seconds(text)
+
+
+@given(st.integers(1, durations.LONGEST))
+def test_every_span_can_be_written(seconds: int) -> None:
+    assert durations.seconds(f"{seconds}s") == seconds
+    hours, rest = divmod(seconds, 3_600)
+    assert durations.seconds(f"{hours}h{rest // 60}m{rest % 60}s") == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "less than a second"), (1, "1 second"), (59.6, "1 minute"), (61, "1 minute 1 second"),
+        (5_400, "1 hour 30 minutes"), (86_400, "1 day"), (90_061, "1 day 1 hour"), (86_460, "1 day"),
+        (1_209_600, "2 weeks"), (-5, "less than a second"),
+    ],
+)  # fmt: skip
+def test_spoken(seconds: float, said: str) -> None:
+    assert durations.spoken(seconds) == said
+
+
+def cron(text: str) -> Cron:
+    read = schedule.read(text)
+    assert isinstance(read, Cron)
+    return read
+
+
+def test_schedules() -> None:
+    assert schedule.read("off") is None
+    assert schedule.read(" OFF ") is None
+    assert schedule.read("5m") == 300
+    nightly = cron("0 3 * * *")
+    assert (nightly.minute, nightly.hour) == ([0], [3])
+    assert (nightly.day, nightly.month, nightly.weekday) == (
+        [*range(1, 32)],
+        [*range(1, 13)],
+        [*range(7)],
+    )
+    assert not nightly.hourly
+    assert not nightly.either
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "numbers"),
+    [
+        ("*/15 * * * *", "minute", [0, 15, 30, 45]),
+        ("5-20/5 * * * *", "minute", [5, 10, 15, 20]),
+        ("50/4 * * * *", "minute", [50, 54, 58]),
+        ("0 1,5,3 * * *", "hour", [1, 3, 5]),
+        ("0 0 29 2 *", "day", [29]),
+        ("0 0 * jan,DEC *", "month", [1, 12]),
+        ("0 0 * * 0", "weekday", [0]),
+        ("0 0 * * 7", "weekday", [0]),
+        ("0 0 * * sun", "weekday", [0]),
+        ("0 0 * * mon-fri", "weekday", [1, 2, 3, 4, 5]),
+        ("0 0 * * fri-sun", "weekday", [0, 5, 6]),
+        ("0 0 * * 5-7", "weekday", [0, 5, 6]),
+        ("0 0 * * */2", "weekday", [0, 2, 4, 6]),
+    ],
+)
+def test_cron_fields(text: str, field: str, numbers: list[int]) -> None:
+    assert getattr(cron(text), field) == numbers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "daily", "@daily", "0 3 * *", "0 3 * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *",
+        "* * * 13 *", "* * * * 8", "* * * foo *", "*/0 * * * *", "5-1 * * * *", "1,,2 * * * *", "0 0 30 2 *",
+        "0 0 31 4,6,9,11 *", "a b c d e", "0 0 L * *", "0 0 * * 1#2", "0 -1 * * *", "٣ 3 * * *", "5",
+    ],
+)  # fmt: skip
+def test_what_is_no_schedule(text: str) -> None:
+    with pytest.raises(ValueError, match=r"a length of time|a cron line"):
+        schedule.read(text)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
+    said = "a cron line"
+    try:
+        schedule.read(text)
+    except ValueError as error:
+        said = str(error)
+    assert said.startswith(("a length of time", "a cron line"))
+
+
+class Quiet:
+    """Nobody types, nothing is in use."""
+
+    def typing(self) -> bool:
+        return False
+
+    def idle(self) -> bool:
+        return True
+
+    def on_battery(self) -> bool:
+        return False
+
+    def load(self) -> float:
+        return 0.8
+
+
+def test_what_a_job_waits_for() -> None:
+    gentle = Waits(typing=True, battery=True, load=0.8, busy=True)
+    quiet = Quiet()
+    assert reason_to_wait(gentle, quiet) is None
+    for name, value, reason in (
+        ("typing", True, "you are typing"),
+        ("on_battery", True, "the computer runs on battery"),
+        ("load", 0.81, "the processors are busy"),
+        ("idle", False, "the vault is in use"),
+    ):
+        around = Quiet()
+        setattr(around, name, lambda value=value: value)
+        assert reason_to_wait(gentle, around) == reason
+        assert reason_to_wait(Waits(), around) is None

@@ -1,0 +1,305 @@
+"""The table of jobs: what each one does to a real vault, and what the command says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import one_line, ran
+from tests.conftest import Write
+from tests.index_dump import generation, other_state
+from vaultmem import config, jobs
+from vaultmem.api import Vault
+from vaultmem.core.schedule import Waits
+from vaultmem.errors import VaultmemError
+from vaultmem.store.clock import Clock
+from vaultmem.store.keyword import KeywordWriter
+from vaultmem.store.ledger import Ledger, Run
+from vaultmem.store.machine import load
+
+NOW = 1_780_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A state and settings for each test; no model, or the first test would wait for one."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with other_state(tmp_path / "state"):
+        yield
+
+
+@pytest.fixture
+def notes(vault: Path, write: Write) -> Path:
+    """A few notes, of which one is hidden and one is empty."""
+    for name in ("Apple", "Boiler", "Café", "计划", "2026-03-01", "-- !!", "Empty"):
+        write(f"{name}.md", "" if name == "Empty" else f"# {name}\n\nText of it.\n\nMore text.\n")
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["Hidden/"]}')
+    write("Hidden/Secret.md", "apple")
+    return vault
+
+
+def do(vault: Path, name: str) -> str:
+    with Vault(str(vault)) as opened:
+        return jobs.JOBS[name].run(opened)
+
+
+def test_reconcile(notes: Path, write: Write) -> None:
+    assert do(notes, "reconcile") == "8 added, 0 changed, 0 removed, 0 unchanged"
+    write("Apple.md", "pear")
+    write("New.md", "new")
+    (notes / "Boiler.md").unlink()
+    assert do(notes, "reconcile") == "1 added, 1 changed, 1 removed, 6 unchanged"
+
+
+def test_tidy_has_nothing_to_do_without_an_index_or_a_model(notes: Path) -> None:
+    assert do(notes, "tidy") == "nothing to do: the vault is not indexed yet"
+    do(notes, "reconcile")
+    assert do(notes, "tidy").startswith("nothing to do: ")
+
+
+def test_tidy_drops_vectors_of_texts_that_are_gone(
+    notes: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VAULTMEM_EMBEDDING_MODEL")
+    write(
+        "Long.md",
+        "\n\n".join(f"## Heading {n}\n\n{f'A word on {n}. ' * 60}" for n in range(20)),
+    )
+    with Vault(str(notes)) as vault:
+        vault.sync()
+        embedded = vault.embed()
+        assert embedded.blocks > 20, embedded.remark
+        assert jobs.JOBS["tidy"].run(vault) == f"{embedded.blocks} vectors kept"
+        write("Long.md", "short")
+        vault.sync()
+        said = jobs.JOBS["tidy"].run(vault)
+        dropped, kept = (int(word) for word in said.split() if word.isdigit())
+        assert dropped + kept == embedded.blocks
+        assert kept == len(vault.searcher().meaning().store) < dropped
+
+
+def test_check_of_a_sound_index_changes_nothing(notes: Path) -> None:
+    assert do(notes, "check").startswith("the index was missing or damaged; built anew")
+    before = generation(notes)
+    assert do(notes, "check").startswith("sound: 8 notes, ")
+    assert generation(notes) == before
+
+
+def test_check_of_an_empty_vault(vault: Path) -> None:
+    do(vault, "check")
+    assert do(vault, "check") == "sound: 0 notes, 0 blocks"
+
+
+def lose_a_note(folder: Path) -> None:
+    writer = KeywordWriter(str(folder / "kw"))
+    with closing(sqlite3.connect(folder / "catalog.db")) as db:
+        writer.remove(db.execute("SELECT min(note) FROM blocks").fetchone()[0])
+    writer.commit()
+    writer.close()
+
+
+def lose_all_words(folder: Path) -> None:
+    for file in (folder / "kw").glob("*.term"):
+        file.write_bytes(b"\0" * file.stat().st_size)
+
+
+def overwrite_catalog(folder: Path) -> None:
+    size = (folder / "catalog.db").stat().st_size
+    for beside in folder.glob("catalog.db-*"):
+        beside.unlink()
+    with open(folder / "catalog.db", "r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+
+
+def lose_rows(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "catalog.db")) as db:
+        db.execute(
+            "DELETE FROM blocks WHERE note = (SELECT max(b.note) FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0)"
+        )
+        db.commit()
+
+
+@pytest.mark.parametrize("harm", [lose_a_note, lose_all_words, overwrite_catalog, lose_rows])
+def test_check_builds_a_damaged_index_anew(notes: Path, harm: object) -> None:
+    do(notes, "reconcile")
+    assert callable(harm)
+    harm(generation(notes))
+    said = do(notes, "check")
+    assert "built anew" in said
+    assert "damaged" in said or "the keyword index has" in said
+    assert do(notes, "check").startswith("sound: 8 notes, ")
+    assert ran("search", "apple", "--vault", str(notes), "--format", "json").data["results"]
+
+
+def test_check_believes_nothing_that_it_sees_while_somebody_writes(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do(notes, "reconcile")
+    folder = generation(notes)
+    monkeypatch.setattr(jobs, "LOOK_AGAIN", 0.01)
+    with closing(sqlite3.connect(folder / "catalog.db")) as db:
+        db.execute("INSERT INTO dirty SELECT max(note) FROM blocks")  # a batch is not yet through
+        db.execute(
+            "INSERT INTO blocks SELECT note, ordinal + 900, 1, 1, NULL, NULL, hash FROM blocks"
+        )
+        db.commit()
+    with Vault(str(notes)) as vault:
+        assert jobs._damage(vault) is None
+
+
+def test_waits_by_the_settings(notes: Path) -> None:
+    table = {one.name: one for one in jobs.planned(config.load(str(notes)))}
+    assert {name: one.schedule for name, one in table.items()} == {
+        "reconcile": "5m", "tidy": "0 3 * * *", "check": "0 4 * * 0",
+    }  # fmt: skip
+    assert table["reconcile"].waits == Waits()
+    assert table["tidy"].waits == Waits(typing=True, battery=True, load=0.8, busy=True)
+    environ = {
+        "VAULTMEM_JOBS_BATTERY": "run",
+        "VAULTMEM_JOBS_MAX_LOAD": "50",
+        "VAULTMEM_JOBS_TIDY": "off",
+    }
+    table = {one.name: one for one in jobs.planned(config.load(str(notes), environ))}
+    assert table["tidy"].waits == Waits(typing=True, battery=False, load=0.5, busy=True)
+    assert table["tidy"].schedule == "off"
+
+
+def test_surroundings() -> None:
+    edit = request = 0.0
+    now = 1_000.0
+    around = jobs.Surroundings(config.Config({}), lambda: edit, lambda: request, lambda: now)
+    assert not around.typing()
+    assert around.idle()
+    edit = 900.0
+    assert around.typing()
+    assert not around.idle()
+    edit, request = 879.0, 999.0
+    assert not around.typing()
+    assert not around.idle()
+    now = 1_599.0
+    assert around.idle()
+    assert around.load() == pytest.approx(load(), abs=1.0)
+    assert around.on_battery() in (True, False)
+
+
+def test_listing_before_and_after(notes: Path) -> None:
+    settings = config.load(str(notes))
+    ledger = jobs.ledger(str(notes))
+    first = jobs.listing(settings, ledger, NOW)
+    assert [one.name for one in first] == [*jobs.JOBS]
+    assert first[0].next_run == NOW + 300
+    assert all(one.last_run is one.ok is one.last_result is None for one in first)
+    ledger.begin("reconcile", NOW)
+    ledger.end(Run("reconcile", NOW, None, NOW, True, "fine", 2.0, NOW))
+    one = jobs.listing(settings, ledger, NOW + 100)[0]
+    assert (one.next_run, one.last_run, one.last_result) == (NOW + 300, NOW, "fine")
+    assert (one.ok, one.last_ok, one.seconds) == (True, NOW, 2.0)
+    assert jobs.listing(settings, ledger, NOW + 900)[0].next_run == NOW + 900
+
+
+def test_listing_of_a_running_clock(notes: Path) -> None:
+    settings = config.load(str(notes))
+    ledger = jobs.ledger(str(notes))
+    around = jobs.Surroundings(settings, lambda: 0.0, lambda: 0.0)
+    clock = Clock(jobs.planned(settings), lambda name: f"{name} done", ledger, around)
+    clock.start()
+    try:
+        clock.run_now("tidy")
+        listed = {one.name: one for one in jobs.listing(settings, ledger, NOW, clock)}
+    finally:
+        clock.stop()
+    assert listed["tidy"].last_result == "tidy done"
+    assert listed["tidy"].ok
+    assert all(one.next_run and not one.running and not one.waiting_for for one in listed.values())
+
+
+def test_the_nearest_name_is_told() -> None:
+    assert jobs.named("tidy").name == "tidy"
+    with pytest.raises(VaultmemError, match="did you mean check"):
+        jobs.named("chek")
+    with pytest.raises(VaultmemError, match="there are reconcile, tidy, check"):
+        jobs.named("xyz")
+
+
+def test_the_command_lists_and_runs(notes: Path) -> None:
+    words = ("--vault", str(notes), "--format")
+    listed = ran("jobs", *words, "json").data
+    assert listed["count"] == len(listed["jobs"]) == 3
+    assert listed["agent"] is None
+    assert [one["last_run"] for one in listed["jobs"]] == [None] * 3
+    done = ran("jobs", "run", "reconcile", *words, "json")
+    assert done.code == 0
+    assert done.data["ok"] is True
+    assert done.data["last_result"].startswith("8 added")
+    ended = ran("jobs", "run", "check", *words, "text")
+    assert ended.code == 0
+    assert ended.out.startswith("check: sound: 8 notes")
+    shown = ran("jobs", *words, "text")
+    assert "no agent runs" in shown.err
+    rows = shown.out.splitlines()
+    assert [row.split()[0] for row in rows] == ["job", *jobs.JOBS]
+    assert "8 added, 0 changed" in rows[1]
+    assert " never" in rows[2]
+    assert ran("jobs", *words, "json").data["jobs"][0]["last_ok"] == done.data["last_run"]
+
+
+def test_a_job_that_fails_is_told_and_remembered(notes: Path) -> None:
+    words = ("--vault", str(notes), "--format")
+    assert ran("jobs", "run", "reconcile", *words, "json").code == 0
+    aside = notes.parent / "aside"
+    for note in notes.rglob("*.md"):
+        aside.mkdir(exist_ok=True)
+        shutil.move(note, aside / note.name)
+    ended = ran("jobs", "run", "reconcile", *words, "text")
+    assert ended.code == 1
+    assert "the job reconcile failed: " in one_line(ended)
+    again = ran("jobs", "run", "reconcile", *words, "json")
+    assert again.code == 1
+    assert again.data["ok"] is False
+    assert again.data["last_ok"] < again.data["last_run"]
+    assert "failed: " in ran("jobs", *words, "text").out
+
+
+def test_a_dry_run_does_nothing(notes: Path) -> None:
+    words = ("--vault", str(notes), "--format")
+    ended = ran("jobs", "run", "reconcile", "--dry-run", *words, "text")
+    assert ended.code == 0
+    assert "compares the whole vault" in ended.out
+    assert ran("jobs", "run", "check", "--dry-run", *words, "json").data["dry_run"] is True
+    with Vault(str(notes)) as vault:
+        assert not vault.is_indexed()
+    assert jobs.ledger(str(notes)).runs() == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("run",), 2, "needs a NAME"),
+        (("list",), 2, "'list'"),
+        (("--dry-run",), 2, "--dry-run goes with"),
+        (("run", "a", "b"), 2, "unrecognized"),
+        (("run", "reconsile"), 1, "did you mean reconcile?"),
+    ],
+)
+def test_what_is_typed_wrongly(vault: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    ended = ran("jobs", *words, "--vault", str(vault), "--format", "text")
+    assert ended.code == code
+    assert said in one_line(ended)
+
+
+def test_a_damaged_ledger_is_told_once_it_was_replaced(notes: Path) -> None:
+    ledger: Ledger = jobs.ledger(str(notes))
+    ledger.see(["reconcile"], NOW)
+    Path(ledger.path).write_bytes(b"nothing" * 1_000)
+    words = ("--vault", str(notes), "--format", "text")
+    assert ran("jobs", *words).code == 0
+    assert ran("jobs", "run", "reconcile", *words).code == 0
+    assert "begins anew" in ran("jobs", *words).err

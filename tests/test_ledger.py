@@ -1,0 +1,241 @@
+"""The ledger survives what the index does not: rebuilds, damage, kills, a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from vaultmem.errors import StateError
+from vaultmem.store.ledger import CUT_SHORT, Ledger, Run
+from vaultmem.store.runs import Runs
+
+NOW = 1_780_000_000.0
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(str(tmp_path / "state" / "ledger.db"))
+
+
+def test_looking_makes_nothing(ledger: Ledger) -> None:
+    assert ledger.runs() == {}
+    assert ledger.notices() == []
+    assert not os.path.exists(os.path.dirname(ledger.path))
+
+
+def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
+    ledger.see(["a", "b"], NOW)
+    ledger.see(["a", "b"], NOW + 50)
+    assert ledger.runs() == {"a": Run("a", NOW), "b": Run("b", NOW)}
+    ledger.wait("a", NOW + 60)
+    ledger.wait("a", NOW + 70)
+    assert ledger.runs()["a"] == Run("a", NOW, NOW + 60)
+    ledger.begin("a", NOW + 80)
+    assert ledger.runs()["a"] == Run("a", NOW, None, NOW + 80, False, CUT_SHORT)
+    good = Run("a", NOW, None, NOW + 80, True, "fine", 1.5, NOW + 80)
+    ledger.end(good)
+    assert ledger.runs()["a"] == good
+    ledger.begin("a", NOW + 90)
+    ledger.end(Run("a", NOW, None, NOW + 90, False, "no", 0.5, None))
+    assert ledger.runs()["a"] == Run("a", NOW, None, NOW + 90, False, "no", 0.5, NOW + 80)
+    assert ledger.runs()["b"] == Run("b", NOW)
+
+
+def test_what_lies_in_the_future_counts_as_now(ledger: Ledger) -> None:
+    ledger.begin("a", NOW)
+    ledger.end(Run("a", NOW, None, NOW, True, "fine", 1.0, NOW))
+    ledger.wait("a", NOW + 5)
+    ledger.see(["a"], NOW - 1_000)
+    past = NOW - 1_000
+    assert ledger.runs()["a"] == Run("a", past, past, past, True, "fine", 1.0, past)
+
+
+def test_only_the_owner_may_read_it(ledger: Ledger) -> None:
+    old = os.umask(0)
+    try:
+        ledger.see(["a"], NOW)
+    finally:
+        os.umask(old)
+    assert os.stat(ledger.path).st_mode & 0o777 == 0o600
+    assert os.stat(os.path.dirname(ledger.path)).st_mode & 0o777 == 0o700
+    assert os.listdir(os.path.dirname(ledger.path)) == ["ledger.db"]
+
+
+def whole(ledger: Ledger) -> bytes:
+    ledger.see(["a", "b"], NOW)
+    ledger.begin("a", NOW)
+    return Path(ledger.path).read_bytes()
+
+
+DAMAGE = {
+    "no database": lambda _: b"not a database at all" * 100,
+    "cut": lambda data: data[: len(data) // 2],
+    "header": lambda data: b"\0" * 100 + data[100:],
+    "pages": lambda data: data[:100] + b"\xff" * (len(data) - 100),
+    "another table": lambda _: b"",
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_file_is_replaced_and_remembered(ledger: Ledger, kind: str) -> None:
+    broken = DAMAGE[kind](whole(ledger))
+    Path(ledger.path).write_bytes(broken)
+    if kind == "another table":
+        with closing(sqlite3.connect(ledger.path)) as db:
+            db.execute("CREATE TABLE runs (wrong TEXT)")
+            db.commit()
+        broken = Path(ledger.path).read_bytes()
+    assert ledger.runs() == {}
+    assert Path(ledger.path).read_bytes() == broken, "looking changes nothing"
+    ledger.see(["a"], NOW + 9)
+    assert ledger.runs() == {"a": Run("a", NOW + 9)}
+    ((at, said),) = ledger.notices()
+    assert at == NOW + 9
+    assert "damaged" in said
+    aside = Path(ledger.path + ".damaged").read_bytes()
+    assert aside == broken or kind == "another table"
+    ledger.begin("a", NOW + 10)
+    assert len(ledger.notices()) == 1
+
+
+@pytest.mark.parametrize("value", ["x'ff00'", "'soon'", "NULL", "9e999"])
+def test_values_that_nobody_wrote(ledger: Ledger, value: str) -> None:
+    whole(ledger)
+    with closing(sqlite3.connect(ledger.path)) as db:
+        db.executescript(
+            "CREATE TABLE other (name, seen, waiting, last_run, ok, result, seconds, last_ok);"
+            f"INSERT INTO other VALUES ('a', {value}, 'x', x'ff', 'y', x'ff', 'z', {value});"
+            "DROP TABLE runs; ALTER TABLE other RENAME TO runs;"
+        )
+    assert ledger.runs() == {}
+    ledger.see(["a"], NOW)
+    assert ledger.runs() == {"a": Run("a", NOW)}
+    assert len(ledger.notices()) == 1
+
+
+def test_random_damage_never_surprises(ledger: Ledger) -> None:
+    data = whole(ledger)
+    chance = random.Random(7)
+    written: list[int] = []
+    for turn in range(60):
+        broken = bytearray(data)
+        for _ in range(chance.randrange(1, 40)):
+            broken[chance.randrange(len(broken))] = chance.randrange(256)
+        Path(ledger.path).write_bytes(broken)
+        # A header that says "made by a later SQLite" may be read and not written.
+        with contextlib.suppress(StateError):
+            ledger.runs()
+            ledger.begin("c", NOW + turn)
+            written.append(turn)
+            assert ledger.runs()["c"].last_run == NOW + turn
+    assert len(written) > 30
+
+
+def test_a_deleted_ledger_is_made_anew(ledger: Ledger) -> None:
+    whole(ledger)
+    os.remove(ledger.path)
+    ledger.begin("a", NOW)
+    assert list(ledger.runs()) == ["a"]
+    assert ledger.notices() == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+def test_a_full_disk_is_told(ledger: Ledger) -> None:
+    whole(ledger)
+    code = (
+        "import resource, signal, sys\n"
+        "from vaultmem.errors import StateError\nfrom vaultmem.store.ledger import Ledger\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "ledger = Ledger(sys.argv[1])\nprint(sorted(ledger.runs()))\n"
+        "try:\n    ledger.begin('a', 5.0)\nexcept StateError as error:\n    print(error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, ledger.path], capture_output=True, text=True, check=True
+    )
+    names, said = ended.stdout.splitlines()
+    assert names == "['a', 'b']", "it can be read all the same"
+    assert "ledger.db cannot be used" in said
+    assert "free some space" in said
+    ledger.begin("a", NOW + 1)
+    assert ledger.runs()["a"].last_run == NOW + 1
+    assert ledger.notices() == []
+
+
+@pytest.mark.parametrize("what", ["folder", "file above"])
+def test_what_is_in_the_way_is_told(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "state" / "ledger.db"
+    if what == "folder":
+        path.mkdir(parents=True)
+    else:
+        (tmp_path / "state").write_text("")
+    with pytest.raises(
+        StateError, match=r"ledger\.db cannot be used|cannot create the state folder"
+    ):
+        Ledger(str(path)).begin("a", NOW)
+
+
+def test_readers_and_writers_at_once(ledger: Ledger) -> None:
+    problems: list[StateError] = []
+    ledger.see(["0", "1", "2"], NOW)
+
+    def write(name: str) -> None:
+        try:
+            for turn in range(15):
+                ledger.begin(name, NOW + turn)
+                ledger.end(Run(name, NOW, None, NOW + turn, True, "fine", 0.1, NOW + turn))
+        except StateError as error:
+            problems.append(error)
+
+    writers = [threading.Thread(target=write, args=(str(n),)) for n in range(3)]
+    for thread in writers:
+        thread.start()
+    while any(thread.is_alive() for thread in writers):
+        for run in ledger.runs().values():
+            assert run.last_run is None or run.result in ("fine", CUT_SHORT)
+    assert not problems
+    assert {run.last_run for run in ledger.runs().values()} == {NOW + 14}
+
+
+def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
+    code = (
+        "import os, sys\nfrom vaultmem.store.ledger import Ledger\n"
+        "Ledger(sys.argv[1]).begin('a', 7.0)\nos.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, ledger.path], check=False)
+    run = ledger.runs()["a"]
+    assert (run.last_run, run.ok, run.result) == (7.0, False, CUT_SHORT)
+
+
+def test_runs_go_on_without_a_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.mkdir()
+    runs = Runs(Ledger(str(path)), lambda: NOW)
+    runs.remember(["a"])
+    assert runs.of("a") == Run("a", NOW)
+    assert runs.waiting("a") == 0.0
+    done: list[int] = []
+    run = runs.carry_out("a", lambda: str(done.append(1)))
+    assert not done
+    assert run.ok is False
+    assert runs.runs()["a"].last_run == NOW
+    back = Runs(Ledger(str(path)), lambda: clock[0])
+    clock = [NOW]
+    back.carry_out("a", str)
+    clock[0] = NOW - 500
+    back.remember(["a"])
+    assert back.of("a").last_run == NOW - 500, "a clock that was set back"
+    path.rmdir()
+    runs.remember(["a"])
+    assert runs.of("a").last_run == NOW
+    assert runs.carry_out("a", lambda: "  fine\n again ").result == "fine again"
+    assert Ledger(str(path)).runs()["a"].ok is True

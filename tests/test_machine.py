@@ -1,0 +1,87 @@
+"""What the machine says of itself, and that silence is an answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from vaultmem.store import machine
+
+
+@pytest.mark.parametrize(
+    ("battery", "wanted"),
+    [
+        (None, None),
+        (SimpleNamespace(power_plugged=None), None),
+        (SimpleNamespace(power_plugged=True), False),
+        (SimpleNamespace(power_plugged=False), True),
+    ],
+)
+def test_battery(monkeypatch: pytest.MonkeyPatch, battery: object, wanted: bool | None) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery, raising=False)
+    assert machine.on_battery() is wanted
+
+
+def fail(error: BaseException) -> object:
+    def failing(*_: object) -> object:
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize("error", [OSError("no"), RuntimeError("no"), psutil.AccessDenied(1)])
+def test_who_may_not_look_knows_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", fail(error), raising=False)
+    monkeypatch.setattr(psutil, "getloadavg", fail(error))
+    assert machine.on_battery() is None
+    assert machine.load() == 0.0
+    monkeypatch.setattr(psutil.Process, "memory_info", fail(psutil.AccessDenied(1)))
+    assert machine.resident_bytes() is None
+
+
+def test_a_platform_that_has_no_such_thing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sensors_battery", "getloadavg"):
+        monkeypatch.delattr(psutil, name, raising=False)
+    monkeypatch.setattr(os, "setpriority", fail(PermissionError()))
+    assert machine.on_battery() is None
+    assert machine.load() == 0.0
+    machine.lower_priority_of_thread()
+
+
+def test_load_is_a_part_of_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (3.0, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert machine.load() == 0.75
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert machine.load() == 3.0
+
+
+def test_memory_grows_with_what_is_kept() -> None:
+    before = machine.resident_bytes()
+    kept = bytearray(os.urandom(1 << 20) * 64)
+    after = machine.resident_bytes()
+    assert before
+    assert after
+    assert after - before > 32 << 20
+    assert len(kept) == 64 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority belongs to the whole process")
+def test_only_the_thread_that_asks_steps_back() -> None:
+    found: list[int] = []
+
+    def work() -> None:
+        machine.lower_priority_of_thread()
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [max(machine.NICE, before)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -1,0 +1,201 @@
+"""The ledger: small facts that the notes cannot give back and a rebuild must not lose. For now, job runs.
+
+<state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
+written. Opened for each question, so that threads share nothing and a deleted file is made anew. Lost, it
+costs no more than a job that runs once too often.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple, TypeVar
+
+from vaultmem.errors import DamagedError, StateError
+from vaultmem.paths import make_private
+from vaultmem.store.catalog import as_state_error
+
+CUT_SHORT = "did not end: vaultmem or the computer was stopped"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
+    ok INTEGER, result TEXT, seconds REAL, last_ok REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notices (at REAL NOT NULL, said TEXT NOT NULL);
+"""
+_FIELDS = "name, seen, waiting, last_run, ok, result, seconds, last_ok"
+T = TypeVar("T")
+MAX_NOTICE = 500  # characters
+
+
+class Run(NamedTuple):
+    """What is known of a job's last run. Times are seconds since the epoch."""
+
+    name: str
+    seen: float  # when the job was first planned: what a job that never ran is counted from
+    waiting: float | None = None  # since when it would run, were it not asked to wait
+    last_run: float | None = None
+    ok: bool | None = None
+    result: str | None = None
+    seconds: float | None = None
+    last_ok: float | None = None
+
+    @property
+    def counted_from(self) -> float:
+        """The moment from which the next run is counted."""
+        return self.seen if self.last_run is None else self.last_run
+
+    def at_most(self, now: float) -> Run:
+        """With what lies in the future, because the clock was set back, counted as of now."""
+        times = {
+            name: min(at, now)
+            for name in ("seen", "waiting", "last_run", "last_ok")
+            if (at := getattr(self, name)) is not None
+        }
+        return self._replace(**times)
+
+
+class Ledger:
+    """The ledger of one vault. Any number of processes may read; writers wait for each other.
+
+    A damaged file is put aside and an empty one takes its place; notices() remembers it. Raises
+    StateError when the disk is full or the file cannot be used.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def runs(self) -> dict[str, Run]:
+        """The last runs by the names of the jobs. Makes no file."""
+        found = self._read(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
+        return {run.name: run for run in found}
+
+    def notices(self) -> list[tuple[float, str]]:
+        """What happened to the ledger itself, as (when, what)."""
+        return self._read(
+            "SELECT at, said FROM notices", lambda row: (float(str(row[0])), str(row[1]))
+        )
+
+    def see(self, names: list[str], now: float) -> None:
+        """Remember jobs that are planned for the first time, and count what lies in the future, because
+        the clock was set back, as of now: nothing may starve for it."""
+        with self._writing(now) as db:
+            db.executemany(
+                "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
+            )
+            for column in ("seen", "waiting", "last_run", "last_ok"):
+                db.execute(f"UPDATE runs SET {column} = ?1 WHERE {column} > ?1", (now,))  # noqa: S608 - own constants
+
+    def wait(self, name: str, now: float) -> None:
+        """Remember since when a job waits; the first time counts."""
+        with self._writing(now) as db:
+            self._known(db, name, now)
+            db.execute("UPDATE runs SET waiting = coalesce(waiting, ?) WHERE name = ?", (now, name))
+
+    def begin(self, name: str, now: float) -> None:
+        """Write down that a job starts, on the disk before it does: one that kills its process has had
+        its turn and counts as failed."""
+        with self._writing(now) as db:
+            self._known(db, name, now)
+            db.execute(
+                "UPDATE runs SET last_run = ?, waiting = NULL, ok = 0, result = ?, seconds = NULL WHERE name = ?",
+                (now, CUT_SHORT, name),
+            )
+
+    def end(self, run: Run) -> None:
+        """Write down how a run ended that begin() has told of."""
+        with self._writing(run.counted_from) as db:
+            self._known(db, run.name, run.counted_from)
+            db.execute(
+                "UPDATE runs SET last_run = ?, waiting = NULL, ok = ?, result = ?, seconds = ?,"
+                " last_ok = coalesce(?, last_ok) WHERE name = ?",
+                (run.last_run, run.ok, run.result, run.seconds, run.last_ok, run.name),
+            )
+
+    def _known(self, db: sqlite3.Connection, name: str, now: float) -> None:
+        db.execute("INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", (name, now))
+
+    def _read(self, question: str, read: Callable[[tuple[object, ...]], T]) -> list[T]:
+        if not os.path.exists(self.path):
+            return []
+        try:
+            with self._open() as db:
+                return [read(row) for row in db.execute(question)]
+        except DamagedError:
+            return []  # whoever writes next replaces the file; to look changes nothing
+
+    @contextmanager
+    def _writing(self, now: float) -> Iterator[sqlite3.Connection]:
+        """A transaction, in a new file when the one that is there is damaged."""
+        make_private(os.path.dirname(self.path))
+        try:
+            self._prepare()
+        except DamagedError as error:
+            self._put_aside()
+            self._prepare()
+            self._notice(now, f"the list of job runs was damaged and begins anew ({error})")
+        with self._open() as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+
+    def _prepare(self) -> None:
+        """Make the file and its tables, or raise DamagedError when they are no such thing."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
+        with self._open() as db:
+            db.executescript(_SCHEMA)
+            for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
+                _run(row)
+            db.execute("SELECT at, said FROM notices LIMIT 1")
+
+    def _notice(self, now: float, said: str) -> None:
+        with self._open() as db, db:
+            db.execute("INSERT INTO notices VALUES (?, ?)", (now, said[:MAX_NOTICE]))
+
+    def _put_aside(self) -> None:
+        """Keep the damaged file for whoever wants to look into it, the last one only."""
+        try:
+            os.replace(self.path, f"{self.path}.damaged")
+            for ending in ("-journal", "-wal", "-shm"):
+                if os.path.exists(self.path + ending):
+                    os.remove(self.path + ending)
+        except FileNotFoundError:
+            return  # another process was faster
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The open file. FULL: a run that was begun is on the disk before the job starts."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = FULL")
+                yield db
+        except sqlite3.DatabaseError as error:
+            if isinstance(as_state_error(error), DamagedError):
+                raise DamagedError(f"{self.path} is damaged: {error}") from error
+            raise self._unusable(str(error)) from error
+        except (TypeError, ValueError) as error:
+            raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
+
+    def _unusable(self, why: str) -> StateError:
+        return StateError(
+            f"{self.path} cannot be used ({why}): free some space, or see that you may write there"
+        )
+
+
+def _run(row: tuple[object, ...]) -> Run:
+    """A row as it was written; ValueError or TypeError when it was not by us."""
+    name, seen, waiting, last_run, ok, result, seconds, last_ok = row
+    times = [
+        None if at is None else float(str(at)) for at in (seen, waiting, last_run, seconds, last_ok)
+    ]
+    if times[0] is None or not all(math.isfinite(at) for at in times if at is not None):
+        raise ValueError("a job without a time")
+    return Run(
+        str(name), times[0], times[1], times[2], None if ok is None else bool(ok),
+        None if result is None else str(result), times[3], times[4],
+    )  # fmt: skip

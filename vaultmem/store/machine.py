@@ -1,0 +1,47 @@
+"""What the machine says of itself (owner of psutil): battery, load, memory. Fails soft where it cannot tell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+import psutil
+
+NICE = 10
+
+
+def on_battery() -> bool | None:
+    """Whether the computer runs on its battery; None where nobody knows, or there is none."""
+    try:
+        battery = psutil.sensors_battery()
+    except (AttributeError, OSError, RuntimeError, psutil.Error):
+        return None  # a platform without batteries, or a container that may not look
+    if battery is None or battery.power_plugged is None:
+        return None
+    return not battery.power_plugged
+
+
+def load() -> float:
+    """How busy the processors were in the last minute: 1.0 is all of them, more is a queue. 0.0 where
+    nobody knows."""
+    try:
+        return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
+    except (AttributeError, OSError, RuntimeError, psutil.Error):
+        return 0.0
+
+
+def resident_bytes() -> int | None:
+    """The memory of this process that is in use now."""
+    try:
+        return int(psutil.Process().memory_info().rss)
+    except (AttributeError, OSError, psutil.Error):
+        return None
+
+
+def lower_priority_of_thread() -> None:
+    """Let everything else on the machine go before this thread. Only Linux knows such a thing."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
