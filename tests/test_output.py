@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.output import Output, table
+from vaultmem.output import Captured, Output, Streams, table
 
 
 class Terminal(io.StringIO):
@@ -111,6 +111,32 @@ def test_an_encoding_without_the_letters(monkeypatch: pytest.MonkeyPatch) -> Non
     Output("text").line("泡菜 pickles \ud800")
     sys.stdout.flush()
     assert raw.getvalue() == b"?? pickles ?\n"
+
+
+def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = on_terminal(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", own)
+    out, err = io.StringIO(), io.StringIO()
+    plain = Output("auto", Streams(out, err, terminal=False, colour=False))
+    assert plain.as_json
+    assert not plain.bar().shown
+    plain.data([1])
+    plain.remark("so")
+    assert (out.getvalue(), err.getvalue(), own.getvalue()) == ("[1]\n", "so\n", "")
+    theirs = Output("auto", Streams(out, err, terminal=True, colour=True))
+    theirs.line(theirs.paint("red", "red"))
+    assert out.getvalue().endswith("\033[31mred\033[0m\n")
+    assert own.getvalue() == ""
+    assert Output("auto").bar().shown
+
+
+def test_a_value_can_be_captured(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Captured()
+    assert output.as_json
+    output.remark("not kept")
+    output.data({"a": (1, 2)})
+    assert output.value == {"a": (1, 2)}
+    assert capsys.readouterr() == ("", "")
 
 
 def test_tables() -> None:

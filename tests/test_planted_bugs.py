@@ -21,15 +21,15 @@ PLANTED = [
         "tests/test_keyword.py",
     ),
     (
-        "vaultmem/sync.py",
+        "vaultmem/indexer.py",
         "self.batch.stale(self._keys(before ^ names))",
         "self.batch.stale(self._keys(names - names))",
         "tests/test_sync.py",
     ),
     (
         "vaultmem/compare.py",
-        "lost > VANISH_COUNT and lost > VANISH_SHARE * total",
-        "lost > total",
+        "count > VANISH_COUNT and count > VANISH_SHARE * total",
+        "count > total",
         "tests/test_compare.py",
     ),
     (

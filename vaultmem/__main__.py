@@ -1,7 +1,6 @@
 """`python -m vaultmem`."""
 
-import sys
 
-from vaultmem.cli import main
+from vaultmem.cli import entry
 
-sys.exit(main())
+entry()

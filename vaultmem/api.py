@@ -87,8 +87,8 @@ class Vault:
             self._searcher = None
 
     def is_indexed(self) -> bool:
-        """Whether there is an index to search in."""
-        return self.state.generation() is not None
+        """Whether there is an index that has once been whole."""
+        return self.state.is_complete()
 
     def searcher(self) -> Searcher:
         """The open index. Raises StateError when the vault was never synced."""
@@ -222,6 +222,14 @@ class Vault:
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (all with `everything`) as (path, fields), dated ones first."""
         return catalog_read.tasks(self.searcher().catalog, everything=everything)
+
+    def agent(self) -> dict[str, object] | None:
+        """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when
+        none is running."""
+        from vaultmem import client
+
+        found = client.call(self.path, "status", {})
+        return found.get("agent") if isinstance(found, dict) else None
 
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""

@@ -1,38 +1,25 @@
-"""The command line: a table of commands, of which only the one that is asked for is imported."""
+"""The command line: asks the sync agent, or runs the one command that is asked for; errors to exit codes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from itertools import pairwise
 
 from vaultmem import __version__
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.commands.table import ASKED_OF_AGENT, COMMANDS
 
+__all__ = ["COMMANDS", "entry", "main", "usage"]
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import NoReturn
-
-COMMANDS = {
-    "search": "find notes by words, and by meaning",
-    "sync": "bring the index up to date with the notes",
-    "init": "look at a vault for the first time",
-    "related": "notes that belong near a note",
-    "backlinks": "what links to a note",
-    "links": "what a note links to",
-    "unresolved": "links that lead nowhere, and links that could mean several notes",
-    "tasks": "open tasks with their dates",
-    "why": "explain a note's place in the results of a query",
-    "status": "what is indexed, and how fresh it is",
-    "doctor": "find what is wrong, and how to mend it",
-    "completion": "print a completion script for bash, zsh or fish",
-}
 
 _ENDING = """
 The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
 `vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
 """
+
+_INTERRUPTED = "interrupted; what was done so far is kept, the same command goes on from there"
 
 
 def usage() -> str:
@@ -45,46 +32,16 @@ def usage() -> str:
     return "\n".join(lines) + "\n" + _ENDING
 
 
-def parser(name: str) -> argparse.ArgumentParser:
-    """The argument parser of one command."""
-    import argparse
-
-    from vaultmem.errors import UsageError
-
-    class Parser(argparse.ArgumentParser):
-        """Says what is wrong in one line, in the format of the other errors."""
-
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(f"{message}; see {self.prog} --help")
-
-    module = import_module(f"vaultmem.commands.{name}")
-    width = _width()
-    made = Parser(
-        prog=f"vaultmem {name}",
-        description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
-        epilog=getattr(module, "EPILOG", None),
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
-        allow_abbrev=False,
-    )
-    module.arguments(made)
-    shared = made.add_argument_group("shared options")
-    shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
-    shared.add_argument(
-        "--format",
-        choices=("auto", "text", "json"),
-        default="auto",
-        help="auto: text on a terminal, else json",
-    )
-    return made
+def entry() -> NoReturn:
+    """What the script `vaultmem` calls: main(), and then out by the shortest way where nothing is left to do."""
+    code = main()
+    if _answered:
+        # Both streams are flushed; to take Python down would cost as much as the question did.
+        os._exit(code)
+    sys.exit(code)
 
 
-def _width() -> int:
-    """How wide help may be. Left to itself, argparse imports shutil to know, before any help is asked for."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
-    except (ValueError, OSError):
-        columns = 80
-    return max(columns, 13) - 2
+_answered: list[int] = []  # by the agent: then this process holds no file and no thread
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -96,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = _run(words)
         sys.stdout.flush()
+        sys.stderr.flush()
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -115,31 +73,51 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(f"vaultmem {__version__}\n")
         return 0
     if words[0] not in COMMANDS:
+        from vaultmem.commands.parsing import asked_format
         from vaultmem.output import Output
 
         said = f"unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help"
-        Output(_format(words)).error(said)
+        Output(asked_format(words)).error(said)
         return 2
+    if words[0] in ASKED_OF_AGENT:
+        code = _ask_agent(words[0], words[1:])
+        if code is not None:
+            return code
     return _run_command(words[0], words[1:])
 
 
+def _ask_agent(name: str, words: list[str]) -> int | None:
+    from vaultmem.client import ask_agent
+
+    try:
+        code = ask_agent(name, words)
+    except KeyboardInterrupt:
+        from vaultmem.commands.parsing import asked_format
+        from vaultmem.output import Output
+
+        Output(asked_format(words)).error(_INTERRUPTED)
+        return 130
+    if code is not None:
+        _answered.append(code)
+    return code
+
+
 def _run_command(name: str, words: list[str]) -> int:
+    from vaultmem.commands.parsing import asked_format, module_of, parser, prepared
     from vaultmem.errors import VaultmemError
     from vaultmem.output import Output
 
-    output = Output(_format(words))
+    output = Output(asked_format(words))
     try:
-        args = parser(name).parse_args(_prepared(name, words))
+        args = parser(name).parse_args(prepared(name, words))
         output = Output(args.format)
-        code = int(import_module(f"vaultmem.commands.{name}").run(args, output))
+        code = int(module_of(name).run(args, output))
         sys.stdout.flush()
     except VaultmemError as error:
         output.error(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        output.error(
-            "interrupted; what was done so far is kept, the same command goes on from there"
-        )
+        output.error(_INTERRUPTED)
         return 130
     except BrokenPipeError:
         raise
@@ -160,19 +138,6 @@ def _spoken(error: BaseException) -> str:
     return f"{type(error).__name__} {error}".strip()
 
 
-def _prepared(name: str, words: list[str]) -> list[str]:
-    """The words as argparse can read them: a query may hold -words, which are no options."""
-    prepare = getattr(import_module(f"vaultmem.commands.{name}"), "prepare", None)
-    return list(prepare(words)) if prepare else words
-
-
-def _format(words: list[str]) -> str:
-    """The format that is asked for, for errors in the asking itself."""
-    pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
-    chosen = [value for option, value in pairs if option == "--format"]
-    return chosen[-1] if chosen and chosen[-1] in ("text", "json") else "auto"
-
-
 def _nearest(word: str) -> str:
     from difflib import get_close_matches
 
@@ -181,4 +146,4 @@ def _nearest(word: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -42,6 +42,11 @@ def examine(vault: Vault) -> list[Finding]:
     findings = [*_installation(vault), *_index(vault)]
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
+    return worst_first(findings)
+
+
+def worst_first(findings: list[Finding]) -> list[Finding]:
+    """The findings in the order in which they matter."""
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda one: order.index(one.severity))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,20 +10,56 @@ import sys
 import time
 from collections.abc import Iterable
 
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.client import is_terminal, wants_colour
+from vaultmem.core.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import Protocol
+
+    class Stream(Protocol):
+        """What is needed of a text stream."""
+
+        @property
+        def encoding(self) -> str | None:
+            """The encoding of its file, if it has one."""
+
+        def write(self, text: str, /) -> int:
+            """Write."""
+
+        def flush(self) -> None:
+            """Hand on what was written."""
+
+
+@value
+class Streams:
+    """Where a command writes that runs for somebody else, and what that somebody's stdout is."""
+
+    out: Stream
+    err: Stream
+    terminal: bool
+    colour: bool
+
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Output:
-    """Knows the format, and whether there is a terminal that wants colour."""
+    """Knows the format, where it is written, and whether there is a terminal that wants colour."""
 
-    def __init__(self, wanted: str = "auto") -> None:
-        self.as_json = wanted == "json" or (wanted == "auto" and not _is_terminal(sys.stdout))
-        self.colour = not self.as_json and _wants_colour(sys.stdout)
+    def __init__(self, wanted: str = "auto", streams: Streams | None = None) -> None:
+        self._streams = streams
+        self._terminal = streams.terminal if streams else is_terminal(sys.stdout)
+        self.as_json = wanted == "json" or (wanted == "auto" and not self._terminal)
+        colour = streams.colour if streams else wants_colour(sys.stdout)
+        self.colour = colour and not self.as_json
+
+    @property
+    def _out(self) -> Stream:
+        return self._streams.out if self._streams else sys.stdout
+
+    @property
+    def _err(self) -> Stream:
+        return self._streams.err if self._streams else sys.stderr
 
     def paint(self, text: str, *styles: str) -> str:
         """The text in colours, where colours are wanted."""
@@ -35,29 +72,47 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """A line of data for a person; a file name may hold line breaks, which make no new line."""
-        _write(sys.stdout, text.replace("\n", "\ufffd") + "\n")
+        _write(self._out, text.replace("\n", "\ufffd") + "\n")
 
     def script(self, text: str) -> None:
         """A text of many lines, of our own making."""
-        _write(sys.stdout, text)
+        _write(self._out, text)
 
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
-        _write(sys.stdout, _json(value, 2 if _is_terminal(sys.stdout) else None) + "\n")
+        _write(self._out, json_text(value, 2 if self._terminal else None) + "\n")
 
     def record(self, value: object) -> None:
         """One of many JSON values: on a line of its own, and at once."""
-        _write(sys.stdout, _json(value) + "\n")
-        sys.stdout.flush()
+        _write(self._out, json_text(value) + "\n")
+        self._out.flush()
 
     def remark(self, text: str) -> None:
         """Something to know that is not data."""
-        _write(sys.stderr, f"{text}\n")
+        _write(self._err, f"{text}\n")
 
     def error(self, text: str) -> None:
         """What went wrong, in one line; JSON when the data would have been JSON."""
         flat = " ".join(text.split())
-        _write(sys.stderr, (_json({"error": flat}) if self.as_json else f"vaultmem: {flat}") + "\n")
+        said = json_text({"error": flat}) if self.as_json else f"vaultmem: {flat}"
+        _write(self._err, said + "\n")
+
+    def bar(self) -> Bar:
+        """Progress for whoever waits here; what runs for somebody else shows none."""
+        return Bar(shown=False) if self._streams else Bar()
+
+
+class Captured(Output):
+    """Keeps the value that a command would print as JSON, instead of printing it."""
+
+    def __init__(self) -> None:
+        nowhere = io.StringIO()
+        super().__init__("json", Streams(nowhere, nowhere, terminal=False, colour=False))
+        self.value: object = None
+
+    def data(self, value: object) -> None:
+        """The value of the command."""
+        self.value = value
 
 
 def _plain(value: object) -> object:
@@ -78,11 +133,12 @@ _STYLE = re.compile(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
 
-def _json(value: object, indent: int | None = None) -> str:
+def json_text(value: object, indent: int | None = None) -> str:
+    """A value as JSON on one line (or indented): every letter as it is, and nothing that steers a terminal."""
     return json.dumps(value, ensure_ascii=False, indent=indent, default=_plain).translate(_ESCAPED)
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: Stream, text: str) -> None:
     """Write text with control characters made harmless, whatever the encoding of the stream."""
     safe = _STYLE.sub("\033[\\1m", text.translate(_CONTROL))
     safe = safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd")
@@ -90,24 +146,11 @@ def _write(stream: TextIO, text: str) -> None:
     stream.write(safe.encode(encoding, "replace").decode(encoding))
 
 
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):
-        return False
-
-
-def _wants_colour(stream: TextIO) -> bool:
-    return (
-        _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
-
-
 class Bar:
     """Progress on stderr: a line that is written over, only on a terminal."""
 
-    def __init__(self) -> None:
-        self._shown = _is_terminal(sys.stderr)
+    def __init__(self, *, shown: bool = True) -> None:
+        self.shown = shown and is_terminal(sys.stderr)
         self._name, self._total, self._done = "", 0, 0
         self._started = self._last = 0.0
 
@@ -128,7 +171,7 @@ class Bar:
         """That many more are done."""
         self._done += count
         now = time.monotonic()
-        if self._shown and now - self._last > 0.1 and now - self._started > 0.3:
+        if self.shown and now - self._last > 0.1 and now - self._started > 0.3:
             self._last = now
             self._draw(now - self._started)
 
@@ -141,7 +184,7 @@ class Bar:
 
     def close(self) -> None:
         """Clear the line."""
-        if self._shown and self._last:
+        if self.shown and self._last:
             sys.stderr.write("\r\033[K")
             self._last = 0.0
 

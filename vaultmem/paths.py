@@ -58,6 +58,23 @@ def state_folder(vault: str) -> str:
     return os.path.join(state_root(), vault_id(vault))
 
 
+LONGEST_SOCKET = 100  # bytes; systems take 104 or 108, with the byte that ends it
+
+
+def socket_path(vault: str) -> str:
+    """Where the sync agent of a vault listens. Nothing is read for it, so that a client finds it at once."""
+    root, real = os.fsencode(state_root()), os.fsencode(os.path.realpath(vault))
+    path = os.path.join(root, b"run", _digest(real) + b".sock")
+    if len(path) > LONGEST_SOCKET:
+        folder = b"/tmp/vaultmem-%d" % os.getuid()  # both ends check whose it is
+        path = os.path.join(folder, _digest(root + b"\0" + real) + b".sock")
+    return os.fsdecode(path)
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=8).hexdigest().encode("ascii")
+
+
 def make_private(folder: str) -> str:
     """Create a folder that only its owner can read."""
     try:

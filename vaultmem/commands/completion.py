@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print the script."""
-    from vaultmem.cli import COMMANDS
+    from vaultmem.commands.table import COMMANDS
 
     options = {name: _options(name) for name in COMMANDS}
     made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, options)
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 
 def _options(name: str) -> list[str]:
-    from vaultmem.cli import parser
+    from vaultmem.commands.parsing import parser
 
     return sorted(
         option

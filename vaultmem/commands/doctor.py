@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from vaultmem.agent import health
 from vaultmem.api import Vault
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.doctor import Finding, examine
+from vaultmem.doctor import Finding, examine, worst_first
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
-    """Examine the installation, the state and the notes. Changes nothing."""
+    """Examine the installation, the state, the notes and the agent. Changes nothing."""
     with Vault(args.vault) as vault:
         findings = examine(vault)
+        sound = all(one.severity != "error" for one in findings)
+        findings = worst_first([*findings, *health.examine(vault, readable=sound)])
         healthy = all(one.severity != "error" for one in findings)
         if output.as_json:
             output.data({"healthy": healthy, "findings": [one.__dict__ for one in findings]})

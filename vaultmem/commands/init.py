@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
             if args.write_config and not os.path.exists(config):
                 output.remark(f"vaultmem: would write {config}")
             return 0
-        report = run_sync(vault)
+        seconds = float(str(run_sync(vault, output)["seconds"]))
         counts = vault.counts()
         written = args.write_config and _write_config(config, output)
         if output.as_json:
@@ -53,11 +53,11 @@ def run(args: argparse.Namespace, output: Output) -> int:
                     "vault": vault.path,
                     "state": vault.state.folder,
                     **counts,
-                    "seconds": report.seconds,
+                    "seconds": seconds,
                 }
             )
         else:
-            _show(vault, counts, report.seconds, output)
+            _show(vault, counts, seconds, output)
             untouched = "" if written else "; nothing was written into the vault"
             output.line(f"  index in {vault.state.folder}{untouched}")
             output.line()

@@ -110,7 +110,11 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         limit = args.limit or vault.config.number("search.limit")
         ask = Ask(text, limit, args.semantic, args.group or "note", filters, args.min_confidence)
-        answer = _answer(vault, ask, output)
+        if ask.semantic and vault is not args.vault:  # the agent embeds by itself
+            _embed_first(vault, output)
+        answer = vault.answer(ask)
+        for remark in answer.remarks:
+            output.remark(f"vaultmem: {remark}")
         if output.as_json:
             output.data(
                 {"results": [as_json(r) for r in answer.results], "count": len(answer.results)}
@@ -121,15 +125,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
         if args.open and answer.results:
             _open(answer.results[0].uri)
     return 0
-
-
-def _answer(vault: Vault, ask: Ask, output: Output) -> Answer:
-    if ask.semantic:
-        _embed_first(vault, output)
-    answer = vault.answer(ask)
-    for remark in answer.remarks:
-        output.remark(f"vaultmem: {remark}")
-    return answer
 
 
 def _embed_first(vault: Vault, output: Output) -> None:
@@ -143,9 +138,7 @@ def _embed_first(vault: Vault, output: Output) -> None:
             f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
         )
         return
-    from vaultmem.output import Bar
-
-    with Bar() as bar:
+    with output.bar() as bar:
         vault.embed(progress=bar)
 
 

@@ -1,4 +1,4 @@
-"""vaultmem status: what is indexed, and how fresh it is."""
+"""vaultmem status: what is indexed, how fresh it is, and what the agent does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from vaultmem.api import Vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
+from vaultmem.errors import VaultmemError
 from vaultmem.output import Output, table
 
 if TYPE_CHECKING:
@@ -20,21 +21,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Say what there is. Reads the index only, never the notes."""
-    with Vault(args.vault) as vault:
-        if not vault.is_indexed():
-            if output.as_json:
-                output.data(
-                    {"status": "not indexed", "vault": vault.path, "state": vault.state.folder}
-                )
-            else:
-                output.line(f"{vault.path} is not indexed yet; run vaultmem sync")
-            return 0
-        facts = _facts(vault)
+    given = args.vault  # in the agent, its own vault
+    with given if isinstance(given, Vault) else Vault(given) as vault:
+        agent, trouble = _agent(vault)
+        facts = _facts(vault) if vault.is_indexed() else {"status": "not indexed"}
+        facts = {**facts, "vault": vault.path, "state": vault.state.folder, "agent": agent}
         if output.as_json:
             output.data(facts)
-        else:
+        elif "synced" in facts:
             _show(facts, vault, output)
+            _show_rows(agent_rows(agent, trouble), output)
+        else:
+            advice = "the agent is at it" if agent else "run vaultmem sync"
+            output.line(f"{vault.path} is not indexed yet; {advice}")
+            _show_rows(agent_rows(agent, trouble), output)
+        if trouble and output.as_json:
+            output.remark(f"vaultmem: {trouble}")
     return 0
+
+
+def _agent(vault: Vault) -> tuple[dict[str, object] | None, str]:
+    """The agent's own status, and why it gives none although one is there."""
+    try:
+        return vault.agent(), ""
+    except VaultmemError as error:
+        return None, f"{error}; vaultmem restart ends the agent and starts another"
 
 
 def _facts(vault: Vault) -> dict[str, object]:
@@ -72,36 +83,104 @@ def _show(facts: dict[str, object], vault: Vault, output: Output) -> None:
     synced = facts["synced"]
     age = "never" if not isinstance(synced, int) else ago(time.time() - synced)
     output.line(output.paint(vault.path, "bold"))
-    rows = [("  synced", age)]
-    rows += [
-        (f"  {name.replace('_', ' ')}", f"{count:,}") for name, count in vault.counts().items()
-    ]
-    rows.append(
-        (
-            "  embedded",
-            f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}",
-        )
-    )
-    rows.append(
-        (
-            "  index",
-            f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}",
-        )
-    )
-    rows.append(("  state", vault.state.folder))
-    for row in table(rows):
-        output.line(row)
+    rows = [("synced", age)]
+    rows += [(name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items()]
+    blocks = f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}"
+    sizes = f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}"
+    rows += [("embedded", blocks), ("index", sizes), ("state", vault.state.folder)]
+    _show_rows(rows, output)
     if facts["model_trouble"]:
         output.line(f"  {facts['model_trouble']}")
+
+
+def _show_rows(rows: list[tuple[str, str]], output: Output) -> None:
+    for row in table(
+        (f"  {name:<15}", text) for name, text in rows
+    ):  # as wide as "conflict copies"
+        output.line(row)
+
+
+# --- the agent
+
+
+def agent_rows(agent: dict[str, object] | None, trouble: str = "") -> list[tuple[str, str]]:
+    """What to tell a person of the agent: that it is well in one line, troubles in a line each."""
+    if trouble:
+        return [("agent", trouble)]
+    if agent is None:
+        return [("agent", "none runs; vaultmem start keeps the index fresh")]
+    age = span(_number(agent, "uptime"))
+    rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_doing(agent)}")]
+    if agent.get("memory_bytes"):
+        rows.append(("memory", f"{_megabytes(agent['memory_bytes'])}, {_model(agent)}"))
+    watching = _part(agent, "watching")
+    if watching.get("trouble") or watching.get("alive") is False:
+        rows.append(("watching", str(watching.get("trouble") or "not at the moment")))
+    rows += _job_rows(agent)
+    last = _part(agent, "last_error")
+    if last:
+        when = ago(time.time() - _number(last, "time"))
+        rows.append((f"last {last.get('level')}", f"{when}: {last.get('message')}"))
+    return rows
+
+
+def _doing(agent: dict[str, object]) -> str:
+    if agent.get("vanished"):
+        return f"waiting: {agent['vanished']}"
+    indexing, waiting = _part(agent, "indexing"), _number(agent, "waiting")
+    if indexing:
+        of = f" of {_number(indexing, 'total'):,.0f}" if indexing.get("total") else ""
+        said = f"{indexing.get('stage')} {_number(indexing, 'done'):,.0f}{of}"
+    elif waiting:
+        said = f"{plural(int(waiting), 'path')} to read"
+    else:
+        said = "index is current" if agent.get("current", True) else "looking for changes"
+    blocks = _number(_part(agent, "embedding"), "waiting")
+    return f"{said}, {plural(int(blocks), 'block')} to embed" if blocks else said
+
+
+def _model(agent: dict[str, object]) -> str:
+    model = _part(agent, "model")
+    if model.get("trouble"):
+        return str(model["trouble"])
+    return f"model {model.get('name')} {'loaded' if model.get('loaded') else 'not loaded'}"
+
+
+def _job_rows(agent: dict[str, object]) -> list[tuple[str, str]]:
+    jobs = agent.get("jobs")
+    listed = [job for job in jobs if isinstance(job, dict)] if isinstance(jobs, list) else []
+    failed = [str(job.get("name")) for job in listed if job.get("ok") is False]
+    if not listed:
+        return []
+    said = f", failed: {', '.join(failed)} (vaultmem jobs)" if failed else ""
+    return [("jobs", f"{len(listed)}{said}")]
+
+
+def _part(facts: dict[str, object], name: str) -> dict[str, object]:
+    found = facts.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _number(facts: dict[str, object], name: str) -> float:
+    found = facts.get(name)
+    return found if isinstance(found, (int, float)) else 0
 
 
 def _megabytes(size: object) -> str:
     return f"{size / 1e6:.1f} MB" if isinstance(size, int) else "?"
 
 
+_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
+
+
 def ago(seconds: float) -> str:
+    """A moment of the past for a person."""
+    return f"{span(seconds)} ago" if seconds >= 60 else "just now"
+
+
+def span(seconds: float) -> str:
     """A span of time for a person."""
-    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+    for size, name in _SPANS:
         if seconds >= size:
-            return f"{plural(int(seconds // size), name)} ago"
-    return "just now"
+            return plural(int(seconds // size), name)
+    return plural(int(seconds), "second")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from vaultmem.api import Embedded, Vault
-from vaultmem.commands.shared import run_sync, say_report
+from vaultmem.api import Vault
+from vaultmem.commands.shared import run_embed, run_sync, say_embedded, say_report, say_warnings
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
-from vaultmem.output import Bar, Output
+from vaultmem.output import Output
 
 if TYPE_CHECKING:
     import argparse
@@ -33,28 +32,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, output: Output) -> int:
     """Sync, then embed."""
     with Vault(args.vault) as vault:
-        for warning in vault.config.warnings:
-            output.remark(f"vaultmem: {warning}")
+        say_warnings(output, vault)
         if args.dry_run:
-            report = vault.changes()
-            say_report(output, report)
+            planned = vault.changes()._asdict()
+            say_report(output, planned)
             if output.as_json:
-                output.data({**report._asdict(), "dry_run": True})
+                output.data({**planned, "dry_run": True})
             return 0
-        report = run_sync(vault, rebuild=args.rebuild, confirm_removals=args.confirm_removals)
+        report = run_sync(
+            vault, output, rebuild=args.rebuild, confirm_removals=args.confirm_removals
+        )
         say_report(output, report)
-        embedded = Embedded(0, None, None) if args.no_embed else embed(vault, output)
+        embedded: dict[str, object] = {}
+        if not args.no_embed:
+            embedded = run_embed(vault, output)
+            say_embedded(output, embedded)
         if output.as_json:
-            output.data({**report._asdict(), "embedded": embedded.blocks, "model": embedded.model})
+            facts = {name: embedded.get(name) for name in ("embedded", "model")}
+            output.data({**report, **facts, "embedded": embedded.get("embedded") or 0})
     return 0
-
-
-def embed(vault: Vault, output: Output) -> Embedded:
-    """Embed what is missing, with a progress line and the count on stderr."""
-    with Bar() as bar:
-        done = vault.embed(progress=bar)
-    if done.remark:
-        output.remark(f"vaultmem: {done.remark}")
-    if done.blocks:
-        output.remark(f"vaultmem: {plural(done.blocks, 'block')} embedded with {done.model}")
-    return done

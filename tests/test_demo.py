@@ -1,0 +1,211 @@
+"""The demo tells its story with the real commands, and leaves nothing behind, however it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, one_line, process, tree_hash
+from tests.conftest import SAMPLE
+from vaultmem.agent.holder import named_with
+from vaultmem.commands import demo
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the demo makes its folder."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def agents_in(folder: Path) -> list[str]:
+    """Processes that have a path below this folder on their command line."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) != os.getpid():
+            try:
+                words = Path("/proc", name, "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(folder) in words:
+                found.append(name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]:
+    """The story as JSON and as text, told while somebody has a state and settings of their own."""
+    own = tmp_path_factory.mktemp("own")
+    (own / "state").mkdir()
+    (own / "config" / "vaultmem").mkdir(parents=True)
+    (own / "config" / "vaultmem" / "config.yaml").write_text(
+        "vault: /nowhere\nembedding.model: off\n"
+    )
+    (own / "tmp").mkdir()
+    (own / "home").mkdir()
+    before = (
+        tree_hash(own / "state")
+        + tree_hash(own / "config")
+        + tree_hash(SAMPLE)
+        + tree_hash(own / "home")
+    )
+    environ = {
+        "VAULTMEM_STATE": str(own / "state"), "XDG_CONFIG_HOME": str(own / "config"),
+        "VAULTMEM_VAULT": "/nowhere", "TMPDIR": str(own / "tmp"), "HOME": str(own / "home"),
+    }  # fmt: skip
+    as_json = process("demo", "--format", "json", **environ)
+    as_text = process("demo", "--format", "text", **environ)
+    after = (
+        tree_hash(own / "state")
+        + tree_hash(own / "config")
+        + tree_hash(SAMPLE)
+        + tree_hash(own / "home")
+    )
+    return as_json, as_text, own / "tmp", "untouched" if before == after else "changed"
+
+
+def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
+    ended = told[0]
+    assert ended.code == 0, ended.err
+    steps = {
+        (one["command"] or "save").replace("vaultmem ", ""): one for one in ended.data["steps"]
+    }
+    names = [name.partition(" ")[0] for name in steps]
+    assert names == "sync start save search search backlinks unresolved pending status stop".split()
+    assert all(one["seconds"] >= 0 for one in steps.values())
+    assert ended.data["found_after"] > 0
+    assert ended.data["seconds"] >= sum(one["seconds"] for one in steps.values())
+    assert steps["search sprockleford"]["out"].startswith("Kettle for the gauge hut\n")
+    by_meaning = next(one for name, one in steps.items() if "--semantic" in name)
+    assert "House/Damp quotes.md" in by_meaning["out"]
+    assert "Home.md:" in steps["backlinks Roof"]["out"]
+    assert "Tide tables 2027" in steps["unresolved"]["out"]
+    assert "Order the kettle" in steps["pending"]["out"]
+    assert re.search(r"agent +running \(pid \d+\)", steps["status"]["out"])
+    assert steps["stop"]["out"].startswith("agent stopped")
+
+
+def test_the_question_by_meaning_has_no_word_of_its_answer(
+    told: tuple[Ran, Ran, Path, str],
+) -> None:
+    command = next(
+        one["command"] for one in told[0].data["steps"] if "--semantic" in (one["command"] or "")
+    )
+    question = re.findall(r"'(.+)'", command)[0].split()
+    note = (SAMPLE / "House" / "Damp quotes.md").read_text("utf-8").lower()
+    assert len(question) > 3
+    assert not [word for word in question if word in note]
+
+
+def test_a_person_sees_commands_answers_and_the_delay(told: tuple[Ran, Ran, Path, str]) -> None:
+    ended = told[1]
+    assert ended.code == 0, ended.err
+    commands = re.findall(r"^\$ (.+)$", ended.out, re.MULTILINE)
+    assert commands[1] == "vaultmem sync"
+    assert commands[-1] == "vaultmem stop"
+    assert len(commands) == len(told[0].data["steps"])  # all but the saving, and a cd
+    assert re.search(r"found by search \d+\.\d\d s later$", ended.out, re.MULTILINE)
+    assert "everything is removed again" in ended.err
+    assert "\x1b" not in ended.out
+
+
+def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Path, str]) -> None:
+    _, _, scratch, state = told
+    assert state == "untouched"
+    assert not list(scratch.iterdir())
+    assert not agents_in(scratch)
+
+
+def test_the_folder_can_be_kept(scratch: Path) -> None:
+    ended = process("demo", "--keep", "--format", "text", TMPDIR=str(scratch))
+    (kept,) = scratch.iterdir()
+    assert ended.code == 0, ended.err
+    assert f"kept in {kept}" in ended.err
+    assert (kept / "sample-vault" / demo.NOTE).exists()
+    assert not agents_in(scratch)
+
+
+@pytest.mark.parametrize(
+    ("after", "number"),
+    [
+        ("vaultmem sync", signal.SIGINT),
+        ("vaultmem start", signal.SIGINT),
+        ("vaultmem start", signal.SIGTERM),
+        ("saved ", signal.SIGHUP),
+    ],
+)
+def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signal.Signals) -> None:
+    command = [sys.executable, "-u", "-m", "vaultmem", "demo", "--format", "text"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as telling:
+        assert telling.stdout is not None
+        assert any(after in line for line in telling.stdout)
+        os.killpg(telling.pid, number) if number == signal.SIGINT else telling.send_signal(number)
+        out, err = telling.communicate(timeout=60)
+    assert telling.returncode == 130, out + err
+    assert "Traceback" not in err
+    assert not list(scratch.iterdir())
+    assert not agents_in(scratch)
+
+
+def test_a_failure_says_which_command_and_leaves_nothing(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vaultmem import cli
+
+    broken = demo.Stage.run
+
+    def run(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[bytes]:
+        return broken(self, ["links", "No such note"] if words[0] == "backlinks" else words)
+
+    monkeypatch.setattr(demo.Stage, "run", run)
+    kept = dict(os.environ)
+    assert cli.main(["demo", "--format", "text"]) == 1
+    said = Ran(1, "", capsys.readouterr().err)
+    assert one_line(said).startswith("vaultmem: vaultmem backlinks Roof failed: ")
+    assert not list(scratch.iterdir())
+    assert not agents_in(scratch)
+    assert dict(os.environ) == kept
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_the_sample_vault_of_an_installed_package_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Path(demo.sample_vault()) == SAMPLE
+    package = tmp_path / "site" / "vaultmem"
+    (package / "commands").mkdir(parents=True)
+    monkeypatch.setattr(demo, "__file__", str(package / "commands" / "demo.py"))
+    with pytest.raises(demo.StateError, match="install vaultmem again"):
+        demo.sample_vault()
+    shutil.copytree(SAMPLE, package / "sample_vault")
+    assert Path(demo.sample_vault()) == package / "sample_vault"
+
+
+def test_only_a_whole_word_of_a_command_line_counts(tmp_path: Path) -> None:
+    word = str(tmp_path / "mine")
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, one], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for one in (word, word + "-not")
+    ]
+    try:
+        for one in started:
+            assert one.stdout is not None
+            one.stdout.readline()
+        assert named_with(word) == [started[0].pid]
+    finally:
+        for one in started:
+            one.communicate(timeout=30)

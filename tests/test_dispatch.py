@@ -1,0 +1,373 @@
+"""The methods of the socket, and that a command says the same with an agent as without one, to the byte."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import one_line, process, ran
+from tests.conftest import Write
+from tests.index_dump import synced
+from tests.stand_in_agent import StandIn, agent_for, logged_by
+from tests.test_cli import USAGE
+from vaultmem import __version__, client
+from vaultmem.agent import request as codes
+from vaultmem.agent.request import Request, RequestError
+from vaultmem.client import AgentError, call
+from vaultmem.commands.dispatch import methods
+from vaultmem.commands.table import ASKED_OF_AGENT, COMMANDS
+from vaultmem.errors import VaultmemError
+from vaultmem.progress import Silent
+
+
+@pytest.fixture(scope="module")
+def indexed(sample: Path) -> Path:
+    synced(sample)
+    return sample
+
+
+@pytest.fixture
+def host(indexed: Path) -> Iterator[StandIn]:
+    with agent_for(indexed) as found:
+        yield found
+
+
+def ask(folder: Path, method: str, /, **params: object) -> Any:
+    return call(str(folder), method, params, timeout=30)
+
+
+def refused(folder: Path, method: str, /, **params: object) -> tuple[int, str]:
+    with pytest.raises(AgentError) as error:
+        ask(folder, method, **params)
+    return error.value.code, str(error.value)
+
+
+# --- the same as without an agent
+
+SAME = [
+    "search knee stairs", "search knee -stairs", "search -stairs knee", "search 泡菜", "search sourdogh", "search qqqqqqq",
+    "search tag:recipe --limit 3", "search river --path Work/ --from 2026-10", "search knee --group block -n2",
+    "search -- -stairs knee", 'search "early warning"', "search --tags recipe", "search '' --global",
+    "related Knee --limit 3", "related Knee -n 1", "backlinks Knee --mentions", "backlinks Knee", "links Home",
+    "links Health/Knee.md", "unresolved", "unresolved --ambiguous", "tasks", "tasks --all", "tasks --due 2026-11-30",
+    "tasks --path house/", "why knee Knee", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
+]  # fmt: skip
+WRONG = ["links Nowhere", "links ''", "backlinks Knne", "why knee Nowhere", "related x", "links %"]
+
+
+def words_of(text: str) -> list[str]:
+    import shlex
+
+    return shlex.split(text)
+
+
+def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
+    assert {line.partition(" ")[0] for line in SAME} == set(ASKED_OF_AGENT)
+
+
+@pytest.mark.parametrize("line", [*SAME, *WRONG])
+def test_a_command_says_the_same(indexed: Path, line: str) -> None:
+    """Asked in the process of the test, where a person's process would do just the same."""
+    for form in ("text", "json", "auto"):
+        words = [
+            *words_of(line)[:1],
+            "--format",
+            form,
+            "--vault",
+            str(indexed),
+            *words_of(line)[1:],
+        ]
+        alone = ran(*words)
+        with agent_for(indexed) as host:
+            assert ran(*words) == alone
+            assert host.opened == 1
+        assert alone.code == (1 if line in WRONG else 0)
+        assert alone.out or line not in SAME or form == "text"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("name", ASKED_OF_AGENT)
+def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
+    line = next(one for one in SAME if one.startswith(name))
+    words = [*words_of(line), "--format", form, "--vault", str(indexed)]
+    alone = process(*words)
+    with agent_for(indexed) as host:
+        assert process(*words) == alone
+        assert host.opened == 1
+        assert process(*words, PYTHONIOENCODING="ascii") == process(
+            *words, PYTHONIOENCODING="ascii", VAULTMEM_DEBUG="1"
+        )
+    assert alone.code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [*USAGE, ("search", "x", "-h"), ("links", "--help"), ("why", "-h"), ("tasks", "-sh")],
+    ids=" ".join,
+)
+def test_wrong_words_and_cries_for_help_are_the_same(indexed: Path, words: tuple[str, ...]) -> None:
+    alone = ran(*words, "--vault", str(indexed))
+    with agent_for(indexed):
+        assert ran(*words, "--vault", str(indexed)) == alone
+
+
+def test_warnings_about_the_vaults_settings_are_the_same(vault: Path, write: Write) -> None:
+    write("Note.md", "apple")
+    write(".vaultmem/config.yaml", "embedding.model: evil\nsearch.limit: 0\n")
+    synced(vault)
+    alone = ran("search", "apple", "--format", "text", "--vault", str(vault))
+    with agent_for(vault) as host:
+        assert ran("search", "apple", "--format", "text", "--vault", str(vault)) == alone
+        assert host.opened == 1
+    assert alone.err.count("\n") == 2
+
+
+def test_what_needs_the_callers_process_is_done_there(
+    indexed: Path, host: StandIn, tmp_path: Path
+) -> None:
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f"#!/bin/sh\necho \"$1\" > '{tmp_path}/opened'\n")
+    opener.chmod(0o755)
+    words = ("search", "knee", "--format", "json", "--vault", str(indexed))
+    assert process(*words, "--open", PATH=f"{tmp_path}:{os.environ['PATH']}").code == 0
+    batch = process(*words, "--batch", given=b"knee\n")
+    assert json.loads(batch.out)["results"]
+    assert host.opened == 0
+
+
+def test_the_agent_speaks_for_its_own_vault_and_settings(
+    indexed: Path, vault: Path, host: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    right: dict[str, Any] = {
+        "command": "links", "words": ["Home"], "cwd": str(indexed.parent), "format": "json", "terminal": False,
+        "colour": False, "version": __version__, "environ": client.settings(),
+    }  # fmt: skip
+    assert ask(indexed, "run", **right)["code"] == 0
+    assert "turns" not in ask(indexed, "run", **right)
+    assert ask(indexed, "run", **{**right, "words": ["Home", "--vault", indexed.name]})["code"] == 0
+    wrong: list[dict[str, Any]] = [
+        {"words": ["Home", "--vault", str(vault)]},
+        {"words": ["Home", "--vault", indexed.name], "cwd": "/"},
+        {"words": ["Home", "--nonsense"]},
+        {"words": ["--help"]},
+        {"version": "0.0.0"},
+        {"version": None},
+        {"environ": {}},
+        {"environ": {**client.settings(), "VAULTMEM_SEARCH_LIMIT": "3"}},
+        {"command": "sync"},
+        {"command": "status"},
+        {"command": "rm"},
+        {"command": "search", "words": ["knee", "--open"]},
+        {"command": "search", "words": ["knee", "--batch"]},
+    ]
+    before = host.opened
+    for change in wrong:
+        code, said = refused(indexed, "run", **{**right, **change})
+        assert code == codes.UNKNOWN_METHOD, change
+        assert said.startswith("ask yourself"), change
+    assert host.opened == before
+    for name in ("words", "cwd", "command"):
+        code, _ = refused(indexed, "run", **{**right, name: 5})
+        assert code == codes.WRONG_PARAMS, name
+    monkeypatch.setenv("VAULTMEM_SEARCH_LIMIT", "1")
+    assert ran("search", "the", "--format", "json", "--vault", str(indexed)).data["count"] == 1
+    monkeypatch.delenv("VAULTMEM_SEARCH_LIMIT")
+    assert host.opened == before
+    tokyo = process("links", "Home", "--vault", str(indexed), TZ="Asia/Tokyo")
+    assert tokyo == ran("links", "Home", "--vault", str(indexed))
+    assert host.opened == before + 1
+
+
+def test_a_failure_of_the_agent_is_not_the_callers(
+    indexed: Path, host: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> object:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(host, "vault", broken)
+    with logged_by("vaultmem.server") as said:
+        assert ran("links", "Home", "--format", "json", "--vault", str(indexed)).code == 0
+    assert "Input/output error" in said[0]
+
+
+def test_an_index_that_the_agent_cannot_read_is_seen_to_by_the_caller(
+    vault: Path, write: Write
+) -> None:
+    write("Note.md", "apple")
+    with agent_for(vault) as host:
+        ended = ran("search", "apple", "--format", "json", "--vault", str(vault))
+        assert host.opened == 1
+    assert ended.data["count"] == 1
+
+
+# --- commands as methods
+
+
+OPTIONS: dict[str, dict[str, object]] = {
+    "search knee stairs": {"query": "knee stairs"},
+    "search knee -stairs": {"query": "knee -stairs"},
+    "search knee --limit 3 --group block --path Health": {"query": "knee", "limit": 3, "group": "block", "path": "Health"},
+    "search --tags recipe": {"tags": "recipe"},
+    "search the --from 2026-11 --to 2026-11-20": {"query": "the", "from": "2026-11", "to": "2026-11-20"},
+    "search knee --min-confidence 0.5 --global": {"query": "knee", "min-confidence": 0.5, "global": True},
+    "search knee --min-confidence 1": {"query": "knee", "min_confidence": 1},
+    "search knee --semantic": {"query": "knee", "semantic": True},
+    "related Knee --limit 2": {"note": "Knee", "limit": 2},
+    "backlinks Knee --mentions": {"note": "Knee", "mentions": True},
+    "links Home": {"note": "Home"},
+    "unresolved": {},
+    "unresolved --ambiguous": {"ambiguous": True},
+    "tasks --all --due 2026-11-30": {"all": True, "due": "2026-11-30"},
+    "tasks": {"all": False},
+    "why 'knee -stairs' Knee": {"query": "knee -stairs", "note": "Knee"},
+    "pending --days 3000": {"days": 3000},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_a_method_gives_what_the_command_prints(
+    indexed: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    printed = ran(*words_of(line), "--format", "json", "--vault", str(indexed))
+    assert printed.code == 0, printed.err
+    with agent_for(indexed) as host:
+        assert ask(indexed, line.partition(" ")[0], **OPTIONS[line]) == printed.data
+        assert host.opened == 1
+
+
+@pytest.mark.usefixtures("host")
+def test_status_is_a_method(indexed: Path) -> None:
+    found = ask(indexed, "status")
+    assert found["vault"] == str(indexed)
+    assert found["agent"] == {"pid": 1}
+
+
+REFUSED: list[tuple[str, dict[str, object], str]] = [
+    ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, group"),
+    ("search", {"query": "x", "open": True}, "unknown: 'open'"),
+    ("search", {"query": "x", "batch": True}, "unknown"),
+    ("search", {"query": "x", "vault": "/"}, "unknown"),
+    ("search", {"query": "x", "format": "text"}, "unknown"),
+    ("search", {"query": 5}, '"query" must be text'),
+    ("search", {"query": ["a", "b"]}, '"query" must be text'),
+    ("search", {"query": None}, '"query" must be text'),
+    ("search", {"query": "x", "limit": "3"}, '"limit" must be a whole number'),
+    ("search", {"query": "x", "limit": True}, '"limit" must be a whole number'),
+    ("search", {"query": "x", "limit": 1.5}, '"limit" must be a whole number'),
+    ("search", {"query": "x", "limit": None}, '"limit" must be a whole number'),
+    ("search", {"query": "x", "limit": 0}, "--limit must be 1 or more"),
+    ("search", {"query": "x", "semantic": "yes"}, '"semantic" must be true or false'),
+    ("search", {"query": "x", "semantic": 1}, '"semantic" must be true or false'),
+    ("search", {"query": "x", "min-confidence": "high"}, '"min-confidence" must be a number'),
+    ("search", {"query": "x", "min-confidence": True}, '"min-confidence" must be a number'),
+    ("search", {"query": "x", "group": "page"}, '"group" must be one of note, block'),
+    ("search", {"query": "x", "from": "yesterday"}, "--from yesterday"),
+    ("search", {}, "nothing to search for"),
+    ("search", {"query": " "}, "nothing to search for"),
+    ("links", {}, '"note" is missing'),
+    ("why", {"query": "x"}, '"note" is missing'),
+    ("why", {"note": "Knee"}, '"query" is missing'),
+    ("tasks", {"due": "someday"}, "--due someday"),
+    ("pending", {"days": -1}, "--days"),
+    ("status", {"x": 1}, "unknown"),
+    ("sync", {"rebuild": 1}, '"rebuild" must be true or false'),
+    ("sync", {"dry_run": True}, "known: rebuild, confirm_removals, embed"),
+    ("jobs", {"x": 1}, "unknown"),
+    ("jobs.run", {}, '"name" must be text'),
+    ("jobs.run", {"name": "compare", "x": 1}, "unknown"),
+    ("ping", {"x": 1}, "unknown"),
+    ("stop", {"x": 1}, "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "params", "said"), REFUSED)
+def test_params_are_strict(
+    indexed: Path, host: StandIn, method: str, params: dict[str, object], said: str
+) -> None:
+    code, message = refused(indexed, method, **params)
+    assert code == codes.WRONG_PARAMS
+    assert said in message
+    assert not host.stopped.is_set()
+    assert not host.synced
+
+
+@pytest.mark.usefixtures("host")
+def test_errors_of_commands_are_for_a_person(indexed: Path) -> None:
+    code, message = refused(indexed, "links", note="Nowhere at all")
+    assert code == codes.FAILED
+    typed = ran("links", "Nowhere at all", "--vault", str(indexed), "--format", "text")
+    assert one_line(typed) == f"vaultmem: {message}"
+
+
+@pytest.mark.usefixtures("host")
+def test_unknown_methods_are_told_what_is_known(indexed: Path) -> None:
+    for name in ("remember", "doctor", "init", "", "__class__"):
+        code, message = refused(indexed, name)
+        assert code == codes.UNKNOWN_METHOD
+        assert "search" in message
+        assert "jobs.run" in message
+
+
+def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
+    assert ask(indexed, "ping") == {"version": __version__, "pid": os.getpid()}
+    assert ask(indexed, "jobs") == {"jobs": [{"name": "compare"}], "count": 1}
+    assert ask(indexed, "jobs.run", name="compare") == {"name": "compare"}
+    assert refused(indexed, "jobs.run", name="dream") == (codes.FAILED, "no job is called 'dream'")
+    assert ask(indexed, "sync", embed=False)["unchanged"] > 0
+    assert host.synced == [{"rebuild": False, "confirm_removals": False, "embed": False}]
+    assert not host.stopped.is_set()
+    assert ask(indexed, "stop")["stopping"] is True
+    assert host.stopped.is_set()
+
+
+MANY: list[tuple[str, dict[str, object]]] = [
+    ("search", {"query": "knee", "limit": 2}),
+    ("search", {"query": "river -boat"}),
+    ("links", {"note": "Home"}),
+]
+
+
+@pytest.mark.usefixtures("host")
+def test_many_at_once(indexed: Path) -> None:
+    """One parser serves all threads."""
+    alone = [ask(indexed, method, **params) for method, params in MANY]
+    same: list[bool] = []
+
+    def asked(number: int) -> None:
+        for turn in range(6):
+            which = (number + turn) % len(MANY)
+            method, params = MANY[which]
+            same.append(ask(indexed, method, **params) == alone[which])
+
+    threads = [threading.Thread(target=asked, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert same == [True] * 48
+
+
+def test_nothing_is_printed_by_the_agent(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    answer = methods(StandIn(indexed))
+    for words in (["Home"], ["-h"], ["--nonsense"], ["Nowhere"], ["Home", "--vault", "/"]):
+        params: dict[str, object] = {
+            "command": "links", "words": words, "cwd": "/", "version": __version__, "environ": client.settings()
+        }  # fmt: skip
+        with contextlib.suppress(RequestError):
+            answer(Request("run", params, Silent()))
+    with pytest.raises(VaultmemError):
+        answer(Request("links", {"note": "Nowhere"}, Silent()))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_table_names_the_commands_that_are_asked() -> None:
+    assert set(ASKED_OF_AGENT) < COMMANDS.keys()

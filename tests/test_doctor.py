@@ -1,0 +1,296 @@
+"""What doctor finds around the agent, and that each finding comes with something to type."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import ran
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import __version__, paths, service
+from vaultmem.agent import health
+from vaultmem.agent.log import log_file
+from vaultmem.api import Vault
+from vaultmem.client import AgentError
+from vaultmem.store.state import State
+
+WELL: dict[str, Any] = {
+    "pid": 1, "version": __version__, "started": 0, "uptime": 7_300, "current": True, "indexing": None,
+    "waiting": 0, "embedding": {"waiting": 0, "done": 0, "running": False},
+    "model": {"name": "default", "loaded": True, "trouble": None}, "memory_bytes": 80_000_000,
+    "watching": {"alive": True, "whole": True, "trouble": None}, "vanished": None,
+    "jobs": [{"name": "reconcile", "ok": True, "last_result": "fine"}],
+    "requests": 0, "connections": 0, "last_error": None, "idle": True,
+}  # fmt: skip
+TYPED = re.compile(
+    r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs)|chmod|chown|rm|tail|lsof|sysctl|pip install)\b"
+)
+
+
+@pytest.fixture
+def indexed(vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    write("A.md", "# A\n\nquincunx\n")
+    synced(vault)
+    return vault
+
+
+def state_of(vault: Path) -> str:
+    return State(str(vault)).folder
+
+
+def says(status: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have an agent that tells this of itself."""
+    monkeypatch.setattr(Vault, "agent", lambda _: status)
+
+
+def found(vault: Path) -> list[str]:
+    """What doctor finds; every finding comes with something to type."""
+    ended = ran("doctor", "--vault", str(vault), "--format", "json")
+    findings = ended.data["findings"]
+    assert ended.code == int(any(one["severity"] == "error" for one in findings))
+    for one in findings:
+        assert TYPED.search(one["advice"]), one
+    return [f"{one['severity']}: {one['what']}" for one in findings]
+
+
+def test_nothing_is_wrong_without_an_agent(indexed: Path) -> None:
+    assert found(indexed) == []
+
+
+def test_nothing_is_wrong_with_an_agent_that_is_well(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(WELL, monkeypatch)
+    assert found(indexed) == []
+
+
+STATUS = {
+    "warning: the agent is of version 0.0.1": {"version": "0.0.1"},
+    "warning: the agent does not see that notes change (thread died)": {
+        "watching": {"alive": False, "whole": False, "trouble": "thread died"}
+    },
+    "warning: the agent does not watch all folders (limit)": {
+        "watching": {"alive": True, "whole": False, "trouble": "limit"}
+    },
+    "error: the agent has stopped reading: 80 of 81 notes": {"vanished": "80 of 81 notes are gone"},
+    "warning: the agent uses 2.0 GB": {"memory_bytes": 2_000_000_000},
+    "warning: the job tidy failed: no room": {
+        "jobs": [{"name": "tidy", "ok": False, "last_result": "no room"}]
+    },
+    "note: the agent's last error, 3 hours ago: no room": {
+        "last_error": {"time": time.time() - 3 * 3600 - 60, "level": "error", "message": "no room"}
+    },
+}
+
+
+@pytest.mark.parametrize("what", STATUS)
+def test_what_the_agent_tells_of_itself(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    says({**WELL, **STATUS[what]}, monkeypatch)
+    assert [one[: len(what)] for one in found(indexed)] == [what]
+
+
+def test_warnings_and_old_errors_are_left_in_the_log(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for level, age in (("warn", 60), ("error", 30 * 86_400)):
+        said = {"time": time.time() - age, "level": level, "message": "x"}
+        says({**WELL, "last_error": said}, monkeypatch)
+        assert found(indexed) == []
+
+
+def test_the_last_error_of_an_agent_that_ended(indexed: Path) -> None:
+    log = Path(log_file(state_of(indexed)))
+    log.parent.mkdir(mode=0o700)
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - 90))
+    log.write_text(f"{stamp} error the disk is full\n{stamp} info  ended\n")
+    assert found(indexed) == [
+        "note: the agent's last error, within the last hour: the disk is full"
+    ]
+
+
+@contextmanager
+def held(vault: Path, word: str) -> Iterator[None]:
+    """Somebody else's process with this word on its command line holds the lock."""
+    code = (
+        "import fcntl, os, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX);"
+        "file.write(str(os.getpid())); file.flush(); print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, os.path.join(state_of(vault), "lock"), word]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        yield
+
+
+def test_an_agent_that_does_not_answer(indexed: Path) -> None:
+    with held(indexed, "serve"):
+        (said,) = found(indexed)
+    assert re.fullmatch(r"error: an agent runs \(process \d+\) and does not answer", said)
+
+
+def test_an_agent_that_answers_nonsense_is_none(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Vault) -> None:
+        raise AgentError(0, "it did not answer")
+
+    monkeypatch.setattr(Vault, "agent", fails)
+    assert found(indexed) == []
+
+
+def test_a_sync_that_runs_is_no_finding(indexed: Path) -> None:
+    with held(indexed, "sync"):
+        assert found(indexed) == []
+
+
+def test_a_lock_held_by_somebody_unknown(indexed: Path) -> None:
+    with open(os.path.join(state_of(indexed), "lock"), "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert found(indexed) == [
+            "warning: the index is locked by a process that cannot be identified"
+        ]
+
+
+def test_a_socket_left_behind(indexed: Path) -> None:
+    path = Path(paths.socket_path(str(indexed)))
+    paths.make_private(str(path.parent))
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    assert found(indexed) == ["note: an agent that was killed has left its socket"]
+
+
+@pytest.mark.parametrize("which", ["state", "run", "log"])
+def test_folders_that_others_may_look_into(indexed: Path, which: str) -> None:
+    run = os.path.dirname(paths.socket_path(str(indexed)))
+    folder = {
+        "state": state_of(indexed),
+        "run": run,
+        "log": os.path.join(state_of(indexed), "log"),
+    }[which]
+    paths.make_private(folder)
+    os.chmod(folder, 0o755)
+    assert found(indexed) == [f"warning: others may look into {folder}"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to give a folder away")
+def test_folders_of_somebody_else(indexed: Path) -> None:
+    run = paths.make_private(os.path.dirname(paths.socket_path(str(indexed))))
+    os.chown(run, 12_345, -1)
+    assert found(indexed) == [f"error: {run} belongs to somebody else; no agent can use it"]
+
+
+def test_a_folder_that_is_none(indexed: Path) -> None:
+    run = Path(os.path.dirname(paths.socket_path(str(indexed))))
+    run.write_text("")
+    assert found(indexed) == [f"error: {run} is no folder"]
+
+
+def test_a_service_whose_python_is_gone(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/nowhere/bin/python")
+        service.write(service.service_for(str(indexed)))
+    (said,) = found(indexed)
+    assert said.startswith("error: the service vaultmem-vault-")
+    assert "starts /nowhere/bin/python, which is not there" in said
+
+
+def test_a_service_that_does_not_run(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    service.write(service.service_for(str(indexed)))
+    (said,) = found(indexed)
+    assert said.endswith("is installed, but no agent runs")
+    says(WELL, monkeypatch)
+    assert found(indexed) == []
+
+
+def test_an_index_that_nobody_keeps_fresh(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time() + 3 * 86_400 + 60
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert found(indexed) == ["warning: the index is 3 days old, and no agent keeps it fresh"]
+    says(WELL, monkeypatch)
+    assert found(indexed) == []
+
+
+def test_more_folders_than_may_be_watched(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = tmp_path / "max_user_watches"
+    limit.write_text("1\n")
+    monkeypatch.setattr(health, "_WATCHES", str(limit))
+    assert found(indexed) == [
+        "warning: the vault has 1 folders, and the system lets a person watch 1"
+    ]
+    limit.write_text("many\n")
+    assert found(indexed) == []
+
+
+def test_embedding_on_a_busy_computer(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (1_000.0, 0.0, 0.0))
+    says(WELL, monkeypatch)
+    assert found(indexed) == []
+    says({**WELL, "embedding": {"waiting": 900, "done": 0, "running": True}}, monkeypatch)
+    (said,) = found(indexed)
+    assert said.startswith("note: the computer is busy (")
+
+
+def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(**told: object) -> str:
+        says({**WELL, **told}, monkeypatch)
+        ended = ran("status", "--vault", str(indexed), "--format", "text")
+        assert ended.code == 0
+        assert ran("status", "--vault", str(indexed), "--format", "json").data["agent"] == {
+            **WELL,
+            **told,
+        }
+        return "\n".join(" ".join(line.split()) for line in ended.out.splitlines())
+
+    assert "agent running (pid 1), up 2 hours, index is current\n" in shown()
+    assert "up 2 hours, reading 5 of 1,000\n" in shown(
+        indexing={"stage": "reading", "done": 5, "total": 1000}
+    )
+    assert "3 paths to read, 7 blocks to embed\n" in shown(waiting=3, embedding={"waiting": 7})
+    assert "looking for changes" in shown(current=False)
+    assert "waiting: 80 notes are gone" in shown(vanished="80 notes are gone")
+    assert "memory 80.0 MB, model default loaded" in shown()
+    assert "watching limit reached" in shown(
+        watching={"alive": True, "whole": False, "trouble": "limit reached"}
+    )
+    assert "jobs 1, failed: tidy (vaultmem jobs)" in shown(jobs=[{"name": "tidy", "ok": False}])
+    assert "last error 2 minutes ago: no room" in shown(
+        last_error={"time": time.time() - 125, "level": "error", "message": "no room"}
+    )
+
+
+def test_status_without_an_agent(indexed: Path) -> None:
+    assert ran("status", "--vault", str(indexed), "--format", "json").data["agent"] is None
+    assert (
+        "none runs; vaultmem start"
+        in ran("status", "--vault", str(indexed), "--format", "text").out
+    )
+
+
+def test_status_indexes_nothing(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    ended = ran("status", "--vault", str(vault), "--format", "json")
+    assert (ended.code, ended.data["status"], ended.data["agent"]) == (0, "not indexed", None)
+    assert not (tmp_path / "state").exists()

@@ -1,0 +1,232 @@
+"""The agent's log: readable lines, private files, bounded size, no note text, and no disk that stops it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem.agent import log as agent_log
+from vaultmem.agent.log import Log, last_error_line, last_line, log_file, open_out
+from vaultmem.errors import StateError
+
+HOSTILE = "a\x1b[2Jb\nc\u202ed\x9be\udc80.md"
+logger = logging.getLogger("vaultmem.test")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    return str(tmp_path / "state" / "vault-1")
+
+
+@pytest.fixture(autouse=True)
+def levels() -> Iterator[None]:
+    kept = logging.getLogger().level, logging.getLogger("vaultmem").level
+    yield
+    logging.getLogger().setLevel(kept[0])
+    logging.getLogger("vaultmem").setLevel(kept[1])
+
+
+def lines(state: str) -> list[str]:
+    return Path(log_file(state)).read_text("utf-8").splitlines()
+
+
+def test_text_is_short_in_the_foreground_and_dated_in_the_file(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Log(state):
+        logger.info("watching %s folders", f"{10_000:,}")
+        logger.warning("slow")
+        logger.debug("never")
+    shown = capsys.readouterr().err.splitlines()
+    assert [line[8:] for line in shown] == [" info  watching 10,000 folders", " warn  slow"]
+    assert [time.strptime(line[:8], "%H:%M:%S").tm_hour < 24 for line in shown] == [True, True]
+    assert [line[19:] for line in lines(state)] == [line[8:] for line in shown]
+    time.strptime(lines(state)[0][:19], "%Y-%m-%d %H:%M:%S")
+
+
+def test_json_is_an_object_a_line(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with Log(state, "json"):
+        logger.error("no room: %s", HOSTILE)
+    for line in (*capsys.readouterr().err.splitlines(), *lines(state)):
+        said = json.loads(line)
+        assert said.keys() == {"time", "level", "logger", "message"}
+        assert (said["level"], said["logger"]) == ("error", "vaultmem.test")
+        assert abs(said["time"] - time.time()) < 60
+        assert said["message"].startswith("no room: a\ufffd[2Jb c\ufffdd\ufffde")
+
+
+@pytest.mark.parametrize("form", agent_log.FORMS)
+def test_names_of_notes_do_no_harm(
+    state: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Log(state, form):
+        logger.warning("cannot read %s", HOSTILE)
+    shown = capsys.readouterr().err
+    for text in (shown, Path(log_file(state)).read_bytes().decode("utf-8")):
+        assert text.count("\n") == 1
+        assert not {"\x1b", "\x9b", "\u202e", "\r"} & set(text)
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+def test_exceptions_tell_kind_and_place_and_quote_no_note(state: str) -> None:
+    with Log(state):
+        for error in (
+            ValueError("dear diary"),
+            StateError("run vaultmem sync"),
+            OSError(28, "full", "/x"),
+        ):
+            try:
+                fail(error)
+            except Exception:
+                logger.exception("indexing failed")
+    first, second, third = lines(state)
+    assert "diary" not in first
+    assert "indexing failed: ValueError (test_log.py:" in first
+    assert second.endswith("indexing failed: run vaultmem sync")
+    assert "OSError [Errno 28] full: '/x'" in third
+
+
+def test_long_messages_are_cut(state: str) -> None:
+    with Log(state):
+        logger.info("x" * 100_000)
+    assert len(lines(state)[0]) < agent_log.LONGEST + 100
+
+
+def test_files_turn_over_and_are_private(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_log, "MAX_BYTES", 2_000)
+    with Log(state):
+        for number in range(300):
+            logger.info("number %d", number)
+    folder = Path(log_file(state)).parent
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["agent.log", "agent.log.1", "agent.log.2"]
+    assert all(path.stat().st_size <= 2_000 for path in folder.iterdir())
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert lines(state)[-1].endswith("number 299")
+
+
+def test_the_last_trouble_is_kept(state: str) -> None:
+    with Log(state) as log:
+        assert log.last_error is None
+        logger.info("fine")
+        assert log.last_error is None
+        logger.error("first")
+        logger.warning("then %s", "\x1b[1m")
+        last = log.last_error
+        assert last is not None
+        assert (last["level"], last["message"]) == ("warn", "then \ufffd[1m")
+        assert abs(float(str(last["time"])) - time.time()) < 60
+
+
+def test_libraries_are_heard_from_warnings_on(state: str) -> None:
+    with Log(state):
+        for name in ("apscheduler.scheduler", "watchdog.observers"):
+            logging.getLogger(name).info("chatter")
+            logging.getLogger(name).warning("matters")
+    assert [line.rpartition(" ")[2] for line in lines(state)] == ["matters", "matters"]
+
+
+def test_debugging_is_asked_for_by_environment(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_DEBUG", "1")
+    with Log(state):
+        logger.debug("detail")
+    assert lines(state)[0].endswith("debug detail")
+
+
+def test_a_full_disk_stops_nobody_and_the_log_goes_on_afterwards(
+    state: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs a full disk")
+    kept = agent_log.LogFile._open
+    full = [True]
+
+    def opened(self: agent_log.LogFile) -> io.TextIOWrapper:
+        return open("/dev/full", "a", encoding="utf-8") if full else kept(self)
+
+    monkeypatch.setattr(agent_log.LogFile, "_open", opened)
+    monkeypatch.setattr(agent_log, "MAX_BYTES", 0)  # a device has no size to look at
+    with Log(state) as log:
+        for _ in range(3):
+            logger.error("lost")
+        full.clear()
+        logger.info("again")
+        assert log.last_error
+        assert log.last_error["message"] == "lost"
+    assert [line.rpartition(" ")[2] for line in lines(state)] == ["again"]
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_log_that_cannot_be_opened_stops_nobody(state: str, tmp_path: Path) -> None:
+    folder = Path(log_file(state)).parent
+    folder.mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    Path(log_file(state)).symlink_to(elsewhere)
+    with Log(state):
+        logger.error("refused")
+    assert not elsewhere.exists()
+    Path(log_file(state)).unlink()
+    folder.rmdir()
+    folder.write_text("in the way")
+    with Log(state):
+        logger.error("refused")
+
+
+def test_nobody_has_to_listen_on_stderr(state: str) -> None:
+    code = (
+        "import os, logging; from vaultmem.agent.log import Log\n"
+        f"with Log({state!r}):\n"
+        "    os.close(2); logging.getLogger('vaultmem').error('unheard')\n"
+        "print('alive')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert ended.stdout == "alive\n"
+    assert lines(state)[-1].endswith("unheard")
+
+
+def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
+    out = open_out(state)
+    code = (
+        "import logging; from vaultmem.agent.log import Log\n"
+        f"with Log({state!r}):\n"
+        "    logging.getLogger('vaultmem').info('once')\n"
+        "raise SystemExit('last words')"
+    )
+    try:
+        subprocess.run([sys.executable, "-c", code], stderr=out, timeout=30, check=False)
+    finally:
+        os.close(out)
+    assert Path(agent_log.out_file(state)).read_text() == "last words\n"
+    assert last_line(agent_log.out_file(state)) == "last words"
+    assert [line[20:] for line in lines(state)] == ["info  once"]
+
+
+@pytest.mark.parametrize("form", agent_log.FORMS)
+def test_the_last_error_can_be_read_after_the_end(state: str, form: str) -> None:
+    assert last_error_line(state) is None
+    with Log(state, form):
+        logger.error("the first")
+        logger.error("the last")
+        logger.warning("no error")
+    with open(log_file(state), "a", encoding="utf-8") as file:
+        file.write('{"cut in the mid')
+    found = last_error_line(state)
+    assert found is not None
+    assert found[1] == "the last"
+    assert abs(found[0] - time.time()) < 60

@@ -1,0 +1,273 @@
+"""The sync agent as a whole: its parts, their beginning and their end. Knows everyone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from vaultmem import __version__, client, paths
+from vaultmem import config as settings
+from vaultmem.agent.embedding import EmbeddingQueue
+from vaultmem.agent.gate import Gate
+from vaultmem.agent.pool import Pool
+from vaultmem.agent.reconciler import Listeners, Reconciler
+from vaultmem.agent.request import UNKNOWN_METHOD, Request, RequestError
+from vaultmem.agent.server import Server
+from vaultmem.agent.vault import AgentVault
+from vaultmem.api import Embedded, Vault
+from vaultmem.config import Config
+from vaultmem.core import durations
+from vaultmem.core.wording import plural
+from vaultmem.dialects import Rulebook
+from vaultmem.errors import ConfigError, VaultmemError
+from vaultmem.progress import Progress
+from vaultmem.store import machine
+from vaultmem.store.state import State
+from vaultmem.sync import Report, rules_of
+
+if TYPE_CHECKING:
+    from vaultmem.agent.upkeep import Upkeep
+    from vaultmem.agent.watching import Watching
+
+log = logging.getLogger("vaultmem.agent")
+
+STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finished is rolled back
+EMBED_WITHIN = 3600.0
+FIRST_VECTORS = 20.0  # seconds; a small vault is embedded by then, a large one searched without
+CHECK_EVERY = 30.0
+
+Answer = Callable[[Request], object]
+LastError = Callable[[], dict[str, object] | None]
+
+
+class Agent:
+    """Keeps one vault's index true and answers requests. The caller holds the lock of `state`."""
+
+    def __init__(self, state: State, config: Config, last_error: LastError) -> None:
+        self.folder = folder = state.vault
+        self.config = config
+        self._state = state
+        self._gate = Gate()
+        self._pool = Pool(folder, config)
+        listeners = Listeners(self._committed, self._replaced)
+        self._reconciler = Reconciler(self._state, config, self._gate, listeners)
+        self._embedding = EmbeddingQueue(self._state, self._pool, self._gate, self._rules)
+        self._embedding.unload_after = _span(config.text("agent.unload"))
+        self._watching: Watching | None = None
+        self._upkeep: Upkeep | None = None
+        self._server: Server | None = None
+        self._last_error = last_error
+        self._started = time.time()
+        self._environ = client.settings()
+        self._settings = settings.signature(folder)
+        self._anew = False
+        self._ending = threading.Event()
+
+    def run(self, answer: Answer) -> bool:
+        """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
+        moment on."""
+        self._server = Server(paths.socket_path(self.folder), self._guarded(answer))
+        self._server.start()
+        log.info("answering at %s", self._server.path)
+        self._reconciler.start()
+        self._start_the_rest()
+        while not self._ending.wait(CHECK_EVERY):
+            if not self._state.holds_lock():
+                log.warning("the state folder was removed; beginning anew")
+                self.begin_anew()
+            self._settings_changed()
+        self._end()
+        return self._anew
+
+    def _start_the_rest(self) -> None:
+        """What takes a while to load, and is needed a moment later than answers are."""
+        from vaultmem.agent.upkeep import Upkeep
+        from vaultmem.agent.watching import Watching
+
+        self._watching = Watching(self.folder, self._reconciler)
+        self._watching.start()
+        self._embedding.start()
+        quiet = (lambda: self._reconciler.last_edit, lambda: self._gate.last_request)
+        self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
+        self._upkeep.start()
+
+    def begin_anew(self) -> None:
+        """End, and begin again with the settings of then."""
+        self._anew = True
+        self._ending.set()
+
+    def _settings_changed(self) -> bool:
+        """Whether the settings are others than at the start; if so, and they are right, begin anew."""
+        now = settings.signature(self.folder)
+        if now == self._settings:
+            return False
+        self._settings = now
+        try:
+            settings.load(self.folder)
+        except ConfigError as error:
+            log.error("%s; going on with the settings of before", error)
+            return False
+        log.info("the settings have changed; beginning anew")
+        self.begin_anew()
+        return True
+
+    def stop(self) -> None:
+        """End the agent, soon; returns at once. May be called by a signal handler."""
+        self._ending.set()
+
+    def _end(self) -> None:
+        started = time.monotonic()
+        self._reconciler.stop()
+        self._embedding.stop()
+        if self._upkeep:
+            self._upkeep.stop()
+        if self._server:
+            self._server.stop()
+        if self._watching:
+            self._watching.stop()
+        self._reconciler.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
+        self._pool.close()
+        log.info("ended")
+
+    def _guarded(self, answer: Answer) -> Answer:
+        def answered(request: Request) -> object:
+            if request.method == "run" and self._settings_changed():
+                raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")
+            with self._gate.answering():
+                return answer(request)
+
+        return answered
+
+    def _rules(self) -> Rulebook:
+        return rules_of(self.folder, self.config)
+
+    def _committed(self, notes: Iterable[int]) -> None:
+        self._pool.changed()
+        self._embedding.add(notes)
+
+    def _replaced(self) -> None:
+        self._pool.replaced()
+        self._embedding.add_all()
+
+    # What requests may ask: the Host of the methods
+
+    @contextmanager
+    def vault(self) -> Iterator[Vault]:
+        """A vault with a warm index, for one request."""
+        vault = AgentVault(self.folder, self.config, self._pool, self)
+        try:
+            yield vault
+        finally:
+            vault.release()
+
+    def settings_signature(self) -> dict[str, str]:
+        """What in its environment makes the agent answer as it does."""
+        return self._environ
+
+    def sync(
+        self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress
+    ) -> dict[str, object]:
+        """Compare the whole vault now, or only embed what is waiting."""
+        if embed:
+            done = self.embed_now()
+            return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
+        report = self.sync_now(progress, rebuild=rebuild, confirmed=confirm_removals)
+        return report._asdict()
+
+    def run_job(self, name: str) -> dict[str, object]:
+        """Run a job now."""
+        if self._upkeep is None:
+            raise VaultmemError("the agent is just starting; try again in a moment")
+        return self._upkeep.run_now(name)
+
+    def jobs(self) -> list[dict[str, object]]:
+        """The jobs with their next and last runs."""
+        return self._upkeep.listed() if self._upkeep else []
+
+    def status(self) -> dict[str, object]:
+        """How the agent is."""
+        counters = self._server.counters() if self._server else None
+        now = time.time()
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "started": round(self._started),
+            "uptime": round(now - self._started),
+            "current": self._reconciler.is_current(),
+            "indexing": self._reconciler.stage.told(),
+            "waiting": self._reconciler.waiting(),
+            "vanished": self._reconciler.vanished,
+            "embedding": self._embedding.told(),
+            "model": self._model(),
+            "memory_bytes": machine.resident_bytes(),
+            "watching": self._watching.told() if self._watching else None,
+            "idle": bool(self._upkeep and self._upkeep.is_idle()),
+            "jobs": self.jobs(),
+            "requests": counters.served if counters else 0,
+            "connections": counters.open if counters else 0,
+            "last_error": self._last_error(),
+        }
+
+    def _model(self) -> dict[str, object]:
+        opened = self._pool.shared.opened()
+        return {
+            "name": opened.model.name if opened else self.config.text("embedding.model"),
+            "loaded": bool(opened and opened.is_loaded()),
+            "trouble": self._embedding.trouble,
+        }
+
+    # What a request's vault may ask: its Writer
+
+    def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
+        """Compare the whole vault now; raises what a sync raises."""
+        return self._reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
+
+    def embed_now(self) -> Embedded:
+        """Wait until what is waiting has been embedded."""
+        before = self._embedding.embedded
+        self._embedding.add_all()
+        self._embedding.wait(EMBED_WITHIN)
+        opened = self._pool.shared.opened()
+        trouble = self._embedding.trouble
+        blocks = self._embedding.embedded - before
+        return Embedded(blocks, opened.model.name if opened and not trouble else None, trouble)
+
+    def first_vectors(self) -> None:
+        """Wait for the first vectors of a vault that has none yet, if there will be some soon."""
+        opened = self._pool.shared.opened()
+        if not (self._embedding.trouble or (opened and len(opened.store))):
+            self._embedding.wait(FIRST_VECTORS)
+
+    def remarks(self, *, semantic: bool) -> list[str]:
+        """How far the index is behind, as far as a search could suffer from it."""
+        told = []
+        stage = self._reconciler.stage.told()
+        if not self._state.is_complete():
+            far = (
+                f" ({stage['done']:,} of {stage['total']:,} notes)"
+                if stage and stage["total"]
+                else ""
+            )
+            told.append(f"the first indexing is not finished{far}; more will be found soon")
+        if self._reconciler.vanished:
+            told.append(self._reconciler.vanished)
+        waiting = self._embedding.waiting()
+        if semantic and waiting and not self._embedding.trouble:
+            told.append(
+                f"waiting to be embedded: {plural(waiting, 'block')}; search by meaning lacks them until then"
+            )
+        return told
+
+    def _woke(self) -> None:
+        """The computer has slept: anything may have changed."""
+        log.info("awake again; comparing the whole vault")
+        self._reconciler.look_at_all()
+
+
+def _span(given: str) -> float | None:
+    return None if given == "never" else float(durations.seconds(given))

@@ -1,0 +1,262 @@
+"""One client of the socket: reads its lines and answers them, one after the other, in one thread."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from vaultmem.agent import request as codes
+from vaultmem.agent.request import Limits, Request, RequestError
+from vaultmem.errors import VaultmemError
+from vaultmem.output import json_text
+from vaultmem.progress import Progress, Silent
+
+log = logging.getLogger("vaultmem.server")
+
+_PART = 65_536
+_LEAVE = 1.0  # seconds for a client that is sent away to read why
+
+
+class Desk(Protocol):
+    """What a connection needs of the server."""
+
+    limits: Limits
+
+    def answer(self, request: Request) -> object:
+        """The result of a request."""
+
+    def begun(self) -> None:
+        """A request begins."""
+
+    def ended(self) -> None:
+        """A request has its answer."""
+
+
+class Connection:
+    """`idle_since` is None while a request runs; `began` is set while one runs that must end soon."""
+
+    def __init__(self, link: socket.socket, desk: Desk) -> None:
+        self.idle_since: float | None = time.monotonic()
+        self.began: float | None = None
+        self._link, self._desk, self._limits = link, desk, desk.limits
+        self._asked_id: object = None
+        self._sending = threading.Lock()
+        self._over = False
+        _set_timeout(link, socket.SO_SNDTIMEO, desk.limits.unread)
+
+    def run(self) -> None:
+        """Serve until the client leaves, or has to."""
+        try:
+            for line in self._lines():
+                if line.strip():
+                    self._serve(line)
+        except RequestError as error:
+            self._dismiss(error)
+        except OSError:
+            pass  # the client has gone, or was cut off
+        finally:
+            with self._sending:
+                self._over = True
+            self._link.close()
+
+    def _lines(self) -> Iterator[bytes]:
+        held, seen, begun = bytearray(), 0, 0.0
+        most = self._limits.line_bytes
+        while part := self._receive(begun if held else None):
+            if not held:
+                begun = time.monotonic()
+            held += part
+            while (end := held.find(b"\n", seen)) >= 0 and end <= most:
+                line = bytes(held[:end])
+                del held[: end + 1]
+                seen = 0
+                yield line
+                begun = time.monotonic()
+            if len(held) > most:
+                raise RequestError(codes.INVALID_REQUEST, f"a request may have {most:,} bytes")
+            seen = len(held)
+
+    def _receive(self, begun: float | None) -> bytes:
+        """What comes next, b"" at the end. A request that has begun must not take for ever."""
+        if begun is None:
+            return self._link.recv(_PART)
+        left = begun + self._limits.half_sent - time.monotonic()
+        try:
+            _set_timeout(self._link, socket.SO_RCVTIMEO, max(left, 1e-6))
+            part = self._link.recv(_PART)
+            _set_timeout(self._link, socket.SO_RCVTIMEO, 0)
+        except BlockingIOError:
+            raise RequestError(codes.INVALID_REQUEST, "half a request came, and no more") from None
+        return part
+
+    def _serve(self, line: bytes) -> None:
+        self._asked_id, self.idle_since = None, None
+        self._desk.begun()
+        try:
+            reply = self._reply(line)
+        finally:
+            self.began, self.idle_since = None, time.monotonic()
+            self._desk.ended()
+        self._send(reply)
+
+    def _reply(self, line: bytes) -> str:
+        """The line to send; whatever goes wrong with one request is told in it and hurts no other."""
+        try:
+            request = self._request(line)
+            if request.method not in self._limits.slow_methods:
+                self.began = time.monotonic()
+            return json_text({"id": self._asked_id, "result": self._desk.answer(request)})
+        except RequestError as error:
+            return self._error(error.code, str(error))
+        except VaultmemError as error:
+            return self._error(codes.FAILED, str(error))
+        except Exception as error:
+            log.exception("a request failed")
+            said = f"{type(error).__name__}; the log of the agent tells more"
+            return self._error(codes.INTERNAL_ERROR, said)
+
+    def _request(self, line: bytes) -> Request:
+        found = _parsed(line)
+        self._asked_id = found.get("id")
+        method, params = found.get("method"), found.get("params", {})
+        if not isinstance(method, str):
+            raise RequestError(codes.INVALID_REQUEST, 'a request needs a "method", a text')
+        if not isinstance(params, dict):
+            raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
+        wanted = found.get("progress") is True
+        return Request(method, params, self._progress() if wanted else Silent())
+
+    def _progress(self) -> Progress:
+        asked_id = self._asked_id
+
+        def tell(state: dict[str, object]) -> None:
+            with contextlib.suppress(OSError):  # a long job goes on without its listener
+                self._send(json_text({"id": asked_id, "progress": state}))
+
+        return LineProgress(tell, self._limits.progress_gap)
+
+    def _error(self, code: int, message: str) -> str:
+        flat = " ".join(message.split())
+        return json_text({"id": self._asked_id, "error": {"code": code, "message": flat}})
+
+    def _send(self, line: str) -> None:
+        with self._sending:
+            if self._over:
+                raise ConnectionAbortedError
+            try:
+                self._link.sendall(_encoded(line))
+            except (
+                OSError
+            ):  # unread for too long, or gone: half a line may be out, so no other may follow
+                self._over = True
+                self.hang_up()
+                raise
+
+    def cut(self) -> None:
+        """End a request that takes too long; called from another thread, and never waits."""
+        if not self._sending.acquire(blocking=False):
+            return  # the answer is on its way
+        try:
+            if self.began is None or self._over:
+                return
+            self._over, self.began = True, None
+            said = f"the request took longer than {self._limits.answer:g} s"
+            with contextlib.suppress(OSError):
+                line = self._error(codes.TOOK_TOO_LONG, said)
+                self._link.send(_encoded(line), socket.MSG_DONTWAIT)
+            self.hang_up()
+        finally:
+            self._sending.release()
+
+    def _dismiss(self, error: RequestError) -> None:
+        """Say why, then let the client read that before the connection ends."""
+        self._asked_id = None
+        with contextlib.suppress(OSError):
+            self._send(self._error(error.code, str(error)))
+            self._link.shutdown(socket.SHUT_WR)
+            _set_timeout(self._link, socket.SO_RCVTIMEO, _LEAVE)
+            until = time.monotonic() + _LEAVE
+            while self._link.recv(_PART) and time.monotonic() < until:
+                pass
+
+    def hang_up(self, how: int = socket.SHUT_RDWR) -> None:
+        """End the connection from any thread; its own thread then closes it."""
+        with contextlib.suppress(OSError):
+            self._link.shutdown(how)
+
+
+class LineProgress:
+    """A Progress that tells how far it is in lines, not too many of them."""
+
+    def __init__(self, tell: Callable[[dict[str, object]], None], gap: float) -> None:
+        self._tell, self._gap = tell, gap
+        self._name, self._total, self._done = "", 0, 0
+        self._last = -math.inf
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins."""
+        self._name, self._total, self._done = name, total, 0
+        self.advance(0)
+
+    def advance(self, count: int = 1) -> None:
+        """That many more are done."""
+        self._done += count
+        now = time.monotonic()
+        if now - self._last >= self._gap:
+            self._last = now
+            self._tell({"stage": self._name, "done": self._done, "total": self._total})
+
+
+def refuse(link: socket.socket, code: int, message: str) -> None:
+    """Answer a connection that is not served with one line, without waiting, and end it."""
+    line = json_text({"id": None, "error": {"code": code, "message": message}})
+    with contextlib.suppress(OSError):
+        link.send(_encoded(line), socket.MSG_DONTWAIT)
+    link.close()
+
+
+def _encoded(line: str) -> bytes:
+    try:
+        return line.encode("utf-8") + b"\n"
+    except UnicodeEncodeError:  # half a character, as file names of other systems may have
+        return json.dumps(json.loads(line)).encode("ascii") + b"\n"
+
+
+def _parsed(line: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(line.decode("utf-8"), parse_constant=_no_json, parse_float=_finite)
+    except UnicodeDecodeError:
+        raise RequestError(codes.PARSE_ERROR, "the request is not UTF-8") from None
+    except RecursionError:
+        raise RequestError(codes.PARSE_ERROR, "the request is nested too deeply") from None
+    except ValueError as error:
+        raise RequestError(codes.PARSE_ERROR, f"the request is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestError(codes.INVALID_REQUEST, "a request is an object on one line")
+    return found
+
+
+def _no_json(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large")
+    return number
+
+
+def _set_timeout(link: socket.socket, option: int, seconds: float) -> None:
+    """For one direction only; socket.settimeout would count for the other one and other threads too."""
+    micros = max(int(seconds * 1e6), 1 if seconds else 0)  # 0 means for ever
+    span = struct.pack("ll", *divmod(micros, 1_000_000))
+    link.setsockopt(socket.SOL_SOCKET, option, span)

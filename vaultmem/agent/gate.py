@@ -1,0 +1,40 @@
+"""Background work steps aside while a request is answered: a person waits for the one, nobody for the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+LONGEST_REST = 0.02  # seconds; under steady searching the index must still get on
+
+
+class Gate:
+    """Counts the requests that are being answered."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition(threading.Lock())
+        self._busy = 0
+        self.last_request = clock()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While a request is answered."""
+        with self._changed:
+            self._busy += 1
+        self.last_request = self._clock()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy -= 1
+                if not self._busy:
+                    self._changed.notify_all()
+
+    def rest(self) -> None:
+        """To be called between two pieces of background work: waits while requests are answered, a little."""
+        if self._busy:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._busy, LONGEST_REST)

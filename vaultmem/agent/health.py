@@ -1,0 +1,218 @@
+"""What may be wrong around the agent of a vault, and what to type: seen from outside, with or without one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import time
+from collections.abc import Iterator
+
+from vaultmem import __version__, paths, service
+from vaultmem.agent import log
+from vaultmem.agent.holder import holder
+from vaultmem.api import Vault
+from vaultmem.core.values import value
+from vaultmem.core.wording import plural
+from vaultmem.doctor import Finding
+from vaultmem.errors import StateError, VaultmemError
+
+DAY = 86_400
+RECENT = 2 * DAY
+MUCH_MEMORY = 1_500_000_000
+BUSY = 2.0  # waiting processes for each processor
+_WATCHES = "/proc/sys/fs/inotify/max_user_watches"
+
+
+@value
+class Seen:
+    """What the rules below judge: the vault, its agent's status (None: none answers), the moment."""
+
+    vault: Vault
+    agent: dict[str, object] | None
+    now: float
+    readable: bool = True  # the index
+
+    @property
+    def state(self) -> str:
+        """The state folder."""
+        return self.vault.state.folder
+
+
+def examine(vault: Vault, *, readable: bool) -> list[Finding]:
+    """Everything about the agent that can be found without changing anything; `readable` is the index."""
+    seen = Seen(vault, _status(vault), time.time(), readable and vault.is_indexed())
+    rules = (
+        _lock,
+        _version,
+        _watching,
+        _work,
+        _last_error,
+        _socket,
+        _folders,
+        _service,
+        _load,
+        _age,
+    )
+    return [finding for rule in rules for finding in rule(seen)]
+
+
+def _status(vault: Vault) -> dict[str, object] | None:
+    try:
+        return vault.agent()
+    except VaultmemError:  # it hangs, or ends at this moment
+        return None
+
+
+def _lock(seen: Seen) -> Iterator[Finding]:
+    if seen.agent is not None:
+        return
+    held = holder(seen.state)
+    if held and held.is_agent:
+        what = f"an agent runs (process {held.pid}) and does not answer"
+        yield Finding("error", what, "vaultmem restart", [])
+    elif held and held.pid is None:
+        what = "the index is locked by a process that cannot be identified"
+        lock = os.path.join(seen.state, "lock")
+        yield Finding("warning", what, f"lsof {shlex.quote(lock)} tells which; end it", [])
+
+
+def _version(seen: Seen) -> Iterator[Finding]:
+    if seen.agent and (version := seen.agent.get("version")) != __version__:
+        what = f"the agent is of version {version}, this command of {__version__}"
+        yield Finding("warning", what, "vaultmem restart", [])
+
+
+def _watching(seen: Seen) -> Iterator[Finding]:
+    watching = _part(seen.agent, "watching")
+    trouble = str(watching.get("trouble") or "no reason is known")
+    if watching.get("alive") is False:
+        what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
+        yield Finding("warning", what, "vaultmem restart", [])
+    elif watching.get("whole") is False:
+        what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
+        yield Finding("warning", what, _more_watches(), [])
+
+
+def _more_watches(wanted: int = 524_288) -> str:
+    if not os.path.exists(_WATCHES):
+        return "vaultmem restart"
+    return (
+        f"echo fs.inotify.max_user_watches={wanted} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
+        "sudo sysctl --system && vaultmem restart"
+    )
+
+
+def _work(seen: Seen) -> Iterator[Finding]:
+    if vanished := (seen.agent or {}).get("vanished"):
+        advice = (
+            "mount the drive or bring the notes back; "
+            "if they are meant to be gone: vaultmem sync --confirm-removals"
+        )
+        yield Finding("error", f"the agent has stopped reading: {vanished}", advice, [])
+    size = (seen.agent or {}).get("memory_bytes")
+    if isinstance(size, int) and size > MUCH_MEMORY:
+        what = f"the agent uses {size / 1e9:.1f} GB of memory"
+        yield Finding("warning", what, "vaultmem restart", [])
+    jobs = (seen.agent or {}).get("jobs")
+    for job in jobs if isinstance(jobs, list) else ():
+        if isinstance(job, dict) and job.get("ok") is False:
+            what = f"the job {job.get('name')} failed: {job.get('last_result')}"
+            yield Finding("warning", what, f"vaultmem jobs run {job.get('name')}", [])
+
+
+def _last_error(seen: Seen) -> Iterator[Finding]:
+    found = log.last_error_line(seen.state)
+    last = _part(seen.agent, "last_error")
+    at = last.get("time")
+    if last.get("level") == "error" and isinstance(at, (int, float)):
+        found = (float(at), str(last.get("message")))
+    if found is None or seen.now - found[0] > RECENT:
+        return
+    hours = max(0, int((seen.now - found[0]) // 3600))
+    when = f"{plural(hours, 'hour')} ago" if hours else "within the last hour"
+    where = shlex.quote(log.log_file(seen.state))
+    advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
+    yield Finding("note", f"the agent's last error, {when}: {found[1]}", advice, [])
+
+
+def _socket(seen: Seen) -> Iterator[Finding]:
+    path = paths.socket_path(seen.vault.path)
+    if seen.agent is None and os.path.lexists(path) and holder(seen.state) is None:
+        what = "an agent that was killed has left its socket"
+        yield Finding("note", what, f"vaultmem start, or: rm {shlex.quote(path)}", [])
+
+
+def _folders(seen: Seen) -> Iterator[Finding]:
+    run = os.path.dirname(paths.socket_path(seen.vault.path))
+    for folder in (seen.state, run, os.path.join(seen.state, "log")):
+        try:
+            found = os.lstat(folder)
+        except OSError:
+            continue
+        typed = shlex.quote(folder)
+        if found.st_uid != os.getuid():
+            what = f"{folder} belongs to somebody else; no agent can use it"
+            yield Finding("error", what, f'sudo chown -R "$USER" {typed}', [])
+        elif not stat.S_ISDIR(found.st_mode):
+            yield Finding("error", f"{folder} is no folder", f"rm {typed}", [])
+        elif found.st_mode & 0o077:
+            what = f"others may look into {folder}"
+            yield Finding("warning", what, f"chmod 700 {typed}", [])
+
+
+def _service(seen: Seen) -> Iterator[Finding]:
+    try:
+        found = service.service_for(seen.vault.path)
+    except StateError:  # no services on this system
+        return
+    if not service.is_installed(found):
+        return
+    python = service.interpreter(found)
+    if python is None or not os.path.exists(python):
+        what = f"the service {found.name} starts {python or 'no Python'}, which is not there"
+        yield Finding("error", what, "vaultmem service install", [])
+    elif seen.agent is None and holder(seen.state) is None:
+        what = f"the service {found.name} is installed, but no agent runs"
+        yield Finding("warning", what, "vaultmem start", [])
+
+
+def _load(seen: Seen) -> Iterator[Finding]:
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    if seen.agent and load > BUSY and _part(seen.agent, "embedding").get("waiting"):
+        what = f"the computer is busy ({load:.0f} processes for each processor), so embedding takes long"
+        yield Finding("note", what, "nothing to do; vaultmem status tells how far it is", [])
+    limit = _watch_limit()
+    if limit is None or not seen.readable:
+        return
+    folders = len({os.path.dirname(path) for path in seen.vault.notes()})
+    if folders > limit * 0.9:
+        what = f"the vault has {folders:,} folders, and the system lets a person watch {limit:,}"
+        yield Finding("warning", what, _more_watches(max(524_288, folders * 2)), [])
+
+
+def _watch_limit() -> int | None:
+    try:
+        with open(_WATCHES, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+def _age(seen: Seen) -> Iterator[Finding]:
+    if seen.agent is not None or not seen.readable:
+        return
+    synced = seen.vault.searcher().catalog.meta("synced")
+    if synced and seen.now - int(synced) > DAY:
+        what = f"the index is {plural(int((seen.now - int(synced)) // DAY), 'day')} old, and no agent keeps it fresh"
+        yield Finding(
+            "warning",
+            what,
+            "vaultmem start, or vaultmem service install to have it at every login",
+            [],
+        )
+
+
+def _part(facts: dict[str, object] | None, name: str) -> dict[str, object]:
+    found = (facts or {}).get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,222 @@
+"""The log of the agent: a file in the state that is never large, stderr in the foreground, the last trouble.
+
+<state>/log/agent.log      1 MB, two older ones beside it; no line holds the text of a note
+<state>/log/agent.out      what a process in the background says before its log is open, or as it dies
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import logging.handlers
+import os
+import sys
+import time
+import traceback
+from typing import TextIO
+
+from vaultmem.errors import VaultmemError
+from vaultmem.paths import make_private
+
+FORMS = ("text", "json")
+MAX_BYTES = 1_000_000
+FILES = 3
+LONGEST = 2_000  # characters of a message
+_LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
+# A file name may hold anything: line breaks, escape sequences, marks that turn a line around.
+_TURNING = (0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_HARMLESS = {
+    **dict.fromkeys([*range(32), *range(127, 160), *_TURNING], "\ufffd"),
+    9: " ", 10: " ", 13: " ",
+}  # fmt: skip
+
+
+def log_file(state: str) -> str:
+    """Where the agent of a state folder keeps its log."""
+    return os.path.join(state, "log", "agent.log")
+
+
+def out_file(state: str) -> str:
+    """Where an agent in the background has its stdout and stderr."""
+    return os.path.join(state, "log", "agent.out")
+
+
+def open_out(state: str) -> int:
+    """The file for stdout and stderr of an agent in the background, emptied. Only its owner may read it."""
+    make_private(os.path.join(state, "log"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
+    return os.open(out_file(state), flags, 0o600)
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """One harmless line. Of an exception from elsewhere only kind and place: its text may quote a note."""
+    text = record.getMessage()
+    if record.exc_info and record.exc_info[1]:
+        text = f"{text}: {_spoken(record.exc_info[1])}"
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + "…"
+    return text.translate(_HARMLESS)
+
+
+def _spoken(error: BaseException) -> str:
+    if isinstance(error, VaultmemError):
+        return str(error)
+    said = f"{type(error).__name__} {error}" if isinstance(error, OSError) else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)[-6:]
+    where = " > ".join(f"{os.path.basename(one.filename)}:{one.lineno}" for one in frames)
+    return f"{said} ({where})" if where else said
+
+
+def _level(record: logging.LogRecord) -> str:
+    return _LEVELS.get(record.levelname, record.levelname.lower())
+
+
+class TextLines(logging.Formatter):
+    """`12:03:41 info  watching 10,000 folders`; with `day`, the date in front."""
+
+    def __init__(self, *, day: bool) -> None:
+        super().__init__()
+        self._clock = "%Y-%m-%d %H:%M:%S" if day else "%H:%M:%S"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        clock = time.strftime(self._clock, time.localtime(record.created))
+        return f"{clock} {_level(record):<5} {message_of(record)}"
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: time (seconds since 1970), level, logger, message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        said = {
+            "time": round(record.created, 3),
+            "level": _level(record),
+            "logger": record.name,
+            "message": message_of(record),
+        }
+        return json.dumps(said, ensure_ascii=False)
+
+
+class LogFile(logging.handlers.RotatingFileHandler):
+    """A file that turns over when it is full. It may fail (a full disk), the agent must not."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, maxBytes=MAX_BYTES, backupCount=FILES - 1, delay=True)
+
+    def _open(self) -> io.TextIOWrapper:
+        make_private(os.path.dirname(self.baseFilename))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        handle = os.open(self.baseFilename, flags, 0o600)
+        return open(handle, "a", encoding="utf-8", errors="backslashreplace")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002 - the name and shape that logging calls
+        """Forget the stream with what it could not write; the next record opens it anew."""
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    def emit(self, record: logging.LogRecord) -> None:
+        encoding = self.stream.encoding or "utf-8"
+        line = (self.format(record) + "\n").encode(encoding, "backslashreplace").decode(encoding)
+        with contextlib.suppress(OSError, ValueError):  # closed, or a pipe that nobody reads
+            self.stream.write(line)
+            self.stream.flush()
+
+
+class LastTrouble(logging.Handler):
+    """Keeps the last warning or error, for `vaultmem status`."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last: dict[str, object] | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.last = {
+            "time": record.created,
+            "level": _level(record),
+            "message": message_of(record),
+        }
+
+
+class Log:
+    """The log of this process while it is open. `last_error` is the last warning or error."""
+
+    def __init__(self, state: str, form: str = "text") -> None:
+        self._trouble = LastTrouble()
+        file = LogFile(log_file(state))
+        file.setFormatter(JsonLines() if form == "json" else TextLines(day=True))
+        self._handlers: list[logging.Handler] = [self._trouble, file]
+        if not _is_out_file(state):
+            stream = _Stderr(sys.stderr)
+            stream.setFormatter(JsonLines() if form == "json" else TextLines(day=False))
+            self._handlers.append(stream)
+
+    @property
+    def last_error(self) -> dict[str, object] | None:
+        """time (seconds since 1970), level and message, or None."""
+        return self._trouble.last
+
+    def __enter__(self) -> Log:
+        root = logging.getLogger()
+        for handler in self._handlers:
+            root.addHandler(handler)
+        root.setLevel(logging.WARNING)  # whatever libraries say below that interests nobody
+        debug = bool(os.environ.get("VAULTMEM_DEBUG"))
+        logging.getLogger("vaultmem").setLevel(logging.DEBUG if debug else logging.INFO)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handler in self._handlers:
+            logging.getLogger().removeHandler(handler)
+            with contextlib.suppress(OSError):
+                handler.close()
+
+
+def _is_out_file(state: str) -> bool:
+    """Whether stderr is agent.out: nobody turns that file over, so the log must not go there as well."""
+    try:
+        return os.path.samestat(os.fstat(sys.stderr.fileno()), os.stat(out_file(state)))
+    except (OSError, ValueError, AttributeError):  # no file behind stderr
+        return False
+
+
+def last_line(path: str) -> str:
+    """The last line of a file that says something, or nothing."""
+    return next((line for line in reversed(_tail(path)) if line.strip()), "").strip()
+
+
+def last_error_line(state: str) -> tuple[float, str] | None:
+    """The last error in the log of an agent that may have ended: when, and what."""
+    for line in reversed(_tail(log_file(state))):
+        if found := _error_in(line):
+            return found
+    return None
+
+
+def _error_in(line: str) -> tuple[float, str] | None:
+    try:
+        if line.startswith("{"):
+            said = json.loads(line)
+            return (float(said["time"]), str(said["message"])) if said["level"] == "error" else None
+        stamp, level, text = line[:19], line[20:26].strip(), line[26:].strip()
+        if level != "error":
+            return None
+        return time.mktime(time.strptime(stamp, "%Y-%m-%d %H:%M:%S")), text
+    except (ValueError, KeyError, TypeError, OverflowError):  # a line cut in the middle
+        return None
+
+
+def _tail(path: str, size: int = 65_536) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read(size).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []

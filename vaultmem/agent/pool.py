@@ -1,0 +1,148 @@
+"""Warm searchers, one for each request that runs, and the vault that requests see."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from vaultmem.agent.warm import SharedMeaning, WarmSearcher
+from vaultmem.config import Config
+from vaultmem.errors import VaultmemError
+from vaultmem.store.state import State
+
+if TYPE_CHECKING:
+    from vaultmem.meaning import Meaning
+
+MOST = 8  # searches at once; more of them would only share two processors
+FIRST_INDEX = 5.0  # seconds in which a vault that was never indexed gets its first, empty index
+PAUSE = 0.02
+
+
+class Pool:
+    """Searchers that stay open. Each is used by one thread at a time."""
+
+    def __init__(self, folder: str, config: Config) -> None:
+        self.shared = SharedMeaning(State(folder), config)
+        self._folder, self._config = folder, config
+        self._state = State(folder)
+        self._slots = threading.BoundedSemaphore(MOST)
+        self._by_meaning = threading.Lock()
+        self._lock = threading.Lock()
+        self._idle: list[tuple[int, WarmSearcher]] = []
+        self._for_meaning: tuple[int, WarmSearcher] | None = None
+        self._change = 0  # counts what the writer has done
+        self._index = 0  # counts the indexes that were in force
+        self.last_by_meaning = time.monotonic()
+
+    @contextmanager
+    def searcher(self) -> Iterator[WarmSearcher]:
+        """A searcher by keyword that sees what was written last."""
+        with self._slots:
+            searcher = self._take()
+            try:
+                yield searcher
+            finally:
+                self._give(searcher)
+
+    @contextmanager
+    def by_meaning(self) -> Iterator[WarmSearcher]:
+        """The one searcher that also knows meaning: what it remembers of all vectors is large."""
+        with self._by_meaning:
+            self.last_by_meaning = time.monotonic()
+            if self._for_meaning and self._for_meaning[0] != self._index:
+                self._for_meaning[1].close()
+                self._for_meaning = None
+            if self._for_meaning is None:
+                index = self._index
+                self._for_meaning = index, self._open()
+            searcher = self._for_meaning[1]
+            self._refresh(searcher)
+            yield searcher
+
+    def changed(self) -> None:
+        """Something was written: searchers look again before their next search."""
+        self._change += 1
+
+    def replaced(self) -> None:
+        """Another index is in force."""
+        with self._lock:
+            self._index += 1
+            old, self._idle = self._idle, []
+        for _, searcher in old:
+            searcher.close()
+
+    def close(self) -> None:
+        """Let go of all that is not in use."""
+        self.replaced()
+        if self._by_meaning.acquire(timeout=0.5):
+            try:
+                if self._for_meaning:
+                    self._for_meaning[1].close()
+                    self._for_meaning = None
+                self.shared.close()
+            finally:
+                self._by_meaning.release()
+
+    def meaning(self) -> Meaning:
+        """The vectors and the model, shared by all. Raises ModelError."""
+        return self.shared.get()
+
+    def _take(self) -> WarmSearcher:
+        with self._lock:
+            index, searcher = self._idle.pop() if self._idle else (self._index, None)
+        if searcher is None:
+            searcher = self._open()
+        searcher.index = index
+        self._refresh(searcher)
+        return searcher
+
+    def _refresh(self, searcher: WarmSearcher) -> None:
+        change = self._change
+        if searcher.change != change:
+            searcher.refresh()
+            searcher.change = change
+
+    def _give(self, searcher: WarmSearcher) -> None:
+        with self._lock:
+            if searcher.index == self._index:
+                self._idle.append((searcher.index, searcher))
+                return
+        searcher.close()
+
+    def _open(self) -> WarmSearcher:
+        deadline = time.monotonic() + FIRST_INDEX
+        while self._state.generation() is None:
+            if time.monotonic() > deadline:
+                raise VaultmemError("the agent has not begun to index yet; try again in a moment")
+            time.sleep(PAUSE)
+        change = self._change
+        searcher = WarmSearcher(self._folder, self._config, self.shared)
+        searcher.change = change
+        return searcher
+
+
+class Borrowed:
+    """What one request has borrowed: a searcher by keyword, or the one that knows meaning."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._held = ExitStack()
+        self._searcher: WarmSearcher | None = None
+        self._knows_meaning = False
+
+    def searcher(self, *, meaning: bool) -> WarmSearcher:
+        """A searcher; once it knows meaning, it stays so. Who waits for that one holds no other."""
+        if self._searcher is None or (meaning and not self._knows_meaning):
+            self.release()
+            lent = self._pool.by_meaning() if meaning else self._pool.searcher()
+            self._searcher = self._held.enter_context(lent)
+            self._knows_meaning = meaning
+        return self._searcher
+
+    def release(self) -> None:
+        """Give back what was borrowed."""
+        self._searcher = None
+        self._held.close()

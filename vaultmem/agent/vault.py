@@ -1,0 +1,102 @@
+"""The vault as a request sees it: the warm index of the agent, whose only writer is the agent itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from vaultmem.agent.pool import Borrowed, Pool
+from vaultmem.api import Embedded, Vault
+from vaultmem.config import Config
+from vaultmem.progress import Progress, Silent
+from vaultmem.search import Answer, Ask, Searcher
+from vaultmem.store.state import State
+
+if TYPE_CHECKING:
+    from vaultmem.related import Related
+    from vaultmem.sync import Report
+    from vaultmem.why import Why
+
+
+class Writer(Protocol):
+    """The parts of the agent that write, as far as a request may ask them."""
+
+    def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
+        """Compare the whole vault now."""
+
+    def embed_now(self) -> Embedded:
+        """Wait until what is waiting has been embedded."""
+
+    def first_vectors(self) -> None:
+        """Wait for the first vectors of a vault that has none yet, if there will be some soon."""
+
+    def remarks(self, *, semantic: bool) -> list[str]:
+        """How far the index is behind, as far as a search could suffer from it."""
+
+    def status(self) -> dict[str, object]:
+        """How the agent is."""
+
+
+class AgentVault(Vault):
+    """For one request. close() and `with` leave the index open; release() gives back what was borrowed."""
+
+    def __init__(self, folder: str, config: Config, pool: Pool, writer: Writer) -> None:
+        self.path = folder
+        self.config = config
+        self.state = State(folder)
+        self._writer = writer
+        self._borrowed = Borrowed(pool)
+
+    def close(self) -> None:
+        """Nothing: the index stays open."""
+
+    def release(self) -> None:
+        """Give back what was borrowed for the request."""
+        self._borrowed.release()
+
+    def searcher(self) -> Searcher:
+        """A warm searcher that sees what was written last."""
+        return self._borrowed.searcher(meaning=False)
+
+    def is_indexed(self) -> bool:
+        """The agent answers from what there is, from the first note on."""
+        return True
+
+    def sync(
+        self,
+        *,
+        rebuild: bool = False,
+        confirm_removals: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Compare the whole vault now, or read all of it anew."""
+        self.release()
+        return self._writer.sync_now(
+            progress or Silent(), rebuild=rebuild, confirmed=confirm_removals
+        )
+
+    def embed(self, *, progress: Progress | None = None) -> Embedded:  # noqa: ARG002 - its queue tells
+        """Wait until what is waiting has been embedded."""
+        self.release()
+        return self._writer.embed_now()
+
+    def answer(self, ask: Ask) -> Answer:
+        """Search, and say so when the index is known to be behind."""
+        if ask.semantic:
+            self._writer.first_vectors()
+        answer = self._borrowed.searcher(meaning=ask.semantic).search(ask)
+        answer.remarks.extend(self._writer.remarks(semantic=ask.semantic))
+        return answer
+
+    def why(self, text: str, note: str, *, semantic: bool = False) -> Why:
+        """Explain the place of one note in the results of a query."""
+        self._borrowed.searcher(meaning=semantic)
+        return super().why(text, note, semantic=semantic)
+
+    def related(self, note: str, *, limit: int = 10) -> list[Related]:
+        """Notes near a note: by distinctive words, by meaning, by links."""
+        self._borrowed.searcher(meaning=True)
+        return super().related(note, limit=limit)
+
+    def agent(self) -> dict[str, object] | None:
+        """How the agent is."""
+        return self._writer.status()

@@ -1,0 +1,102 @@
+"""Carries what the watcher hears to the reconciler, and keeps the watcher alive."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from vaultmem.agent.reconciler import Reconciler
+from vaultmem.store.watch import Watcher
+
+log = logging.getLogger("vaultmem.watch")
+
+GIT_QUIET = 1.0  # a checkout touches thousands of files; compare when it is over
+BLIND_EVERY = 30.0  # seconds between looks at everything while changes are not (wholly) noticed
+DEAD_EVERY = 5.0  # and between looks whether a vault that went has come back
+HEALTHY_EVERY = 30.0
+
+
+class Watching(threading.Thread):
+    """Starts the watcher, which may take a while, and again when the vault has come back."""
+
+    def __init__(self, folder: str, reconciler: Reconciler) -> None:
+        super().__init__(name="watching", daemon=True)
+        self.trouble: str | None = None
+        self._reconciler = reconciler
+        self._watcher = Watcher(folder, self)
+        self._alive = self._whole = False
+        self._news = threading.Event()
+        self._stopping = False
+
+    def run(self) -> None:
+        """Watch until stop(); look at everything more often while that does not work."""
+        self._watcher.start()
+        log.info("watching")
+        while True:
+            self._alive, self._whole = self._watcher.is_alive(), self._watcher.is_whole()
+            self._news.wait(self._pause())
+            self._news.clear()
+            if self._stopping:
+                return
+            self._check()
+
+    def stop(self) -> None:
+        """End."""
+        self._stopping = True
+        self._news.set()
+        self._watcher.stop()
+
+    def told(self) -> dict[str, object]:
+        """How watching goes, as data."""
+        return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
+
+    def _pause(self) -> float:
+        if not self._alive:
+            return DEAD_EVERY
+        return HEALTHY_EVERY if self._whole else BLIND_EVERY
+
+    def _check(self) -> None:
+        if not self._watcher.is_alive():
+            self._watcher.start()
+            if self._watcher.is_alive():
+                log.info("watching again")
+            self._reconciler.look_at_all()
+        elif not self._watcher.is_whole():
+            self._reconciler.look_at_all()
+        else:
+            self.trouble = None
+
+    # The watcher's Listener
+
+    def touched(self, path: str) -> None:
+        """A file."""
+        self._reconciler.touched(path)
+
+    def folder_touched(self, path: str) -> None:
+        """A folder, and all that is below."""
+        self._reconciler.touched(path, folder=True)
+        if not path:
+            self._news.set()  # the vault itself may have gone: from now on, see whether it comes back
+
+    def settings_touched(self) -> None:
+        """How notes are read may have changed."""
+        self._reconciler.look_at_all(GIT_QUIET)
+
+    def git_touched(self) -> None:
+        """Perhaps a checkout."""
+        self._reconciler.look_at_all(GIT_QUIET)
+
+    def lost(self) -> None:
+        """Hints were lost."""
+        log.warning("the system lost some file events; comparing the whole vault")
+        self._reconciler.look_at_all()
+
+    def blind(self, what: str, fix: str) -> None:
+        """Changes are not noticed, at all or in some folders."""
+        self.trouble = f"{what}; {fix}"
+        log.warning(
+            "%s; to mend it: %s. Until then the vault is compared every %.0f s",
+            what,
+            fix,
+            BLIND_EVERY,
+        )

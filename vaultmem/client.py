@@ -1,0 +1,285 @@
+"""Asks the sync agent over its socket. Light: an answer through the agent is there before argparse would be.
+
+Nobody who asks depends on an agent: where none listens, or a strange one does, the asker does the work itself.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+
+from vaultmem import __version__, paths
+from vaultmem.errors import VaultmemError
+
+TYPE_CHECKING = False  # as in core.values, without the price of another file
+if TYPE_CHECKING:
+    import _socket
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from vaultmem.progress import Progress
+
+FIRST_BYTE = 5.0  # seconds; whoever has waited so long does the work itself
+BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up after 30
+_CONNECT = 2.0
+_PART = 65_536
+_MOST = 1 << 28  # bytes of a reply; no agent of ours comes near
+_OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
+# Not compared with the agent's: the place of the socket depends on them, or they are for one run.
+_NOT_SETTINGS = ("VAULTMEM_VAULT", "VAULTMEM_STATE", "VAULTMEM_DEBUG")
+
+
+class AgentError(VaultmemError):
+    """The agent answered with an error, or did not answer (`code` 0)."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Nobody:
+    """What call() gives when no agent listens; false in a condition."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NOBODY = Nobody()
+
+
+def call(
+    vault: str, method: str, params: dict[str, object], *, timeout: float | None = FIRST_BYTE,
+    progress: Progress | None = None,
+) -> object:  # fmt: skip
+    """The result of a method, or NOBODY when no agent listens. `timeout` is the longest silence to bear, in
+    seconds; None waits for ever. Raises AgentError for an error, and for an agent that ends or falls silent."""
+    link = _connected(vault)
+    if link is None:
+        return NOBODY
+    request = {"id": 1, "method": method, "params": params, "progress": progress is not None}
+    try:
+        link.settimeout(timeout)
+        link.sendall(f"{_written(request)}\n".encode())
+        return _result(_lines(link), progress)
+    except (OSError, ValueError, RecursionError) as error:
+        said = str(error) or type(error).__name__
+        raise AgentError(0, f"the sync agent did not answer: {said}") from error
+    finally:
+        link.close()
+
+
+def _connected(vault: str) -> _socket.socket | None:
+    try:
+        path = paths.socket_path(vault)
+        if not _is_ours(path):
+            return None
+        import _socket  # the whole socket module would bring selectors and enum
+
+        link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    except (OSError, ValueError, AttributeError):  # the last: a system without such sockets
+        return None
+    try:
+        link.settimeout(_CONNECT)
+        link.connect(path)
+    except OSError:
+        link.close()
+        return None
+    return link
+
+
+def _is_ours(path: str) -> bool:
+    """Whether nobody else could have put the socket there."""
+    folder, socket = os.lstat(os.path.dirname(path)), os.lstat(path)
+    return (
+        stat.S_ISDIR(folder.st_mode)
+        and stat.S_IMODE(folder.st_mode) == 0o700
+        and stat.S_ISSOCK(socket.st_mode)
+        and folder.st_uid == socket.st_uid == os.getuid()
+    )
+
+
+def _lines(link: _socket.socket) -> Iterator[str]:
+    held: list[bytes] = []
+    size = 0
+    while size < _MOST and (part := link.recv(_PART)):
+        *ended, rest = part.split(b"\n")
+        for line in ended:
+            yield (b"".join(held) + line).decode()
+            held, size = [], 0
+        held.append(rest)
+        size += len(rest)
+
+
+def _result(lines: Iterator[str], progress: Progress | None) -> object:
+    stage, done = "", 0
+    for line in lines:
+        reply = _read(line)
+        if not isinstance(reply, dict):
+            break
+        told, error = reply.get("progress"), reply.get("error")
+        if isinstance(told, dict) and progress is not None:
+            stage, done = _follow(progress, told, stage, done)
+        elif isinstance(error, dict):
+            raise AgentError(_number(error, "code"), str(error.get("message")))
+        elif "result" in reply:
+            return reply["result"]
+    raise ValueError("it ended too soon")
+
+
+def _follow(progress: Progress, told: dict[str, object], stage: str, done: int) -> tuple[str, int]:
+    """Tell on what a progress line tells; the stage and the count it is at."""
+    name, now = str(told.get("stage")), _number(told, "done")
+    if name != stage or now < done:
+        progress.stage(name, _number(told, "total"))
+        done = 0
+    progress.advance(now - done)
+    return name, now
+
+
+def _number(found: dict[str, object], name: str) -> int:
+    number = found.get(name)
+    return number if isinstance(number, int) else 0
+
+
+def ask_agent(command: str, words: list[str]) -> int | None:
+    """Have the agent carry out a reading command and write what it says; the exit code. None when there is
+    no agent, or anything is odd about it: then the caller carries the command out itself."""
+    if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
+        return None
+    by_meaning = "-s" in words or "--semantic" in words
+    try:
+        reply = call(
+            _vault(words), "run", _request(command, words),
+            timeout=BY_MEANING if by_meaning else FIRST_BYTE,
+        )  # fmt: skip
+    except (VaultmemError, OSError, ValueError):
+        return None
+    if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
+        return None
+    out, err = reply.get("out"), reply.get("err")
+    if not isinstance(out, str) or not isinstance(err, str):
+        return None
+    _show(out, err, reply.get("turns"))
+    return int(reply["code"])
+
+
+def _vault(words: list[str]) -> str:
+    """The vault that the words mean, found as the command itself would find it."""
+    named = ""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == "--":
+            break
+        if word == "--vault":
+            named = following
+        elif word.startswith("--vault="):
+            named = word[len("--vault=") :]
+    chosen = named or os.environ.get("VAULTMEM_VAULT") or paths.find_vault(os.getcwd())
+    if not chosen:
+        from vaultmem import config
+
+        chosen = config.load(None).text("vault")
+    return paths.choose_vault(chosen, None)
+
+
+def _request(command: str, words: list[str]) -> dict[str, object]:
+    terminal = is_terminal(sys.stdout)
+    return {
+        "command": command,
+        "words": words,
+        "cwd": os.getcwd(),
+        "format": "text" if terminal else "json",
+        "terminal": terminal,
+        "colour": wants_colour(sys.stdout),
+        "version": __version__,
+        "environ": settings(),
+    }
+
+
+def settings() -> dict[str, str]:
+    """What of this process's surroundings makes commands answer differently; the agent compares it with its own."""
+    found = {
+        name: given
+        for name, given in os.environ.items()
+        if name.startswith("VAULTMEM_") and name not in _NOT_SETTINGS
+    }
+    zone = " ".join(
+        [*time.tzname, str(time.timezone)]
+    )  # not TZ: a service has none, and the same zone
+    return {**found, "config": paths.config_file(), "zone": zone}
+
+
+def _show(out: str, err: str, turns: object) -> None:
+    """Write both texts; on a terminal in the order in which their parts were said."""
+    for stream, length in turns if isinstance(turns, list) else ():
+        if stream == "err":
+            _put(sys.stderr, err[:length])
+            err = err[length:]
+        else:
+            _put(sys.stdout, out[:length])
+            sys.stdout.flush()
+            out = out[length:]
+    _put(sys.stderr, err)
+    _put(sys.stdout, out)
+
+
+def _put(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person sees what is written there."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether to write in colours there."""
+    return (
+        is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+class _Plain:
+    """How the scanner is to read: as json.loads does without options."""
+
+    strict = False
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+try:  # the working parts of json; the whole would load re as well, more than half of a bare start of Python
+    from _json import encode_basestring_ascii as _quoted
+    from _json import make_scanner
+
+    _scan: Callable[[str, int], tuple[object, int]] = make_scanner(_Plain)  # type: ignore[arg-type] # only its fields count
+except ImportError:
+    import json
+
+    _quoted, _scan = json.dumps, json.JSONDecoder().raw_decode
+
+
+def _read(line: str) -> object:
+    try:
+        return _scan(line, 0)[0]
+    except StopIteration:
+        raise ValueError("no JSON") from None
+
+
+def _written(value: object) -> str:
+    """A value as JSON, in ASCII."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, dict):
+        return (
+            f"{{{','.join(f'{_quoted(name)}:{_written(inner)}' for name, inner in value.items())}}}"
+        )
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(_written, value))}]"
+    return repr(value)

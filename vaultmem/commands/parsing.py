@@ -1,0 +1,75 @@
+"""From words to options: the argument parser of each command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import import_module
+from itertools import pairwise
+
+from vaultmem.commands.table import COMMANDS
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, in the format of the other errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Not the usage and an exit, but an error like others."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of a command."""
+    return import_module(f"vaultmem.commands.{name}")
+
+
+def parser(name: str, *, add_help: bool = True) -> Parser:
+    """The argument parser of one command."""
+    module = module_of(name)
+    width = _width()
+    made = Parser(
+        prog=f"vaultmem {name}",
+        description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
+        epilog=getattr(module, "EPILOG", None),
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
+        allow_abbrev=False,
+        add_help=add_help,
+    )
+    module.arguments(made)
+    shared = made.add_argument_group("shared options")
+    shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
+    shared.add_argument(
+        "--format",
+        choices=("auto", "text", "json"),
+        default="auto",
+        help="auto: text on a terminal, else json",
+    )
+    return made
+
+
+def _width() -> int:
+    """How wide help may be. Left to itself, argparse imports shutil to know, before any help is asked for."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (ValueError, OSError):
+        columns = 80
+    return max(columns, 13) - 2
+
+
+def prepared(name: str, words: list[str]) -> list[str]:
+    """The words as argparse can read them: a query may hold -words, which are no options."""
+    prepare = getattr(module_of(name), "prepare", None)
+    return list(prepare(words)) if prepare else words
+
+
+def asked_format(words: list[str]) -> str:
+    """The format that is asked for, for errors in the asking itself."""
+    pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
+    chosen = [value for option, value in pairs if option == "--format"]
+    return chosen[-1] if chosen and chosen[-1] in ("text", "json") else "auto"

@@ -1,0 +1,100 @@
+"""vaultmem pending: what waits for a person. Reads only."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vaultmem.api import Vault
+from vaultmem.commands.shared import open_vault
+from vaultmem.core import pending
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError
+from vaultmem.output import Output
+from vaultmem.store import catalog_read
+
+if TYPE_CHECKING:
+    import argparse
+
+SHOWN = 20
+WIDEST = 160  # characters of a task's text
+FURTHEST = 36_500  # days; a calendar ends somewhere
+EPILOG = "Overdue, due today, due in the next days, and notes to look at: sync conflict copies, unreadable ones."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--all", action="store_true", help=f"everything, not the first {SHOWN}")
+    parser.add_argument(
+        "--days", type=int, default=7, help="how many days to look ahead (default 7)"
+    )
+
+
+def run(args: argparse.Namespace, output: Output, today: str | None = None) -> int:
+    """List what waits, the most urgent first."""
+    if not 0 <= args.days <= FURTHEST:
+        raise UsageError(f"--days must be from 0 to {FURTHEST}")
+    day = today or dt.date.today().isoformat()  # noqa: DTZ011 - a due day is one of the calendar on the wall
+    with open_vault(args, output) as vault:
+        found = pending.sections(vault.tasks(), day, args.days)
+        review = _to_review(vault)
+    count = len(found.overdue) + len(found.today) + len(found.upcoming) + len(review)
+    if output.as_json:
+        listed = {name: [{"path": path, **task} for path, task in placed]
+                  for name, placed in found.__dict__.items()}  # fmt: skip
+        output.data({**listed, "review": review, "count": count})
+        return 0
+    if not count:
+        output.remark(f"vaultmem: nothing waits for you in the next {plural(args.days, 'day')}")
+    _show(_titled(found, review, args.days, output), output, count if args.all else SHOWN)
+    return 0
+
+
+def _to_review(vault: Vault) -> list[dict[str, str]]:
+    copies = [
+        {"kind": "conflict copy", "path": path, "what": f"a sync conflict copy of {original}"
+         if original else "a sync conflict copy; its original is gone"}
+        for path, original in catalog_read.conflict_pairs(vault.searcher().catalog)
+    ]  # fmt: skip
+    troubled = [
+        {"kind": "unreadable", "path": path, "what": reason} for path, reason in vault.troubles()
+    ]
+    return copies + troubled
+
+
+def _titled(
+    found: pending.Sections, review: list[dict[str, str]], days: int, output: Output
+) -> list[tuple[str, list[str]]]:
+    """Titles with their lines."""
+    tasks = [
+        ("overdue", "red", found.overdue),
+        ("today", "yellow", found.today),
+        (f"the next {plural(days, 'day')}", "cyan", found.upcoming),
+    ]
+    titled = [
+        (output.paint(title, "bold", style), [_line(path, task, output) for path, task in placed])
+        for title, style, placed in tasks
+    ]
+    looks = [f"{output.paint(one['path'], 'cyan')}  {one['what']}" for one in review]
+    return [*titled, (output.paint("to review", "bold"), looks)]
+
+
+def _line(path: str, task: pending.Task, output: Output) -> str:
+    when = pending.moment(task).replace("T", " ")
+    text = " ".join(str(task.get("text", "")).split())
+    if len(text) > WIDEST:
+        text = text[: WIDEST - 1] + "…"
+    place = f"{path}:{task['line']}"
+    return f"{when}  {text}  {output.paint(place, 'dim')}"
+
+
+def _show(titled: list[tuple[str, list[str]]], output: Output, most: int) -> None:
+    left = most
+    for title, lines in titled:
+        if lines and left > 0:
+            output.line(title)
+        for line in lines[: max(left, 0)]:
+            output.line(f"  {line}")
+        left -= len(lines)
+    if left < 0:
+        output.line(f"+{-left:,} more: vaultmem pending --all")

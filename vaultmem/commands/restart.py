@@ -1,0 +1,26 @@
+"""vaultmem restart: end the sync agent and start it again."""
+
+from __future__ import annotations
+
+from vaultmem.agent import life
+from vaultmem.api import Vault
+from vaultmem.commands.start import say_started
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+
+EPILOG = "After a change of settings or an update, so that the agent knows them. Starts one also where none runs."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Stop, then start."""
+    vault = Vault(args.vault).path  # checks the settings before the old agent is gone
+    life.stop(vault)
+    say_started(life.start(vault), vault, output)
+    return 0

@@ -1,0 +1,119 @@
+"""vaultmem serve: run the sync agent in the foreground."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from vaultmem import client
+from vaultmem.agent.agent import Agent
+from vaultmem.agent.log import Log
+from vaultmem.api import Vault
+from vaultmem.commands.dispatch import methods
+from vaultmem.commands.shared import say_warnings
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import LockedError, StateError
+from vaultmem.output import Output
+from vaultmem.store import memory
+from vaultmem.store.state import State
+
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType
+
+EPILOG = """\
+Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
+change in the settings, makes it begin anew. vaultmem start does the same in the background."""
+PATIENCE = 60.0  # seconds to wait for a sync that is running
+LOOK_AGAIN = 0.2
+SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how the log is written"
+    )
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Hold the lock, keep the index true, answer requests."""
+    with Vault(args.vault) as vault:
+        folder, config = vault.path, vault.config
+        say_warnings(output, vault)
+    state = State(folder)
+    sys.setswitchinterval(SWITCH_EVERY)
+    memory.keep_together()
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # for numpy: two threads wait for each other on a busy machine
+    with _lock(state, output), Log(state.folder, args.log_format) as log:
+        agent = Agent(state, config, lambda: log.last_error)
+        with _signals(agent):
+            anew = agent.run(methods(agent))
+    if anew:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(sys.executable, _same_again(folder, args.log_format))  # noqa: S606 - our own command
+    return 0
+
+
+def _same_again(folder: str, log_format: str) -> list[str]:
+    words = ["serve", "--vault", folder, "--log-format", log_format]
+    return [sys.executable, "-m", "vaultmem", *words]
+
+
+@contextmanager
+def _lock(state: State, output: Output) -> Iterator[None]:
+    """Be the one agent of the vault. A sync that is running is waited for."""
+    deadline = time.monotonic() + PATIENCE
+    waited = False
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(state.lock())
+                break
+            except LockedError as error:
+                _refuse_second(state, error)
+                if time.monotonic() > deadline:
+                    raise
+                if not waited:
+                    output.remark(f"vaultmem: {error}; waiting")
+                waited = True
+                time.sleep(LOOK_AGAIN)
+        yield
+
+
+def _refuse_second(state: State, error: LockedError) -> None:
+    try:
+        found = client.call(state.vault, "ping", {})
+    except client.AgentError:
+        return
+    if isinstance(found, dict):
+        raise StateError(
+            f"the sync agent of {state.vault} is running already (process {found['pid']});"
+            " vaultmem stop ends it"
+        ) from error
+
+
+@contextmanager
+def _signals(agent: Agent) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the agent, SIGHUP lets it begin anew."""
+
+    def ends(_number: int, _frame: FrameType | None) -> None:
+        agent.stop()
+
+    def again(_number: int, _frame: FrameType | None) -> None:
+        agent.begin_anew()
+
+    wanted = {signal.SIGTERM: ends, signal.SIGINT: ends, signal.SIGHUP: again}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
