@@ -17,6 +17,7 @@ from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.progress import Progress
+from vaultmem.sync import sync
 
 
 class OpenVault(Vault):
@@ -62,7 +63,8 @@ class StandIn:
             time.sleep(0.15)
             progress.advance(10)
         with Vault(self.folder) as vault:
-            return vault.sync(rebuild=rebuild, confirm_removals=confirm_removals)._asdict()
+            done = sync(vault.path, vault.config, rebuild=rebuild, confirm_removals=confirm_removals)
+            return done._asdict()
 
     def jobs(self) -> list[dict[str, object]]:
         return [{"name": "compare"}]

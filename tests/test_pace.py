@@ -14,7 +14,6 @@ from vaultmem.core.pace import (
     SHRUNK_WAIT,
     Pace,
     Seen,
-    Touch,
     look_again,
 )
 
@@ -143,9 +142,3 @@ def test_what_seems_to_be_gone_or_cut_off_gets_time(
         early = look_again(seen, {"a.md": 10.0}, 10.0 + patience - 0.01)
         assert early == {"a.md": 10.0 + patience}
     assert look_again(seen, {}, 0.0) == {}, "who was not touched needs no time"
-
-
-def test_touches_are_values() -> None:
-    assert Touch("a", folder=False, first=1.0, last=1.0, due=1.0) in {
-        Touch("a", folder=False, first=1.0, last=1.0, due=1.0)
-    }

@@ -16,7 +16,7 @@ from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
-from vaultmem.errors import ModelError, NoteNotFoundError
+from vaultmem.errors import ModelError, NoteNotFoundError, VaultmemError
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
 from vaultmem.store.catalog import as_state_error
@@ -25,6 +25,7 @@ from vaultmem.store.state import State
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
     from vaultmem.adapter import Note
     from vaultmem.mentions import Mention
@@ -103,13 +104,19 @@ class Vault:
         confirm_removals: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Bring the index up to date with the notes, or build it anew. Keyword search is ready then.
+        """Bring the index up to date with the notes, or build it anew. Keyword search is ready then. Where
+        a sync agent runs, it does the work, because it is the one writer.
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
         """
-        from vaultmem.sync import sync
+        from vaultmem.sync import Report, sync
 
         self.close()
+        done = self._by_agent(
+            progress, rebuild=rebuild, confirm_removals=confirm_removals, embed=False
+        )
+        if done is not None:
+            return Report(**{name: done[name] for name in Report._fields})
         return sync(
             self.path,
             self.config,
@@ -127,9 +134,24 @@ class Vault:
     def embed(self, *, progress: Progress | None = None) -> Embedded:
         """Give every block that has none its vector, for search by meaning. May be interrupted at any
         time; the next call goes on. Without a usable model it does nothing and says why."""
+        done = self._by_agent(progress, rebuild=False, confirm_removals=False, embed=True)
+        if done is not None:
+            return Embedded(done["embedded"], done["model"], done["remark"])
         from vaultmem.embedding import embed
 
         return Embedded(*embed(self.searcher(), progress))
+
+    def _by_agent(self, progress: Progress | None, **wanted: bool) -> dict[str, Any] | None:
+        """What the agent has done; None when there is none, or it is of another age."""
+        from vaultmem import client
+
+        try:
+            done = client.call(self.path, "sync", {**wanted}, timeout=None, progress=progress)
+        except client.AgentError as error:
+            if error.code in (client.NO_ANSWER, client.UNKNOWN_METHOD):
+                return None
+            raise VaultmemError(str(error)) from error
+        return done if isinstance(done, dict) else None
 
     def search(
         self, text: str, *, limit: int = 10, semantic: bool = False, group: str = "note",

@@ -26,13 +26,14 @@ BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up a
 _CONNECT = 2.0
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply; no agent of ours comes near
+NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second is that of another version
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
 # Not compared with the agent's: the place of the socket depends on them, or they are for one run.
 _NOT_SETTINGS = ("VAULTMEM_VAULT", "VAULTMEM_STATE", "VAULTMEM_DEBUG")
 
 
 class AgentError(VaultmemError):
-    """The agent answered with an error, or did not answer (`code` 0)."""
+    """The agent answered with an error, or did not answer (`code` NO_ANSWER)."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -65,7 +66,7 @@ def call(
         return _result(_lines(link), progress)
     except (OSError, ValueError, RecursionError) as error:
         said = str(error) or type(error).__name__
-        raise AgentError(0, f"the sync agent did not answer: {said}") from error
+        raise AgentError(NO_ANSWER, f"the sync agent did not answer: {said}") from error
     finally:
         link.close()
 

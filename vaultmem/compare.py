@@ -40,7 +40,7 @@ class Diff(NamedTuple):
     known: dict[str, int]  # path -> file id, of files that stay
     troubles: dict[str, str]
     before: dict[str, Known]  # what the catalog knew of those that differ
-    hidden: frozenset[str] = frozenset()  # paths of those gone that are on the disk, but none of ours any more
+    hidden: frozenset[str] = frozenset()  # paths of those gone that still are on the disk
 
 
 def differences(

@@ -45,7 +45,7 @@ class Meaning:
     def __init__(self, state: State, config: Config, threads: int | None = None) -> None:
         self._folder = state.vault
         self._cap = config.number("index.max_note_bytes")
-        self.model: Model = resolve_model(config.text("embedding.model"), models_folder(state))
+        self.model: Model = resolve_model(config.text("embedding.model"), state.models_folder())
         self.embedder = Embedder(self.model, threads or config.number("embedding.threads"))
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
@@ -202,8 +202,3 @@ def _around(cosines: dict[int, float], block: int) -> float:
     """The mean cosine of the blocks just before and after; a block alone stands in for them."""
     beside = [cosines[near] for near in (block - 1, block + 1) if near in cosines]
     return sum(beside) / len(beside) if beside else cosines[block]
-
-
-def models_folder(state: State) -> str:
-    """Where prepared models are: beside the states of all vaults, shared by them."""
-    return state.path("..", "models")

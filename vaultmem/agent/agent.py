@@ -65,7 +65,7 @@ class Agent:
         self._started = time.time()
         self._environ = client.settings()
         self._settings = settings.signature(folder)
-        self._anew = False
+        self._anew = self._complete = False
         self._ending = threading.Event()
 
     def run(self, answer: Answer) -> bool:
@@ -247,7 +247,8 @@ class Agent:
         """How far the index is behind, as far as a search could suffer from it."""
         told = []
         stage = self._reconciler.stage.told()
-        if not self._state.is_complete():
+        self._complete = self._complete or self._state.is_complete()
+        if not self._complete:
             far = (
                 f" ({stage['done']:,} of {stage['total']:,} notes)"
                 if stage and stage["total"]

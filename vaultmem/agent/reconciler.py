@@ -157,7 +157,7 @@ class Reconciler(threading.Thread):
         except (VaultmemError, OSError) as error:
             log.error("%s", error)
             self._again()
-        except BaseException:  # the border of the thread, without which nothing is indexed; a panic is no Exception
+        except BaseException:  # the border of the thread; a panic of Tantivy is no Exception
             log.exception("indexing failed; the whole vault is compared again")
             self._again()
         finally:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vaultmem.config import Config
 from vaultmem.search import Searcher
+from vaultmem.store.model import resolve_model
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class SharedMeaning:
         """Open them if they are not. Raises ModelError when there is no model."""
         with self._lock:
             if self._meaning is None:
+                # Says so when there is no model, without the 12 MB of numpy.
+                resolve_model(self._config.text("embedding.model"), self._state.models_folder())
                 from vaultmem.meaning import Meaning
 
                 threads = self._config.number("agent.threads")

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
             if args.write_config and not os.path.exists(config):
                 output.remark(f"vaultmem: would write {config}")
             return 0
-        seconds = float(str(run_sync(vault, output)["seconds"]))
+        seconds = run_sync(vault, output).seconds
         counts = vault.counts()
         written = args.write_config and _write_config(config, output)
         if output.as_json:

@@ -7,8 +7,8 @@ import time
 from vaultmem import config as settings
 from vaultmem import jobs, paths
 from vaultmem.api import Vault
-from vaultmem.client import AgentError, call
-from vaultmem.commands.shared import UNKNOWN_METHOD, say_warnings
+from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
+from vaultmem.commands.shared import say_warnings
 from vaultmem.core import durations
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
@@ -102,7 +102,7 @@ def _ask(
     try:
         reply = call(vault, method, params, timeout=timeout)
     except AgentError as error:
-        if error.code in (0, UNKNOWN_METHOD) and timeout is not None:
+        if error.code in (NO_ANSWER, UNKNOWN_METHOD) and timeout is not None:
             return {}
         raise VaultmemError(str(error)) from error
     return reply if isinstance(reply, dict) else {}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from vaultmem import client
-from vaultmem.api import Vault
+from vaultmem.api import Embedded, Vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
     import argparse
 
-UNKNOWN_METHOD = -32601  # an agent of another version
+    from vaultmem.sync import Report
 
 
 def open_vault(args: argparse.Namespace, output: Output) -> Vault:
@@ -34,58 +32,34 @@ def say_warnings(output: Output, vault: Vault) -> None:
 
 def run_sync(
     vault: Vault, output: Output, *, rebuild: bool = False, confirm_removals: bool = False
-) -> dict[str, object]:
-    """Sync with a progress line: the agent does it where one runs, since it holds the lock. The report has
-    the fields of a `vaultmem.sync.Report`."""
-    wanted = {"rebuild": rebuild, "confirm_removals": confirm_removals, "embed": False}
-    if report := _synced_by_agent(vault, wanted, output):
-        return report
+) -> Report:
+    """Sync with a progress line."""
     with output.bar() as bar:
-        done = vault.sync(rebuild=rebuild, confirm_removals=confirm_removals, progress=bar)
-    return done._asdict()
+        return vault.sync(
+            rebuild=rebuild, confirm_removals=confirm_removals, progress=bar if bar.shown else None
+        )
 
 
-def run_embed(vault: Vault, output: Output) -> dict[str, object]:
-    """Embed with a progress line, in the agent where one runs: "embedded", "model" and "remark"."""
-    wanted = {"rebuild": False, "confirm_removals": False, "embed": True}
-    if report := _synced_by_agent(vault, wanted, output):
-        return report
+def run_embed(vault: Vault, output: Output) -> Embedded:
+    """Embed with a progress line."""
     with output.bar() as bar:
-        done = vault.embed(progress=bar)
-    return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
+        return vault.embed(progress=bar if bar.shown else None)
 
 
-def _synced_by_agent(
-    vault: Vault, wanted: dict[str, bool], output: Output
-) -> dict[str, object] | None:
-    with output.bar() as bar:
-        told = bar if bar.shown else None
-        try:
-            report = client.call(vault.path, "sync", {**wanted}, timeout=None, progress=told)
-        except client.AgentError as error:
-            if error.code in (0, UNKNOWN_METHOD):
-                return None  # it has ended meanwhile, or is of another age; if not, the lock tells
-            raise VaultmemError(str(error)) from error
-    return report if isinstance(report, dict) else None
-
-
-def say_report(output: Output, report: dict[str, object]) -> None:
+def say_report(output: Output, report: Report) -> None:
     """The counts of a sync, on stderr."""
-    changes = "{added} added, {changed} changed, {removed} removed".format_map(report)
+    changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
     trouble = (
-        f", {report['troubles']} not (wholly) readable: see vaultmem doctor"
-        if report["troubles"]
-        else ""
+        f", {report.troubles} not (wholly) readable: see vaultmem doctor" if report.troubles else ""
     )
     output.remark(
-        f"vaultmem: {changes}, {report['unchanged']} unchanged in {report['seconds']:.1f} s{trouble}"
+        f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{trouble}"
     )
 
 
-def say_embedded(output: Output, done: dict[str, object]) -> None:
+def say_embedded(output: Output, done: Embedded) -> None:
     """What embedding did, on stderr."""
-    if done.get("remark"):
-        output.remark(f"vaultmem: {done['remark']}")
-    blocks = done.get("embedded")
-    if isinstance(blocks, int) and blocks:
-        output.remark(f"vaultmem: {plural(blocks, 'block')} embedded with {done.get('model')}")
+    if done.remark:
+        output.remark(f"vaultmem: {done.remark}")
+    if done.blocks:
+        output.remark(f"vaultmem: {plural(done.blocks, 'block')} embedded with {done.model}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.api import Vault
+from vaultmem.api import Embedded, Vault
 from vaultmem.commands.shared import run_embed, run_sync, say_embedded, say_report, say_warnings
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -34,20 +34,17 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with Vault(args.vault) as vault:
         say_warnings(output, vault)
         if args.dry_run:
-            planned = vault.changes()._asdict()
+            planned = vault.changes()
             say_report(output, planned)
             if output.as_json:
-                output.data({**planned, "dry_run": True})
+                output.data({**planned._asdict(), "dry_run": True})
             return 0
         report = run_sync(
             vault, output, rebuild=args.rebuild, confirm_removals=args.confirm_removals
         )
         say_report(output, report)
-        embedded: dict[str, object] = {}
-        if not args.no_embed:
-            embedded = run_embed(vault, output)
-            say_embedded(output, embedded)
+        embedded = Embedded(0, None, None) if args.no_embed else run_embed(vault, output)
+        say_embedded(output, embedded)
         if output.as_json:
-            facts = {name: embedded.get(name) for name in ("embedded", "model")}
-            output.data({**report, **facts, "embedded": embedded.get("embedded") or 0})
+            output.data({**report._asdict(), "embedded": embedded.blocks, "model": embedded.model})
     return 0

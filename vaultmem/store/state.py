@@ -96,6 +96,10 @@ class State:
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
 
+    def models_folder(self) -> str:
+        """Where prepared embedding models are: beside the states of all vaults, shared by them."""
+        return self.path("..", "models")
+
     def path(self, *parts: str) -> str:
         """A path inside the state folder."""
         return os.path.join(self.folder, *parts)
