@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from vaultmem.agent.gate import LONGEST_REST, Gate
+from vaultmem.agent.gate import LONGEST_REST, SHORTEST_WORK, Gate
 from vaultmem.agent.losses import WINDOW, Losses
 from vaultmem.agent.patience import place_of, too_early
 from vaultmem.agent.stage import Both, Stage
@@ -73,7 +73,7 @@ def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
 
 def test_touches_make_a_place() -> None:
     place = place_of([touch("a.md", 1.0), touch("f", 1.0, folder=True)])
-    assert place.files == {"a.md"}
+    assert place.files == {"a.md", "f"}, "a note may have taken the place of the folder"
     assert place.folders == {"f"}
 
 
@@ -123,6 +123,24 @@ def test_background_work_waits_for_an_answer_but_not_for_ever() -> None:
         thread.start()
     assert released.wait(5.0)
     thread.join()
+
+
+def test_background_work_gets_half_of_the_time_under_steady_searching() -> None:
+    gate = Gate()
+    worked = rested = 0.0
+    with gate.answering():
+        gate.rest()
+        for _ in range(12):
+            started = time.monotonic()
+            time.sleep(SHORTEST_WORK * 1.2)
+            worked += time.monotonic() - started
+            started = time.monotonic()
+            gate.rest()
+            rested += time.monotonic() - started
+        assert rested > 0
+        for _ in range(1000):
+            gate.rest()  # a thousand tiny pieces are one piece of work
+    assert rested <= worked * 1.5
 
 
 def test_requests_are_remembered_for_idleness() -> None:

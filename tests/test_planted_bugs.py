@@ -57,6 +57,30 @@ PLANTED = [
         "tests/test_blocks.py",
     ),
     ("vaultmem/output.py", "text.translate(_CONTROL)", "text", "tests/test_output.py"),
+    (
+        "vaultmem/core/pace.py",
+        "return 0.0 if seen.moved else GONE_WAIT",
+        "return 0.0",
+        "tests/test_agent_process.py -k deletions",
+    ),
+    (
+        "vaultmem/agent/patience.py",
+        "Place(frozenset(touch.path for touch in touches), folders)",
+        "Place(frozenset(touch.path for touch in touches if not touch.folder), folders)",
+        "tests/test_agent_parts.py",
+    ),
+    (
+        "vaultmem/agent/losses.py",
+        "before = sum(number for _, number in self._lately)",
+        "before = 0",
+        "tests/test_agent_parts.py",
+    ),
+    (
+        "vaultmem/agent/reconciler.py",
+        "            self._state.sweep()\n",
+        "            self._state.manifest()\n",
+        "tests/test_agent_kill.py -k counted",
+    ),
 ]
 
 
@@ -71,7 +95,7 @@ def test_planted_bug_is_caught(path: str, good: str, bad: str, tests: str, tmp_p
     (tmp_path / path).write_text(code.replace(good, bad), "utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
     sources = os.pathsep.join((str(tmp_path), str(tmp_path / "adapters")))
-    env = {**os.environ, "PYTHONPATH": sources}
+    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10"}
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )

@@ -16,7 +16,7 @@ from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.gate import Gate
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.reconciler import Listeners, Reconciler
-from vaultmem.agent.request import UNKNOWN_METHOD, Request, RequestError
+from vaultmem.agent.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
 from vaultmem.api import Embedded, Vault
@@ -65,8 +65,8 @@ class Agent:
         self._started = time.time()
         self._environ = client.settings()
         self._settings = settings.signature(folder)
-        self._anew = self._complete = False
-        self._ending = threading.Event()
+        self._anew = self._asked_anew = self._ending = self._complete = False
+        self._wake = threading.Event()
 
     def run(self, answer: Answer) -> bool:
         """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
@@ -76,12 +76,22 @@ class Agent:
         log.info("answering at %s", self._server.path)
         self._reconciler.start()
         self._start_the_rest()
-        while not self._ending.wait(CHECK_EVERY):
-            if not self._state.holds_lock():
-                log.warning("the state folder was removed; beginning anew")
-                self.begin_anew()
-            self._settings_changed()
+        while not self._is_over():
+            self._wake.wait(CHECK_EVERY)
         self._end()
+        return self._anew
+
+    def _is_over(self) -> bool:
+        """Whether it is time to end, and to begin anew."""
+        self._wake.clear()
+        if self._ending:
+            return True
+        if not self._state.holds_lock():
+            log.warning("the state folder was removed; beginning anew")
+            self._anew = True
+        elif self._settings_changed() or self._asked_anew:
+            self._asked_anew = False
+            self._anew = self._has_right_settings()
         return self._anew
 
     def _start_the_rest(self) -> None:
@@ -96,29 +106,29 @@ class Agent:
         self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
         self._upkeep.start()
 
+    def stop(self) -> None:
+        """End the agent, soon; returns at once. May be called by a signal handler."""
+        self._ending = True
+        self._wake.set()
+
     def begin_anew(self) -> None:
-        """End, and begin again with the settings of then."""
-        self._anew = True
-        self._ending.set()
+        """End, soon, and begin again with the settings of then, if these are right; as stop()."""
+        self._asked_anew = True
+        self._wake.set()
 
     def _settings_changed(self) -> bool:
-        """Whether the settings are others than at the start; if so, and they are right, begin anew."""
-        now = settings.signature(self.folder)
-        if now == self._settings:
-            return False
-        self._settings = now
+        """Whether the settings are others than when this was asked last."""
+        before, self._settings = self._settings, settings.signature(self.folder)
+        return before != self._settings
+
+    def _has_right_settings(self) -> bool:
         try:
             settings.load(self.folder)
         except ConfigError as error:
             log.error("%s; going on with the settings of before", error)
             return False
-        log.info("the settings have changed; beginning anew")
-        self.begin_anew()
+        log.info("beginning anew with the settings of now")
         return True
-
-    def stop(self) -> None:
-        """End the agent, soon; returns at once. May be called by a signal handler."""
-        self._ending.set()
 
     def _end(self) -> None:
         started = time.monotonic()
@@ -137,7 +147,10 @@ class Agent:
     def _guarded(self, answer: Answer) -> Answer:
         def answered(request: Request) -> object:
             if request.method == "run" and self._settings_changed():
+                self.begin_anew()
                 raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")
+            if request.method in Limits.slow_methods:
+                return answer(request)  # background work itself, for which it must not step aside
             with self._gate.answering():
                 return answer(request)
 

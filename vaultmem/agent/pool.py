@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from vaultmem.agent.warm import SharedMeaning, WarmSearcher
 from vaultmem.config import Config
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
     from vaultmem.meaning import Meaning
 
 MOST = 8  # searches at once; more of them would only share two processors
+KEPT = 3  # searchers that stay open for the next requests; each remembers some megabytes
 FIRST_INDEX = 5.0  # seconds in which a vault that was never indexed gets its first, empty index
 PAUSE = 0.02
 
@@ -55,11 +56,10 @@ class Pool:
             if self._for_meaning and self._for_meaning[0] != self._index:
                 self._for_meaning[1].close()
                 self._for_meaning = None
-            if self._for_meaning is None:
-                index = self._index
-                self._for_meaning = index, self._open()
-            searcher = self._for_meaning[1]
-            self._refresh(searcher)
+            held, self._for_meaning = self._for_meaning, None
+            index = held[0] if held else self._index
+            searcher = self._fresh(held[1] if held else None)
+            self._for_meaning = index, searcher
             yield searcher
 
     def changed(self) -> None:
@@ -93,11 +93,24 @@ class Pool:
     def _take(self) -> WarmSearcher:
         with self._lock:
             index, searcher = self._idle.pop() if self._idle else (self._index, None)
-        if searcher is None:
-            searcher = self._open()
+        searcher = self._fresh(searcher)
         searcher.index = index
-        self._refresh(searcher)
         return searcher
+
+    def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
+        """A searcher that sees what was written last: this one, or another where its index was just swept
+        away, a moment before replaced() says so."""
+        if searcher is not None:
+            try:
+                self._refresh(searcher)
+            except StateError:
+                searcher.close()
+            else:
+                return searcher
+        try:
+            return self._open()
+        except StateError:
+            return self._open()
 
     def _refresh(self, searcher: WarmSearcher) -> None:
         change = self._change
@@ -107,7 +120,7 @@ class Pool:
 
     def _give(self, searcher: WarmSearcher) -> None:
         with self._lock:
-            if searcher.index == self._index:
+            if searcher.index == self._index and len(self._idle) < KEPT:
                 self._idle.append((searcher.index, searcher))
                 return
         searcher.close()

@@ -166,9 +166,9 @@ def resolve_stale(
     Of the note that holds a link, only its folder may count for where the link leads.
     """
     with catalog.transaction() as db:
-        rows = db.execute(
+        rows = db.execute(  # CROSS keeps the order: SQLite would begin with all links
             "SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM stale s"
-            " JOIN links l ON l.key = s.key JOIN files f ON f.id = l.source"
+            " CROSS JOIN links l ON l.key = s.key CROSS JOIN files f ON f.id = l.source"
         ).fetchall()
         files = _Names(db)
         known: dict[tuple[str, str, str], tuple[int | None, int]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import tantivy
 
@@ -113,11 +113,21 @@ def _damaged(error: BaseException) -> DamagedError:
     return DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild")
 
 
+def _remove_leftovers(folder: str) -> None:
+    """What Tantivy was about to rename when it was killed; it never looks at such files again."""
+    if os.path.isdir(folder):
+        for name in os.listdir(folder):
+            if name.startswith(".tmp"):
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(folder, name))
+
+
 class KeywordWriter:
     """Adds and removes the blocks of notes. Nothing is visible to searches before commit()."""
 
     @spoken()
     def __init__(self, folder: str) -> None:
+        _remove_leftovers(folder)
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
         self._writer = index.writer(HEAP_BYTES, 1)

@@ -95,6 +95,8 @@ class State:
         for name in os.listdir(self.folder):
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # of a kill just before it was renamed
+            os.unlink(self.path("manifest.json.tmp"))
 
     def models_folder(self) -> str:
         """Where prepared embedding models are: beside the states of all vaults, shared by them."""

@@ -1,0 +1,185 @@
+"""Run a real agent process on a vault, talk to it, and see to it that it never outlives the test."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cli_run import Ran
+from tests.index_dump import block_count, catalog_dump, keyword_hits, other_state, synced
+from vaultmem import client, paths
+from vaultmem.agent.log import log_file
+
+PATIENCE = float(
+    os.environ.get("VAULTMEM_PATIENCE", "60")
+)  # seconds; nothing that works takes as long
+PATCHED = "import sys; from vaultmem import cli; {}; sys.exit(cli.main(sys.argv[1:]))"
+_SOON = 0.05  # who asks all the time holds the agent up
+
+
+def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "") -> Any:
+    """Wait for a condition, and give what it gave."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if found := holds():
+            return found
+        assert time.monotonic() < deadline, what or "it never came true"
+        time.sleep(_SOON)
+
+
+def _dies_with_us() -> None:
+    """In the child: whoever kills the tests kills their agents."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Agent:
+    """A `vaultmem serve` that this process has started."""
+
+    def __init__(self, vault: Path, process: subprocess.Popen[bytes], said: Path) -> None:
+        self.vault, self.process, self.said = vault, process, said
+
+    @property
+    def state(self) -> Path:
+        """The state folder of its vault."""
+        return Path(paths.state_folder(str(self.vault)))
+
+    def call(self, method: str, **params: object) -> Any:
+        """The result of a method of its socket. Raises AgentError."""
+        return client.call(str(self.vault), method, params, timeout=PATIENCE)
+
+    def asked(self, command: str, *words: str) -> Ran:
+        """What a command says that the agent carries out."""
+        said = self.call("run", **client._request(command, [*words, "--format", "json"]))
+        return Ran(said["code"], said["out"], said["err"])
+
+    def pid(self) -> int | None:
+        """Who answers, if somebody does."""
+        try:
+            said = client.call(str(self.vault), "ping", {}, timeout=PATIENCE)
+        except client.AgentError:
+            return None
+        return int(said["pid"]) if isinstance(said, dict) else None
+
+    def answers(self) -> Agent:
+        """Wait until it answers."""
+        until(lambda: self.pid() == self.process.pid or self._ended(), what="no agent answered")
+        return self
+
+    def _ended(self) -> None:
+        assert self.process.poll() is None, (self.process.returncode, self.err())
+
+    def err(self) -> str:
+        """What it said on stderr, which has its log."""
+        return self.said.read_text("utf-8", "replace")
+
+    def log(self) -> str:
+        """Its log."""
+        return Path(log_file(str(self.state))).read_text("utf-8", "replace")
+
+    def found(self, words: str) -> set[str]:
+        """The paths of the notes that a search finds."""
+        return {one["path"] for one in self.call("search", query=words, limit=100)["results"]}
+
+    def status(self) -> Any:
+        """How it says it is."""
+        return self.call("status")["agent"]
+
+    def is_current(self) -> bool:
+        """Whether it has nothing to do."""
+        said = self.status()
+        return bool(said["current"] and not said["waiting"] and not said["indexing"])
+
+    def watches(self) -> Agent:
+        """Wait until it has read all there is, and hears of changes."""
+        until(lambda: self.status()["watching"] and self.status()["watching"]["whole"])
+        until(self.is_current, what="it never became current")
+        return self
+
+    def finds(self, words: str, *paths: str) -> None:
+        """Wait until a search finds these notes, and no others."""
+        wanted = set(paths)
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.found(words)) != wanted:
+            assert time.monotonic() < deadline, (words, found ^ wanted)
+            time.sleep(_SOON)
+
+    def settles(self, scratch: Path) -> None:
+        """Wait until the index is one that is built from nothing, and stays so."""
+        deadline = time.monotonic() + PATIENCE
+        while differing := self._differing(scratch):
+            assert time.monotonic() < deadline, (differing, self.err())
+            time.sleep(0.2)
+
+    def _differing(self, scratch: Path) -> list[object]:
+        return differing(self.vault, scratch) if self.is_current() else ["it is at work"]
+
+    def ends(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def numbers(self) -> tuple[int, int, int]:
+        """Its open files, its threads, and the bytes it holds in memory."""
+        proc = Path(f"/proc/{self.process.pid}")
+        pages = int((proc / "statm").read_text().split()[1])
+        files, threads = len([*(proc / "fd").iterdir()]), len([*(proc / "task").iterdir()])
+        return files, threads, pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def differing(vault: Path, scratch: Path) -> list[object]:
+    """In what the index differs from one that is built from nothing. What stands in the way of a walk is
+    told by walks only."""
+    is_dump, is_hits, is_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+    with other_state(scratch):
+        synced(vault, rebuild=True)
+        dump, hits, count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+    found: list[object] = [
+        (table, {*map(repr, is_dump[table])} ^ {*map(repr, rows)})
+        for table, rows in dump.items()
+        if table != "troubles" and is_dump[table] != rows
+    ]
+    found += [
+        (text, is_hits[text].keys() ^ hits[text].keys())
+        for text in hits
+        if is_hits[text].keys() != hits[text].keys()
+    ]
+    return found if is_count == count else [*found, ("blocks", is_count, count)]
+
+
+def launched(vault: Path, said: Path, patch: str = "", **environ: str) -> Agent:
+    """Start one and do not wait; `patch` is Python that it runs before."""
+    start = ["-c", PATCHED.format(patch)] if patch else ["-m", "vaultmem"]
+    with said.open("wb") as err:
+        process = subprocess.Popen(
+            [sys.executable, *start, "serve", "--vault", str(vault)],
+            stdin=subprocess.DEVNULL, stdout=err, stderr=err, preexec_fn=_dies_with_us,  # noqa: PLW1509 - it only asks the kernel
+            env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", **environ},
+        )  # fmt: skip
+    return Agent(vault, process, said)
+
+
+@contextlib.contextmanager
+def agent_on(vault: Path, patch: str = "", **environ: str) -> Iterator[Agent]:
+    """An agent that answers, until the end of the block."""
+    agent = launched(vault, vault.parent / f"{vault.name}.err", patch, **environ)
+    with ending(agent):
+        yield agent.answers()
+
+
+@contextlib.contextmanager
+def ending(agent: Agent) -> Iterator[Agent]:
+    """Whatever happens, it is gone in the end."""
+    try:
+        yield agent
+    finally:
+        agent.process.kill()
+        agent.process.wait()
