@@ -119,7 +119,7 @@ def test_two_starts_at_once_make_one_agent(living: Path) -> None:
 
 def test_a_dry_run_starts_and_stops_nothing(living: Path) -> None:
     would = on(living, "start", "--dry-run")
-    assert would.data["command"][1:4] == ["-m", "vaultmem", "serve"]
+    assert would.data["command"][1:5] == ["-P", "-m", "vaultmem", "serve"]
     assert holder(state_of(living)) is None
     on(living, "start")
     pid = life.ping(str(living))
@@ -242,7 +242,7 @@ def lock_of(vault: Path) -> str:
 def test_a_number_left_behind_is_nobody(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    other = bystander(WAITS, "serve")
+    other = bystander(WAITS, "vaultmem", "serve")
     Path(lock_of(living)).write_text(str(other.pid))
     assert holder(state_of(living)) is None
     assert on(living, "stop").data["status"] == "none"
@@ -253,7 +253,7 @@ def test_a_number_used_again_is_not_ended(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     """The lock is held, but by another process than the number in the file says."""
-    other = bystander(WAITS, "serve")
+    other = bystander(WAITS, "vaultmem", "serve")
     with open(lock_of(living), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(str(other.pid))
@@ -282,7 +282,7 @@ def test_a_sync_is_not_ended(
 def test_the_one_who_holds_the_lock_is_ended(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    other = bystander(HOLDS, lock_of(living), "serve")
+    other = bystander(HOLDS, lock_of(living), "vaultmem", "serve")
     assert send(state_of(living), signal.SIGTERM)
     assert other.wait(30) == -signal.SIGTERM
     assert holder(state_of(living)) is None

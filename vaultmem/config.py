@@ -203,9 +203,16 @@ def _is_dialect(name: str) -> bool:
     return name in entry_points(group="vaultmem.adapters").names
 
 
+def _nearest(key: str) -> str:
+    from difflib import get_close_matches  # rarely needed, and not light
+
+    found = get_close_matches(key, SETTINGS, 1)
+    return f"did you mean {found[0]}?" if found else f"known: {', '.join(SETTINGS)}"
+
+
 def _checked(key: str, value: object, source: str) -> str | int:
     if key not in SETTINGS:
-        raise ConfigError(f"{source}: unknown setting {key!r}; known: {', '.join(SETTINGS)}")
+        raise ConfigError(f"{source}: unknown setting {key!r}; {_nearest(key)}")
     setting = SETTINGS[key]
     if isinstance(setting.default, int):
         return _number(key, value, source)

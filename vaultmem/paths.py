@@ -132,6 +132,10 @@ def check_vault(folder: str) -> str:
         )
     if not os.path.isdir(path):
         raise VaultNotFoundError(f"{path} is not a folder; name the folder that holds the notes")
+    if os.path.realpath(path) in ("/", os.path.expanduser("~")) and not looks_like_vault(path):
+        raise VaultNotFoundError(
+            f"{path} is no vault, but everything you have; name the folder that holds the notes"
+        )
     if not os.access(path, os.R_OK | os.X_OK):
         raise VaultNotFoundError(f"{path} cannot be read; check its permissions")
     return path

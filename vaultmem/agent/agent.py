@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
+import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import __version__, client, paths
 from vaultmem import config as settings
@@ -38,19 +38,31 @@ log = logging.getLogger("vaultmem.agent")
 
 STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finished is rolled back
 EMBED_WITHIN = 3600.0
-FIRST_VECTORS = 20.0  # seconds; a small vault is embedded by then, a large one searched without
+FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
+SOON_EMBEDDED = 500  # blocks; whoever has more is told that they are waiting
+END, ANEW = "end", "anew"
 CHECK_EVERY = 30.0
 
 Answer = Callable[[Request], object]
+
+
+class Settings(NamedTuple):
+    """The settings in force, and by what it is seen that they have changed."""
+
+    signature: object
+    config: Config
+
+
 LastError = Callable[[], dict[str, object] | None]
 
 
 class Agent:
     """Keeps one vault's index true and answers requests. The caller holds the lock of `state`."""
 
-    def __init__(self, state: State, config: Config, last_error: LastError) -> None:
+    def __init__(self, state: State, in_force: Settings, last_error: LastError) -> None:
         self.folder = folder = state.vault
-        self.config = config
+        self.config = config = in_force.config
+        self._settings = in_force
         self._state = state
         self._gate = Gate()
         self._pool = Pool(folder, config)
@@ -64,9 +76,10 @@ class Agent:
         self._last_error = last_error
         self._started = time.time()
         self._environ = client.settings()
-        self._settings = settings.signature(folder)
-        self._anew = self._asked_anew = self._ending = self._complete = False
-        self._wake = threading.Event()
+        self._complete = False
+        self._refused: object = None  # the settings that were changed to, and are wrong
+        # Not an Event: a signal handler may interrupt its own thread in the middle of set().
+        self._orders: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def run(self, answer: Answer) -> bool:
         """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
@@ -76,23 +89,36 @@ class Agent:
         log.info("answering at %s", self._server.path)
         self._reconciler.start()
         self._start_the_rest()
-        while not self._is_over():
-            self._wake.wait(CHECK_EVERY)
+        while (anew := self._is_over()) is None:
+            pass
         self._end()
-        return self._anew
+        return anew
 
-    def _is_over(self) -> bool:
-        """Whether it is time to end, and to begin anew."""
-        self._wake.clear()
-        if self._ending:
+    def _is_over(self) -> bool | None:
+        """Wait a while; False when it is time to end, True when it is time to begin anew."""
+        try:
+            order = self._orders.get(timeout=CHECK_EVERY)
+        except queue.Empty:
+            order = ""
+        if order == END:
+            return False
+        if trouble := self._trouble():
+            log.warning("%s; beginning anew", trouble)
             return True
+        if (order == ANEW or self._settings_changed()) and self._has_right_settings():
+            log.info("beginning anew with the settings of now")
+            return True
+        return None
+
+    def _trouble(self) -> str | None:
+        """What cannot be mended but by beginning anew."""
         if not self._state.holds_lock():
-            log.warning("the state folder was removed; beginning anew")
-            self._anew = True
-        elif self._settings_changed() or self._asked_anew:
-            self._asked_anew = False
-            self._anew = self._has_right_settings()
-        return self._anew
+            return "the state folder was removed"
+        if self._server and not self._server.is_in_place():
+            return "the socket was removed"
+        threads = (self._reconciler, self._embedding, self._watching)
+        dead = [thread.name for thread in threads if thread and not thread.is_alive()]
+        return f"the thread for {dead[0]} has died" if dead else None
 
     def _start_the_rest(self) -> None:
         """What takes a while to load, and is needed a moment later than answers are."""
@@ -108,26 +134,26 @@ class Agent:
 
     def stop(self) -> None:
         """End the agent, soon; returns at once. May be called by a signal handler."""
-        self._ending = True
-        self._wake.set()
+        self._orders.put(END)
 
     def begin_anew(self) -> None:
         """End, soon, and begin again with the settings of then, if these are right; as stop()."""
-        self._asked_anew = True
-        self._wake.set()
+        self._orders.put(ANEW)
 
     def _settings_changed(self) -> bool:
-        """Whether the settings are others than when this was asked last."""
-        before, self._settings = self._settings, settings.signature(self.folder)
-        return before != self._settings
+        """Whether the settings are others than those in force."""
+        return settings.signature(self.folder) != self._settings.signature
 
     def _has_right_settings(self) -> bool:
+        now = settings.signature(self.folder)
+        if now == self._refused:
+            return False
         try:
             settings.load(self.folder)
         except ConfigError as error:
+            self._refused = now
             log.error("%s; going on with the settings of before", error)
             return False
-        log.info("beginning anew with the settings of now")
         return True
 
     def _end(self) -> None:
@@ -140,7 +166,9 @@ class Agent:
             self._server.stop()
         if self._watching:
             self._watching.stop()
-        self._reconciler.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
+        for thread in (self._reconciler, self._watching):
+            if thread:
+                thread.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
         self._pool.close()
         log.info("ended")
 
@@ -209,6 +237,7 @@ class Agent:
         return {
             "pid": os.getpid(),
             "version": __version__,
+            "socket": paths.socket_path(self.folder),
             "started": round(self._started),
             "uptime": round(now - self._started),
             "current": self._reconciler.is_current(),
@@ -251,10 +280,13 @@ class Agent:
         return Embedded(blocks, opened.model.name if opened and not trouble else None, trouble)
 
     def first_vectors(self) -> None:
-        """Wait for the first vectors of a vault that has none yet, if there will be some soon."""
+        """Wait for the first vectors of a small vault that has none yet."""
         opened = self._pool.shared.opened()
-        if not (self._embedding.trouble or (opened and len(opened.store))):
-            self._embedding.wait(FIRST_VECTORS)
+        if self._embedding.trouble or self._embedding.is_done() or (opened and len(opened.store)):
+            return
+        if self._embedding.waiting() <= SOON_EMBEDDED:
+            with self._gate.stepping_out():  # it must not step aside for who waits for it
+                self._embedding.wait(FIRST_VECTORS)
 
     def remarks(self, *, semantic: bool) -> list[str]:
         """How far the index is behind, as far as a search could suffer from it."""

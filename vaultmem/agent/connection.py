@@ -103,9 +103,10 @@ class Connection:
         try:
             reply = self._reply(line)
         finally:
-            self.began, self.idle_since = None, time.monotonic()
+            self.began = None
             self._desk.ended()
         self._send(reply)
+        self.idle_since = time.monotonic()  # only now: who is idle may be sent away
 
     def _reply(self, line: bytes) -> str:
         """The line to send; whatever goes wrong with one request is told in it and hurts no other."""

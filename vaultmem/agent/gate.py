@@ -35,6 +35,19 @@ class Gate:
                 if not self._busy:
                     self._changed.notify_all()
 
+    @contextmanager
+    def stepping_out(self) -> Iterator[None]:
+        """While a request waits for background work: that must not step aside for it."""
+        with self._changed:
+            self._busy -= 1
+            if not self._busy:
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy += 1
+
     def rest(self) -> None:
         """To be called between two pieces of background work: waits while requests are answered, but never
         for longer than was worked before. Under steady searching the index gets half of the time."""

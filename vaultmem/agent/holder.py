@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from itertools import pairwise
 
 from vaultmem.core.values import value
 
@@ -30,9 +31,17 @@ def holder(state: str) -> Holder | None:
             return None
         pid = _number_in(path)
         if pid is not None and _has_open(pid, path):
-            return Holder(pid, is_agent="serve" in _words(pid))
+            return Holder(pid, is_agent=_serves(_words(pid)))
         time.sleep(_BETWEEN)  # it may have taken the lock and not yet written its number
     return Holder(None, is_agent=False)
+
+
+def _serves(words: list[str]) -> bool:
+    """Whether a command line is that of an agent: `vaultmem serve`, by whatever path, or with -m."""
+    return any(
+        os.path.basename(word) == "vaultmem" and following == "serve"
+        for word, following in pairwise(words)
+    )
 
 
 def wait_until_free(state: str, seconds: float) -> bool:

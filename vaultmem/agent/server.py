@@ -84,6 +84,14 @@ class Server:
             client.hang_up()
         self._join([*clients.values()], _STOP_AT_ALL)
 
+    def is_in_place(self) -> bool:
+        """Whether the socket's file is still the one that was made: state may be deleted at any time."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._place
+
     def counters(self) -> Counters:
         """How busy it is now."""
         with self._changed:
@@ -113,13 +121,17 @@ class Server:
         with selectors.DefaultSelector() as ready:
             ready.register(self._listener, selectors.EVENT_READ)
             ready.register(self._bell[1], selectors.EVENT_READ)
+            was_said = False
             while ready.select() and not self._stopping:
                 try:
                     link, _ = self._listener.accept()
                 except OSError as error:
-                    log.warning("a client could not be let in: %s", error)
+                    if not was_said:
+                        log.warning("clients cannot be let in: %s", error)
+                    was_said = True
                     time.sleep(0.1)  # out of files, most likely; some will be closed soon
                     continue
+                was_said = False
                 self._let_in(link)
 
     def _let_in(self, link: socket.socket) -> None:
@@ -193,8 +205,7 @@ class Server:
     def _remove_socket(self) -> None:
         """Only if it is still the one we made."""
         with contextlib.suppress(OSError):
-            found = os.lstat(self.path)
-            if (found.st_dev, found.st_ino) == self._place:
+            if self.is_in_place():
                 os.unlink(self.path)
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 
 from vaultmem.agent.reconciler import Reconciler
@@ -12,7 +13,7 @@ log = logging.getLogger("vaultmem.watch")
 
 GIT_QUIET = 1.0  # a checkout touches thousands of files; compare when it is over
 BLIND_EVERY = 30.0  # seconds between looks at everything while changes are not (wholly) noticed
-DEAD_EVERY = 5.0  # and between looks whether a vault that went has come back
+GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
 HEALTHY_EVERY = 30.0
 
 
@@ -22,6 +23,7 @@ class Watching(threading.Thread):
     def __init__(self, folder: str, reconciler: Reconciler) -> None:
         super().__init__(name="watching", daemon=True)
         self.trouble: str | None = None
+        self._folder = folder
         self._reconciler = reconciler
         self._watcher = Watcher(folder, self)
         self._alive = self._whole = False
@@ -31,33 +33,35 @@ class Watching(threading.Thread):
     def run(self) -> None:
         """Watch until stop(); look at everything more often while that does not work."""
         self._watcher.start()
-        log.info("watching")
+        log.info("watching %s", self._folder)
         while True:
             self._alive, self._whole = self._watcher.is_alive(), self._watcher.is_whole()
             self._news.wait(self._pause())
             self._news.clear()
             if self._stopping:
-                return
+                break
             self._check()
+        self._watcher.stop()
 
     def stop(self) -> None:
-        """End."""
+        """End, soon."""
         self._stopping = True
         self._news.set()
-        self._watcher.stop()
 
     def told(self) -> dict[str, object]:
         """How watching goes, as data."""
         return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
 
     def _pause(self) -> float:
-        if not self._alive:
-            return DEAD_EVERY
-        return HEALTHY_EVERY if self._whole else BLIND_EVERY
+        if not self._alive and not os.path.isdir(self._folder):
+            return GONE_EVERY
+        return HEALTHY_EVERY if self._alive and self._whole else BLIND_EVERY
 
     def _check(self) -> None:
         if not self._watcher.is_alive():
             self._watcher.start()
+            if not self._watcher.is_alive() and not os.path.isdir(self._folder):
+                return  # still gone; the reconciler keeps what it knows
             if self._watcher.is_alive():
                 log.info("watching again")
             self._reconciler.look_at_all()

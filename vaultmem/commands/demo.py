@@ -65,7 +65,7 @@ class Stage:
     def run(self, words: list[str]) -> subprocess.CompletedProcess[bytes]:
         """Run a command of ours as a person would, inside the vault."""
         return subprocess.run(
-            [sys.executable, "-m", "vaultmem", *words, "--format", "text"],
+            [sys.executable, "-P", "-m", "vaultmem", *words, "--format", "text"],
             cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.store import catalog_read
+from vaultmem.store.frontmatter import PLACEHOLDER
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 SHOWN = 20
 WIDEST = 160  # characters of a task's text
 FURTHEST = 36_500  # days; a calendar ends somewhere
-EPILOG = "Overdue, due today, due in the next days, and notes to look at: sync conflict copies, unreadable ones."
+EPILOG = """\
+Overdue, due today, due in the next days, and what to look at: sync conflict copies, unreadable notes, a vault
+that lost many notes at once."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,9 +60,13 @@ def _to_review(vault: Vault) -> list[dict[str, str]]:
         for path, original in catalog_read.conflict_pairs(vault.searcher().catalog)
     ]  # fmt: skip
     troubled = [
-        {"kind": "unreadable", "path": path, "what": reason} for path, reason in vault.troubles()
+        {"kind": "unreadable", "path": path, "what": reason}
+        for path, reason in vault.troubles()
+        if PLACEHOLDER not in reason  # on purpose, and no work for anybody
     ]
-    return copies + troubled
+    vanished = (vault.agent() or {}).get("vanished")
+    lost = [{"kind": "vanished", "path": vault.path, "what": str(vanished)}] if vanished else []
+    return lost + copies + troubled
 
 
 def _titled(

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from vaultmem import client
-from vaultmem.agent.agent import Agent
+from vaultmem import config as settings
+from vaultmem.agent.agent import Agent, Settings
+from vaultmem.agent.holder import holder
 from vaultmem.agent.log import Log
 from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
@@ -18,6 +19,7 @@ from vaultmem.commands.shared import say_warnings
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import LockedError, StateError
 from vaultmem.output import Output
+from vaultmem.service import agent_command
 from vaultmem.store import memory
 from vaultmem.store.state import State
 
@@ -43,28 +45,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, output: Output) -> int:
     """Hold the lock, keep the index true, answer requests."""
     with Vault(args.vault) as vault:
-        folder, config = vault.path, vault.config
+        folder = vault.path
         say_warnings(output, vault)
     state = State(folder)
     sys.setswitchinterval(SWITCH_EVERY)
     memory.keep_together()
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # for numpy: two threads wait for each other on a busy machine
+    # For numpy: on a busy machine two threads wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), Log(state.folder, args.log_format) as log:
-        agent = Agent(state, config, lambda: log.last_error)
+        in_force = Settings(settings.signature(folder), settings.load(folder))
+        agent = Agent(state, in_force, lambda: log.last_error)
         with _signals(agent):
             anew = agent.run(methods(agent))
     if anew:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execv(sys.executable, _same_again(folder, args.log_format))  # noqa: S606 - our own command
+        os.execv(sys.executable, [*agent_command(folder), "--log-format", args.log_format])  # noqa: S606 - our own
     return 0
-
-
-def _same_again(folder: str, log_format: str) -> list[str]:
-    words = ["serve", "--vault", folder, "--log-format", log_format]
-    return [sys.executable, "-m", "vaultmem", *words]
 
 
 @contextmanager
@@ -89,13 +86,10 @@ def _lock(state: State, output: Output) -> Iterator[None]:
 
 
 def _refuse_second(state: State, error: LockedError) -> None:
-    try:
-        found = client.call(state.vault, "ping", {})
-    except client.AgentError:
-        return
-    if isinstance(found, dict):
+    found = holder(state.folder)
+    if found and found.is_agent:
         raise StateError(
-            f"the sync agent of {state.vault} is running already (process {found['pid']});"
+            f"the sync agent of {state.vault} is running already (process {found.pid});"
             " vaultmem stop ends it"
         ) from error
 
@@ -115,5 +109,6 @@ def _signals(agent: Agent) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the next one listens: it inherits this
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, before[number])

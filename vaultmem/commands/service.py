@@ -9,6 +9,7 @@ from vaultmem import paths, service
 from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import StateError
 from vaultmem.output import Output
 from vaultmem.service import Service
 
@@ -46,15 +47,16 @@ def _install(args: argparse.Namespace, output: Output) -> int:
     paths.make_private(os.path.join(paths.state_folder(vault), "log"))
     was_there = service.is_installed(made)
     service.write(made)
+    was_running = False
     if not args.no_start:
-        life.stop(vault)  # one that was started by hand; the service starts another
+        was_running = life.stop(vault).status != "none"  # by hand; the service starts another
         if was_there:
             service.run(made.stop)
-    failed = service.run(commands)
-    _say(output, made, "installed", failed)
-    if failed:
-        output.error(f"the service is written but not started ({failed}); {_by_hand(made)}")
-        return 1
+    if failed := service.run(commands):
+        if was_running:
+            life.start(vault)  # rather by hand than not at all
+        raise StateError(f"{made.path} is written but not started ({failed}); {_by_hand(made)}")
+    _say(output, made, "installed", None)
     if made.kind == "systemd" and not args.no_start:
         output.remark(
             "vaultmem: it runs while you are logged in; loginctl enable-linger keeps it running"
