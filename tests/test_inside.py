@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from vaultmem import Vault, config
 from vaultmem.cli import main
-from vaultmem.store.inside import open_inside
+from vaultmem.store.inside import MOST_OPEN, Inside, open_inside
 from vaultmem.store.lines import read_lines
 from vaultmem.store.vault import read
 from vaultmem.store.walk import small
@@ -95,3 +96,37 @@ def test_no_limit_is_too_large(vault: Path) -> None:
         opened.sync()
         assert len(opened.search("banana", limit=10**15)) == 1
         assert len(opened.search("banana", limit=10**15, group="block")) == 1
+
+
+def test_many_folders_do_not_use_up_the_open_files(vault: Path) -> None:
+    with Inside(str(vault)) as inside:
+        for number in range(3 * MOST_OPEN):
+            folder = vault / f"a{number % 7}" / f"b{number}" / "c"
+            folder.mkdir(parents=True)
+            (folder / "note.md").write_text(str(number))
+            handle = inside.open(f"a{number % 7}/b{number}/c/note.md")
+            assert os.read(handle, 10) == str(number).encode()
+            os.close(handle)
+            assert len(inside._folders) <= MOST_OPEN + 3
+        first = inside.open("a0/b0/c/note.md")
+        assert os.read(first, 10) == b"0"
+        os.close(first)
+
+
+def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path) -> None:
+    (vault / "Note.md").write_text("A lamp.")
+    here = os.open(vault, os.O_RDONLY)
+    for _ in range(1500):  # longer than any path may be
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    with open(os.open("Deep.md", os.O_WRONLY | os.O_CREAT, dir_fd=here), "w", encoding="utf-8") as file:
+        file.write("A lamp down there.")
+    os.close(here)
+    with Vault(str(vault)) as opened:
+        assert opened.sync().added == 1
+        assert [one.path for one in opened.search("lamp")] == ["Note.md"]
+        assert any("too deep" in reason for _, reason in opened.troubles())
+    shutil.rmtree(vault / "d", ignore_errors=True)
+    subprocess.run(["rm", "-rf", str(vault / "d")], check=True)

@@ -121,3 +121,19 @@ def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "file").touch()
     with pytest.raises(VaultNotFoundError, match="not a folder"):
         paths.choose_vault(str(tmp_path / "file"), None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    """They could lead what is written there onto a note."""
+    folder = tmp_path / "state" / "vault"
+    folder.mkdir(parents=True)
+    os.chown(folder, 65534, 65534)
+    with pytest.raises(StateError, match="belongs to somebody else"):
+        paths.make_private(str(folder))
+
+
+def test_all_folders_that_are_made_are_private(tmp_path: Path) -> None:
+    paths.make_private(str(tmp_path / "root" / "between" / "vault"))
+    for made in ("root", "root/between", "root/between/vault"):
+        assert (tmp_path / made).stat().st_mode & 0o777 == 0o700

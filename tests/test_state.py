@@ -103,3 +103,15 @@ def test_two_vaults_share_nothing(vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "vault"
     (other / ".obsidian").mkdir(parents=True)
     assert State(str(vault)).folder != State(str(other)).folder
+
+
+@pytest.mark.parametrize("name", ["lock", "manifest.json.tmp"])
+def test_a_link_in_the_state_folder_leads_to_no_note(vault: Path, name: str) -> None:
+    note = vault / "Note.md"
+    note.write_text("Mine.")
+    state = State(str(vault))
+    os.makedirs(state.folder, mode=0o700)
+    os.symlink(note, state.path(name))
+    with pytest.raises((StateError, OSError)), state.lock():
+        state.adopt(1, 1)
+    assert note.read_text() == "Mine."

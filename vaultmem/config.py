@@ -122,6 +122,14 @@ class Config:
     def __getitem__(self, key: str) -> str | int:
         return self._values.get(key, SETTINGS[key].default)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and (self._values, self.warnings) == (
+            other._values,
+            other.warnings,
+        )
+
+    __hash__ = None  # type: ignore[assignment] # equal values, not the same object
+
     def text(self, key: str) -> str:
         """A setting that is text."""
         return str(self[key])
@@ -160,11 +168,15 @@ def variable(key: str) -> str:
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """Another value when one of the files that load() reads has changed."""
+    """Another value when one of the files that load() reads has changed. A link in the vault is not read, so
+    what it leads to does not count."""
     found: list[tuple[int, int, int] | None] = []
-    for path in (os.path.join(vault, VAULT_FILE), paths.config_file()):
+    for look, path in (
+        (os.lstat, os.path.join(vault, VAULT_FILE)),
+        (os.stat, paths.config_file()),
+    ):
         try:
-            stat = os.stat(path)
+            stat = look(path)
             found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except OSError:
             found.append(None)

@@ -6,6 +6,7 @@ A test compares these folders with platformdirs' on every system; docs/adr/0003 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from vaultmem.errors import StateError, VaultNotFoundError
@@ -75,15 +76,29 @@ def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=8).hexdigest().encode("ascii")
 
 
+def _to_make(folder: str) -> list[str]:
+    """The folders on the way that are not there, the outermost first; all of them become private."""
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing[::-1]
+
+
 def make_private(folder: str) -> str:
     """Create a folder that only its owner can read."""
     try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.path.islink(folder):
+        for part in _to_make(folder):
+            os.mkdir(part, 0o700)
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode):
             raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")
-        if hasattr(os, "getuid") and os.stat(folder).st_uid == os.getuid():
-            os.chmod(folder, 0o700)
+        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+            raise StateError(
+                f"{folder} belongs to somebody else, who could lead vaultmem astray from there; "
+                "remove it, or set VAULTMEM_STATE to a folder of your own"
+            )
+        os.chmod(folder, 0o700)
     except OSError as error:
         raise StateError(
             f"cannot create the state folder {folder}: {error.strerror}; "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import __version__, client, paths
 from vaultmem import config as settings
+from vaultmem.agent.bell import ANEW, END, LOOK, Bell
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.gate import Gate
 from vaultmem.agent.pool import Pool
@@ -40,7 +40,6 @@ STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finishe
 EMBED_WITHIN = 3600.0
 FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
 SOON_EMBEDDED = 500  # blocks; whoever has more is told that they are waiting
-END, ANEW = "end", "anew"
 CHECK_EVERY = 30.0
 
 Answer = Callable[[Request], object]
@@ -78,8 +77,7 @@ class Agent:
         self._environ = client.settings()
         self._complete = False
         self._refused: object = None  # the settings that were changed to, and are wrong
-        # Not an Event: a signal handler may interrupt its own thread in the middle of set().
-        self._orders: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.bell = Bell()
 
     def run(self, answer: Answer) -> bool:
         """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
@@ -96,18 +94,14 @@ class Agent:
 
     def _is_over(self) -> bool | None:
         """Wait a while; False when it is time to end, True when it is time to begin anew."""
-        try:
-            order = self._orders.get(timeout=CHECK_EVERY)
-        except queue.Empty:
-            order = ""
+        order = self.bell.heard(CHECK_EVERY)
         if order == END:
             return False
         if trouble := self._trouble():
             log.warning("%s; beginning anew", trouble)
             return True
-        if (order == ANEW or self._settings_changed()) and self._has_right_settings():
-            log.info("beginning anew with the settings of now")
-            return True
+        if order == ANEW or self._settings_changed():
+            return self._wants_new_settings(must=order == ANEW) or None
         return None
 
     def _trouble(self) -> str | None:
@@ -133,27 +127,29 @@ class Agent:
         self._upkeep.start()
 
     def stop(self) -> None:
-        """End the agent, soon; returns at once. May be called by a signal handler."""
-        self._orders.put(END)
-
-    def begin_anew(self) -> None:
-        """End, soon, and begin again with the settings of then, if these are right; as stop()."""
-        self._orders.put(ANEW)
+        """End the agent, soon; returns at once."""
+        self.bell.ring(END)
 
     def _settings_changed(self) -> bool:
         """Whether the settings are others than those in force."""
         return settings.signature(self.folder) != self._settings.signature
 
-    def _has_right_settings(self) -> bool:
+    def _wants_new_settings(self, *, must: bool) -> bool:
+        """Whether to begin anew with the settings of now: not when they are wrong, nor, unless it `must` be,
+        when they are the same in other words."""
         now = settings.signature(self.folder)
-        if now == self._refused:
+        if now == self._refused and not must:
             return False
         try:
-            settings.load(self.folder)
+            new = settings.load(self.folder)
         except ConfigError as error:
             self._refused = now
             log.error("%s; going on with the settings of before", error)
             return False
+        if new == self.config and not must:
+            self._settings = Settings(now, new)
+            return False
+        log.info("beginning anew with the settings of now")
         return True
 
     def _end(self) -> None:
@@ -175,7 +171,7 @@ class Agent:
     def _guarded(self, answer: Answer) -> Answer:
         def answered(request: Request) -> object:
             if request.method == "run" and self._settings_changed():
-                self.begin_anew()
+                self.bell.ring(LOOK)
                 raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")
             if request.method in Limits.slow_methods:
                 return answer(request)  # background work itself, for which it must not step aside

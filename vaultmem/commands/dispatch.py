@@ -13,7 +13,7 @@ from vaultmem.commands.params import Params, switches, text
 from vaultmem.commands.remote import Command, run_words
 from vaultmem.commands.table import ASKED_OF_AGENT
 
-_SYNC = {"rebuild": False, "confirm_removals": False, "embed": True}
+_SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
 
 
 def methods(host: Host) -> Callable[[Request], object]:
@@ -23,6 +23,7 @@ def methods(host: Host) -> Callable[[Request], object]:
         **{name: command.answer for name, command in commands.items()},
         "run": lambda request: run_words(host, commands, request.params),
         "sync": lambda request: _sync(host, request),
+        "agent": lambda request: _agent(host, request.params),
         "jobs": lambda request: _jobs(host, request.params),
         "jobs.run": lambda request: _run_job(host, request.params),
         "ping": lambda request: _ping(request.params),
@@ -48,6 +49,11 @@ def _sync(host: Host, request: Request) -> object:
         embed=wanted["embed"],
         progress=request.progress,
     )
+
+
+def _agent(host: Host, params: Params) -> object:
+    switches(params, {})
+    return host.status()
 
 
 def _jobs(host: Host, params: Params) -> object:

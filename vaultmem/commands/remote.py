@@ -82,7 +82,7 @@ def _check_own(host: Host, args: argparse.Namespace, cwd: str) -> None:
         raise _ask_yourself("the caller's own process is needed")
     if args.vault:
         named = os.path.join(cwd, os.path.expanduser(args.vault))
-        if os.path.realpath(named) != os.path.realpath(host.folder):
+        if "\0" in named or os.path.realpath(named) != os.path.realpath(host.folder):
             raise _ask_yourself("the agent has another vault")
 
 

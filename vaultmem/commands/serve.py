@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from vaultmem.store.state import State
 
 if TYPE_CHECKING:
     import argparse
-    from types import FrameType
 
 EPILOG = """\
 Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
@@ -55,7 +53,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with _lock(state, output), Log(state.folder, args.log_format) as log:
         in_force = Settings(settings.signature(folder), settings.load(folder))
         agent = Agent(state, in_force, lambda: log.last_error)
-        with _signals(agent):
+        with agent.bell.rung_by_signals():
             anew = agent.run(methods(agent))
     if anew:
         sys.stdout.flush()
@@ -92,23 +90,3 @@ def _refuse_second(state: State, error: LockedError) -> None:
             f"the sync agent of {state.vault} is running already (process {found.pid});"
             " vaultmem stop ends it"
         ) from error
-
-
-@contextmanager
-def _signals(agent: Agent) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the agent, SIGHUP lets it begin anew."""
-
-    def ends(_number: int, _frame: FrameType | None) -> None:
-        agent.stop()
-
-    def again(_number: int, _frame: FrameType | None) -> None:
-        agent.begin_anew()
-
-    wanted = {signal.SIGTERM: ends, signal.SIGINT: ends, signal.SIGHUP: again}
-    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the next one listens: it inherits this
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, before[number])

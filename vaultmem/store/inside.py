@@ -7,6 +7,9 @@ import os
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+MOST_OPEN = (
+    64  # folders; a process may have 256 files open on some systems, and eight searches at once
+)
 _BY_FOLDER = os.open in os.supports_dir_fd
 
 
@@ -45,12 +48,24 @@ class Inside:
         return os.open(name, _FILE | _NO_LINK, dir_fd=self._folder(folder))
 
     def _folder(self, path: str) -> int:
-        handle = self._folders.get(path)
-        if handle is None:
-            if path:
-                outer, _, name = path.rpartition("/")
-                handle = os.open(name, _FOLDER | _NO_LINK, dir_fd=self._folder(outer))
-            else:
-                handle = os.open(self._root, _FOLDER)
-            self._folders[path] = handle
+        """The handle of a folder, from the innermost one that is open already."""
+        missing = []
+        while path not in self._folders and path:
+            path, _, name = path.rpartition("/")
+            missing.append(name)
+        if path not in self._folders:
+            self._folders[path] = os.open(self._root, _FOLDER)
+        for name in reversed(missing):
+            outer = self._folders[path]
+            path = f"{path}/{name}" if path else name
+            self._folders[path] = os.open(name, _FOLDER | _NO_LINK, dir_fd=outer)
+        handle = self._folders[path]
+        if len(self._folders) > MOST_OPEN:
+            self._close_all_but(path)
         return handle
+
+    def _close_all_but(self, path: str) -> None:
+        kept = self._folders.pop(path)
+        for handle in self._folders.values():
+            os.close(handle)
+        self._folders = {path: kept}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
@@ -59,6 +60,11 @@ class State:
         if isinstance(number, int):
             self.adopt(number, notes)
 
+    def restore(self, generation: str, notes: int, *, complete: bool) -> None:
+        """Put the generation in this folder in force again: somebody removed the manifest, or put another in
+        its place, though nobody but the one writer may."""
+        self.adopt(int(os.path.basename(generation).removeprefix("gen-")), notes, complete=complete)
+
     def _generation_folder(self, number: object) -> str:
         return os.path.join(self.folder, f"gen-{number}")
 
@@ -79,7 +85,7 @@ class State:
     def adopt(self, number: int, notes: int, *, complete: bool = True) -> None:
         """Put a generation in force and remove all others."""
         path = os.path.join(self.folder, "manifest.json")
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
+        with open(path + ".tmp", "w", encoding="utf-8", opener=_no_link) as file:
             manifest = {"generation": number, "notes": notes, "complete": complete}
             json.dump({**_VERSIONS, **manifest, "vault": self.vault}, file)
             file.flush()
@@ -120,7 +126,7 @@ class State:
         """Be the one writer, or raise StateError that names the process that is."""
         make_private(self.folder)
         try:
-            handle = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            handle = _no_link(self.path("lock"), os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StateError(
                 f"cannot write to the state folder {self.folder}: {error.strerror}"
@@ -140,11 +146,17 @@ class State:
             os.close(handle)  # which also gives the lock back
 
 
+def _no_link(path: str, flags: int) -> int:
+    """Open for writing, but never through a link, which may lead to a note."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
 def _take(handle: int) -> bool:
     import fcntl
 
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    for pause in (0.01, 0.04, 0.0):  # somebody may only be looking whether it is held
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(pause)
+    return False

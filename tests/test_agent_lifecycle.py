@@ -1,0 +1,97 @@
+"""What makes an agent begin anew, what it must not stumble over then, and whose code it runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import Agent, agent_on, until
+from vaultmem import client, paths
+
+QUICK = "from vaultmem.agent import agent; agent.CHECK_EVERY = 0.2"
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    (folder / "Note.md").write_text("An apple.")
+    return folder
+
+
+def finds_the_apple(agent: Agent) -> bool:
+    """Also between one beginning and the next, when nobody answers."""
+    try:
+        said = agent.call("search", query="apple")
+    except client.AgentError:
+        return False
+    return bool(said and said["count"])
+
+
+def test_a_socket_that_was_removed_comes_back(vault: Path) -> None:
+    with agent_on(vault, QUICK) as agent:
+        os.unlink(paths.socket_path(str(vault)))
+        until(lambda: agent.pid() == agent.process.pid)
+        assert "the socket was removed; beginning anew" in agent.log()
+        until(lambda: finds_the_apple(agent))
+
+
+def test_a_thread_that_dies_is_noticed(vault: Path) -> None:
+    dies = "from vaultmem.agent import reconciler; reconciler.Reconciler._turn = lambda self: sys.exit()"
+    with agent_on(vault, f"{QUICK}; {dies}") as agent:
+        until(lambda: "the thread for reconciler has died" in agent.log())
+        until(lambda: finds_the_apple(agent))  # begun anew, without the fault
+        assert agent.pid() == agent.process.pid
+
+
+def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
+    with agent_on(vault) as agent:
+        for _ in range(5):
+            for _ in range(20):
+                agent.process.send_signal(signal.SIGHUP)
+            until(lambda: agent.pid() == agent.process.pid)
+        until(lambda: finds_the_apple(agent))
+        assert agent.ends() == 0
+
+
+def test_an_end_counts_more_than_beginning_anew(vault: Path) -> None:
+    with agent_on(vault) as agent:
+        agent.process.send_signal(signal.SIGTERM)
+        agent.process.send_signal(signal.SIGHUP)
+        assert agent.process.wait(30) == 0
+
+
+def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:
+    """A vault may come from anywhere; python -m would look there first."""
+    trap = vault.parent / "trapped"
+    for name in ("vaultmem.py", "json.py", "logging.py", "watchdog.py", "sitecustomize.py"):
+        (vault / name).write_text(f"open({str(trap)!r}, 'w').close()")
+    code = "import sys; sys.path.remove(''); from vaultmem import cli; sys.exit(cli.main(sys.argv[1:]))"
+    for words in (["start"], ["restart"], ["stop"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *words, "--vault", str(vault)],
+            cwd=vault, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    with agent_on(vault) as agent:
+        agent.process.send_signal(signal.SIGHUP)
+        until(lambda: "beginning anew" in agent.log())
+        until(lambda: agent.pid() == agent.process.pid)
+    assert not trap.exists()
+
+
+def test_a_home_folder_is_no_vault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from vaultmem.errors import VaultNotFoundError
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("/", "~", str(tmp_path)):
+        with pytest.raises(VaultNotFoundError, match="everything you have"):
+            paths.check_vault(folder)
+    (tmp_path / ".obsidian").mkdir()
+    assert paths.check_vault("~") == str(tmp_path)
