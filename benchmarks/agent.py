@@ -255,9 +255,8 @@ def rows(options: argparse.Namespace, vault: Path, env: dict[str, str]) -> Itera
             f"{label}, all searchable", "≤ 2 s after the last", f"{found:.2f} s after the last"
         )
         yield Row("  searches meanwhile", "p99 ≤ 50 ms", _spread(searches, "ms"))
-        time.sleep(5)
+        time.sleep(options.rest)  # until the writer has given back its memory
         agent.settle()
-        time.sleep(40)  # until the writer has given back its memory
         share, memory = at_rest(agent, options.idle)
         limit = 250 if options.semantic else 80
         yield Row(f"at rest for {options.idle:.0f} s", "0.0 %", f"{share:.2f} % of a processor")
@@ -299,6 +298,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="of each question")
     parser.add_argument("--saves", type=int, default=60)
     parser.add_argument("--storm", type=int, default=5000)
+    parser.add_argument("--rest", type=float, default=45.0, help="seconds after the storm")
     parser.add_argument("--idle", type=float, default=20.0, help="seconds")
     parser.add_argument(
         "--semantic", action="store_true", help="with vectors: embeds all notes first"

@@ -30,6 +30,18 @@ SEARCH_ROWS = [
 ]
 
 
+AGENT_ROWS = [
+    "from start to the first answer",
+    "vaultmem search WORD, whole process",
+    "a search by keyword over the socket",
+    "from save to search",
+    "30 notes saved in",
+    "  searches meanwhile",
+    "at rest for",
+    "  memory",
+]
+
+
 def run(script: str, *words: str) -> str:
     """What a benchmark prints."""
     done = subprocess.run(
@@ -93,3 +105,13 @@ def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "is not a folder" in done.stderr
+
+
+def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vault: Path) -> None:
+    before = fingerprint(vault)
+    words = ["--saves", "2", "--storm", "30", "--pairs", "1", "--repeats", "1"]
+    words += ["--rest", "0", "--idle", "0.2", "--folder", str(vault)]
+    table = run("agent.py", *words).splitlines()
+    for what, line in zip(AGENT_ROWS, table[2:], strict=True):
+        assert line.startswith(what)
+    assert fingerprint(vault) == before
