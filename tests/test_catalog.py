@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 
@@ -116,6 +117,91 @@ def test_several_and_none(opened: Vault) -> None:
             opened.find_note("twin")
         with pytest.raises(NoteNotFoundError, match="no note"):
             opened.find_note("win")
+
+
+def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
+    """What find_notes() answers, worked out of the names of all notes."""
+    wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    folded = wanted.lower()
+    low = folded.removesuffix(".md") + ".md"
+    rows = catalog.db.execute(
+        "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id ORDER BY f.path"
+    ).fetchall()
+    stages = (
+        [path for path, _ in rows if path in (wanted, wanted + ".md")],
+        [path for path, _ in rows if path.lower() == low],
+        [path for path, title in rows if folded in (title.lower(), Path(path).stem.lower())],
+        [path for path, _ in rows if path.lower().endswith("/" + low)],
+        catalog_read.alias_owners(catalog, wanted),
+    )
+    return next((found for found in stages if found), [])
+
+
+ODD = [
+    "100%_x", "100%", "a_c", "abc", "back\\slash", "Knee", "\u212aNEE", "\u212belvin", "\u0130stanbul", "\u03a3\u0399\u03a3", "straße", "STRASSE",
+    "桥", "Plan.md", "dot.ted", "x\u0307y", "ÖÄÜ", "with 'quotes\"", "two  spaces", "Twin",
+]  # fmt: skip
+
+
+def test_finding_notes_equals_looking_at_all(vault: Path, write: Write) -> None:
+    for number, name in enumerate(ODD):
+        write(f"{'sub/' * (number % 3)}{name}.md", "text")
+        write(f"titled/{number}.md", f"---\ntitle: {name!r}\naliases: [other {number}]\n---\n")
+    write("sub/twin.md", "")
+    write("b/Twin.md.md", "")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        catalog = opened.searcher().catalog
+        paths = [
+            *catalog_read.note_paths(catalog),
+            *ODD,
+            "other 3",
+            "OTHER 4",
+            "",
+            "/",
+            ".md",
+            "b/twin",
+            "none",
+            "x" * 60_000,
+            "a\0b",
+        ]
+        for path in paths:
+            bare = path.rpartition("/")[2].removesuffix(".md")
+            for name in {
+                path,
+                bare,
+                path.upper(),
+                bare.upper(),
+                path.lower(),
+                bare.title(),
+                f"[[{bare}]]",
+                f"/{path}",
+            }:
+                assert catalog_read.find_notes(catalog, name) == by_looking_at_all(catalog, name), (
+                    name
+                )
+
+
+def test_a_pattern_fits_whatever_lower_makes_equal() -> None:
+    db = sqlite3.connect(":memory:")
+    cased = [c for c in map(chr, range(sys.maxunicode + 1)) if c.lower() != c or c.upper() != c]
+    assert len(cased) > 2_000
+    for c in [*cased, *"%_\\'桥"]:
+        if c.encode("utf-8", "ignore"):
+            text = f"a{c}b {c}"
+            found = db.execute("SELECT ? LIKE ?", (text, catalog_read._maybe(text.lower())))
+            assert found.fetchone() == (1,), repr(c)
+    db.close()
+
+
+def test_an_exact_path_looks_at_no_other_note(opened: Vault) -> None:
+    with opened:
+        asked: list[str] = []
+        opened.searcher().catalog.db.set_trace_callback(asked.append)
+        assert opened.links("a/Twin.md") is not None
+        opened.searcher().catalog.db.set_trace_callback(None)
+        assert asked
+        assert not [sql for sql in asked if "WHERE" not in sql or "LIKE" in sql]
 
 
 FILTERS = {

@@ -17,7 +17,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import StandIn, agent_for, logged_by
 from tests.test_cli import USAGE
-from vaultmem import __version__, client
+from vaultmem import Vault, __version__, client
 from vaultmem.agent import request as codes
 from vaultmem.agent.request import Request, RequestError
 from vaultmem.client import AgentError, call
@@ -251,6 +251,13 @@ def test_status_is_a_method(indexed: Path) -> None:
     assert found["agent"] == {"pid": 1}
 
 
+def test_how_the_agent_is_costs_no_look_at_the_vault(indexed: Path, host: StandIn) -> None:
+    assert ask(indexed, "agent") == {"pid": 1}
+    with Vault(str(indexed)) as vault:
+        assert vault.agent() == {"pid": 1}
+    assert host.opened == 0
+
+
 REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, group"),
     ("search", {"query": "x", "open": True}, "unknown: 'open'"),
@@ -279,6 +286,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("tasks", {"due": "someday"}, "--due someday"),
     ("pending", {"days": -1}, "--days"),
     ("status", {"x": 1}, "unknown"),
+    ("agent", {"x": 1}, "unknown"),
     ("sync", {"rebuild": 1}, '"rebuild" must be true or false'),
     ("sync", {"dry_run": True}, "known: rebuild, confirm_removals, embed"),
     ("jobs", {"x": 1}, "unknown"),

@@ -126,13 +126,13 @@ def test_the_last_error_of_an_agent_that_ended(indexed: Path) -> None:
 
 
 @contextmanager
-def held(vault: Path, word: str) -> Iterator[None]:
-    """Somebody else's process with this word on its command line holds the lock."""
+def held(vault: Path, *words: str) -> Iterator[None]:
+    """Somebody else's process with these words on its command line holds the lock."""
     code = (
         "import fcntl, os, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX);"
         "file.write(str(os.getpid())); file.flush(); print(flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", code, os.path.join(state_of(vault), "lock"), word]
+    command = [sys.executable, "-c", code, os.path.join(state_of(vault), "lock"), *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
@@ -140,7 +140,7 @@ def held(vault: Path, word: str) -> Iterator[None]:
 
 
 def test_an_agent_that_does_not_answer(indexed: Path) -> None:
-    with held(indexed, "serve"):
+    with held(indexed, "vaultmem", "serve"):
         (said,) = found(indexed)
     assert re.fullmatch(r"error: an agent runs \(process \d+\) and does not answer", said)
 

@@ -14,7 +14,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.dialects import open_rulebook
-from vaultmem.meaning import Meaning
+from vaultmem.meaning import Done, Meaning
 from vaultmem.progress import Silent
 from vaultmem.store import vault as store_vault
 
@@ -51,6 +51,10 @@ def meaning(opened: Vault) -> Iterator[Meaning]:
 
 
 def embed(opened: Vault, meaning: Meaning, **how: object) -> int:
+    return whole(opened, meaning, **how).blocks
+
+
+def whole(opened: Vault, meaning: Meaning, **how: object) -> Done:
     rules = open_rulebook(store_vault.Root(opened.path), "auto")
     catalog = opened.searcher().catalog
     return meaning.embed_pending(catalog, rules, Silent(), **how)  # type: ignore[arg-type] # tests
@@ -86,7 +90,9 @@ def test_stopping_keeps_what_is_done(opened: Vault, meaning: Meaning, after: int
         calls += 1
         return calls < after
 
-    done = embed(opened, meaning, aside=aside)
+    done, left = whole(opened, meaning, aside=aside)
+    catalog = opened.searcher().catalog
+    assert left == [one.note for one in meaning.pending(catalog)]
     assert done == len(texts(meaning)) == len(meaning.store)
     assert done == max(0, min(6, after - 6))
     assert calls == min(after, 12), "asked between all pieces, never again after a no"

@@ -92,6 +92,20 @@ def test_check_of_a_sound_index_changes_nothing(notes: Path) -> None:
     assert generation(notes) == before
 
 
+def test_check_after_a_first_indexing_that_was_interrupted(notes: Path, write: Write) -> None:
+    do(notes, "reconcile")
+    with Vault(str(notes)) as vault:
+        number = vault.state.manifest()["generation"]
+        assert isinstance(number, int)
+        vault.state.adopt(number, 0, complete=False)
+    write("New.md", "new")
+    before = generation(notes)
+    said = "the first indexing was not finished, and is now; sound: 9 notes, "
+    assert do(notes, "check").startswith(said)
+    assert generation(notes) == before
+    assert do(notes, "check").startswith("sound: 9 notes, ")
+
+
 def test_check_of_an_empty_vault(vault: Path) -> None:
     do(vault, "check")
     assert do(vault, "check") == "sound: 0 notes, 0 blocks"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -130,3 +130,39 @@ def test_another_catalog_is_read_anew(vault: Path, catalog: Catalog, store: Vect
     Vault(str(vault)).sync(rebuild=True)
     with Vault(str(vault)) as opened:
         check(live, opened.searcher().catalog, store)
+
+
+def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
+    vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, rng = LiveRows(store), random.Random(3)
+    embed(catalog, store, 0.3, rng)
+    for number, asked in enumerate(["known", "known", "rows_from"]):
+        with monkeypatch.context() as patch:
+            real = getattr(store, asked)
+
+            def then_embed(given: object, real: Callable[[object], object] = real) -> object:
+                found = real(given)
+                patch.undo()
+                embed(catalog, store, 0.5, rng)  # as the thread that embeds may at any moment
+                return found
+
+            patch.setattr(store, asked, then_embed)
+            live.look(catalog)
+        check(live, catalog, store)
+        edit(vault, number, 300 + number)
+        synced(vault)
+        embed(catalog, store, 0.3, rng)
+
+
+def test_rows_of_other_notes_only(catalog: Catalog, store: VectorStore) -> None:
+    embed(catalog, store, 0.8, random.Random(5))
+    live = LiveRows(store)
+    live.look(catalog)
+    expected = right(catalog, store)
+    notes = sorted({block >> ORD_BITS for block in expected})
+    for hidden in ([], notes[:1], notes[::2], notes, [999_999]):
+        left = {row for block, row in expected.items() if block >> ORD_BITS not in hidden}
+        found = live.in_use(hidden)
+        assert left == set(range(len(store)) if found is None else np.flatnonzero(found).tolist())
+    check(live, catalog, store)

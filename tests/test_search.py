@@ -94,3 +94,22 @@ def test_a_missing_model_gives_keyword_results_and_says_so(
         answer = again.answer(Ask("ferry", semantic=True))
     assert answer.results
     assert "keyword results only" in answer.remarks[0]
+
+
+def test_a_note_of_nothing_but_properties_shows_these(vault: Vault) -> None:
+    Path(vault.path, "Heat.md").write_text("---\ngenre: [crime, drama]\nyear: 1995\n---\n")
+    vault.sync()
+    (result,) = vault.search("heat")
+    assert result.content == "genre: crime, drama\nyear: 1995"
+    assert "crime" in result.snippet
+
+
+def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:
+    with Vault(vault.path) as other:
+        assert paths(vault, "lamp") == []
+        Path(vault.path, "Two.md").write_text("A lamp.")
+        other.sync()
+        assert paths(vault, "lamp") == ["Two.md"]
+        Path(vault.path, "Three.md").write_text("A second lamp.")
+        other.sync(rebuild=True)
+        assert len(paths(vault, "lamp")) == 2

@@ -92,9 +92,14 @@ class Vault:
         return self.state.is_complete()
 
     def searcher(self) -> Searcher:
-        """The open index. Raises StateError when the vault was never synced."""
+        """The open index, which sees what any process has written until now. Raises StateError when the
+        vault was never synced."""
+        if self._searcher and self._searcher.generation != self.state.generation():
+            self.close()  # another index took its place
         if self._searcher is None:
             self._searcher = Searcher(self.path, self.config)
+        else:
+            self._searcher.refresh()
         return self._searcher
 
     def sync(
@@ -250,8 +255,8 @@ class Vault:
         none is running."""
         from vaultmem import client
 
-        found = client.call(self.path, "status", {})
-        return found.get("agent") if isinstance(found, dict) else None
+        found = client.call(self.path, "agent", {})
+        return found if isinstance(found, dict) else None
 
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""

@@ -19,7 +19,7 @@ def embed(
         return 0, None, str(error)
     rules = open_rulebook(vault.Root(searcher.folder), searcher.config.text("dialect"))
     try:
-        done = meaning.embed_pending(searcher.catalog, rules, progress or Silent())
+        done = meaning.embed_pending(searcher.catalog, rules, progress or Silent()).blocks
     except ModelError as error:
         return 0, meaning.model.name, str(error)
     meaning.tidy(searcher.catalog)

@@ -80,8 +80,10 @@ def _tidy(vault: Vault) -> str:
 
 
 def _check(vault: Vault) -> str:
+    begun = vault.state.generation() is not None and not vault.state.is_complete()
     report = vault.sync()  # what is behind would look like damage
-    if report.rebuilt:
+    first = "the first indexing was not finished, and is now; " if begun else ""
+    if report.rebuilt and not begun:
         return f"the index was missing or damaged; built anew in {report.seconds:.1f} s"
     try:
         damage = _damage(vault)
@@ -89,10 +91,12 @@ def _check(vault: Vault) -> str:
         damage = str(error).partition("; run vaultmem")[0]
     if damage is None:
         counts = vault.counts()
-        return f"sound: {plural(counts['notes'], 'note')}, {plural(counts['blocks'], 'block')}"
+        return (
+            f"{first}sound: {plural(counts['notes'], 'note')}, {plural(counts['blocks'], 'block')}"
+        )
     vault.close()
     report = vault.sync(rebuild=True)
-    return f"{damage}; built anew in {report.seconds:.1f} s"
+    return f"{first}{damage}; built anew in {report.seconds:.1f} s"
 
 
 def _damage(vault: Vault) -> str | None:

@@ -38,12 +38,14 @@ class LiveRows:
 
     def look(self, catalog: Catalog) -> None:
         """See what has changed."""
-        version = catalog.version(), self._store.generation, len(self._store)
+        # Of now: others may append while this looks, and the next look must not pass over theirs.
+        generation, count = self._store.generation, len(self._store)
+        version = catalog.version(), generation, count
         if version == self._version:
             return
-        same = catalog is self._catalog and self._store.generation == self._generation
+        same = catalog is self._catalog and generation == self._generation
         last, changed = catalog_read.changed_notes(catalog, self._seen if same else None)
-        if not same or changed is None or len(self._store) < self._count:
+        if not same or changed is None or count < self._count:
             self._start_empty()
             self._take_in(catalog, None)
         else:
@@ -52,18 +54,23 @@ class LiveRows:
                 self._drop(changed)
                 self._take_in(catalog, changed)
         self._catalog, self._version, self._seen = catalog, version, last
-        self._generation, self._count = self._store.generation, len(self._store)
+        self._generation, self._count = generation, count
 
     def of_notes(self, notes: Iterable[int] | Numbers) -> tuple[Numbers, Numbers]:
         """The blocks of some notes and their rows."""
-        places = self._places(np.unique(np.fromiter(notes, dtype=np.int64)))
+        places = self._places(_rising(notes))
         return self.blocks[places], self.rows[places]
 
-    def in_use(self) -> NDArray[np.bool_] | None:
-        """For every row of the store whether it is some block's; None when all are."""
+    def in_use(self, all_but: Iterable[int] = ()) -> NDArray[np.bool_] | None:
+        """For every row of the store whether it is some block's (of other notes than `all_but`); None when
+        all are."""
+        uses = self._uses
+        if len(hidden := self._places(_rising(all_but))):
+            uses = uses.copy()
+            np.subtract.at(uses, self.rows[hidden], 1)
         used = np.zeros(len(self._store), dtype=np.bool_)
-        known = min(len(used), len(self._uses))
-        used[:known] = self._uses[:known] > 0
+        known = min(len(used), len(uses))
+        used[:known] = uses[:known] > 0
         return None if used.all() else used
 
     def at_rows(self, rows: Iterable[int]) -> Iterable[tuple[int, int]]:
@@ -82,7 +89,7 @@ class LiveRows:
         return np.repeat(first - before, count) + np.arange(count.sum())
 
     def _drop(self, notes: set[int]) -> None:
-        places = self._places(np.array(sorted(notes), dtype=np.int64))
+        places = self._places(_rising(notes))
         np.subtract.at(self._uses, self.rows[places], 1)
         self.blocks, self.rows = np.delete(self.blocks, places), np.delete(self.rows, places)
         for note in notes:
@@ -125,3 +132,7 @@ class LiveRows:
         places = np.searchsorted(self.blocks, columns[:, 0])
         self.blocks = np.insert(self.blocks, places, columns[:, 0])
         self.rows = np.insert(self.rows, places, columns[:, 1])
+
+
+def _rising(notes: Iterable[int] | Numbers) -> Numbers:
+    return np.unique(np.fromiter(notes, dtype=np.int64))

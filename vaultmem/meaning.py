@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
+T = TypeVar("T")
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model
 
 
@@ -37,6 +38,13 @@ class Pending(NamedTuple):
     path: str
     raw: str | None
     hashes: set[bytes]
+
+
+class Done(NamedTuple):
+    """What a call of embed_pending has done."""
+
+    blocks: int  # newly embedded
+    left: list[int]  # the notes that it did not come to, because it was told to stop
 
 
 class Meaning:
@@ -86,8 +94,8 @@ class Meaning:
         *,
         notes: Iterable[int] | None = None,
         aside: Callable[[], bool] | None = None,
-    ) -> int:
-        """Embed what is missing (of `notes`, if given), newest notes first; how many blocks were.
+    ) -> Done:
+        """Embed what is missing (of `notes`, if given), newest notes first.
 
         Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that
         others can go first; when it says False, what is done is stored and nothing more is begun.
@@ -96,12 +104,14 @@ class Meaning:
         progress.stage("embedding", sum(len(one.hashes) for one in pending))
         going = _Going(aside)
         size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
-        return sum(
-            self._embed(texts, progress, going)
-            for texts in self._portions(pending, rules, size, going)
-        )
+        stored: set[bytes] = set()
+        for texts in self._portions(pending, rules, size, going):
+            stored |= self._embed(texts, progress, going)
+        left = [one.note for one in pending if one.hashes - stored] if going.ended else []
+        return Done(len(stored), left)
 
-    def _embed(self, texts: list[str], progress: Progress, going: _Going) -> int:
+    def _embed(self, texts: list[str], progress: Progress, going: _Going) -> set[bytes]:
+        """Their hashes, as far as they were embedded before it was time to stop."""
         stored: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
             for indices, vectors in self.embedder.batches(texts):
@@ -112,7 +122,7 @@ class Meaning:
         finally:
             if stored:
                 self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
-        return len(stored)
+        return {key for key, _ in stored}
 
     def _portions(
         self, pending: list[Pending], rules: Rulebook, size: int, going: _Going
@@ -136,20 +146,40 @@ class Meaning:
 
     def tidy(self, catalog: Catalog) -> None:
         """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
-        self.store.compact(row[0] for row in catalog.db.execute("SELECT DISTINCT hash FROM blocks"))
+        seen = len(self.store)
+        live = [row[0] for row in catalog.db.execute("SELECT DISTINCT hash FROM blocks")]
+        self.store.compact(live, seen)
         open_index(self.store, self._threshold).prepare()
 
     def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
-                notes: Iterable[int] | None = None) -> dict[int, float]:  # fmt: skip
-        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some."""
+                notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
+        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
+        to `all_but` them."""
+        return self._steady(lambda: self._nearest(catalog, query, count, notes, all_but))
+
+    def _nearest(
+        self,
+        catalog: Catalog,
+        query: NDArray[np.float32],
+        count: int,
+        notes: Collection[int] | None,
+        all_but: bool,
+    ) -> dict[int, float]:
         live = self._live
         live.look(catalog)
-        allowed: Allowed | None
-        allowed = live.in_use() if notes is None else np.unique(live.of_notes(notes)[1])
+        some = notes is not None and not all_but
+        allowed: Allowed | None = (
+            np.unique(live.of_notes(notes or ())[1]) if some else live.in_use(notes or ())
+        )
         if not len(live.rows) or (allowed is not None and not len(allowed)):
             return {}
         hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
-        return {block: hits[row] for block, row in live.at_rows(hits) if hits[row] >= NEAR_ENOUGH}
+        return {
+            block: hits[row]
+            for block, row in live.at_rows(hits)
+            if hits[row] >= NEAR_ENOUGH
+            and (notes is None or (block >> ORD_BITS in notes) is not all_but)
+        }
 
     def closeness(
         self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
@@ -159,6 +189,11 @@ class Meaning:
         Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
         """
         asked = np.unique(np.fromiter(wanted, dtype=np.int64))
+        return self._steady(lambda: self._closeness(catalog, query, asked))
+
+    def _closeness(
+        self, catalog: Catalog, query: NDArray[np.float32], asked: NDArray[np.int64]
+    ) -> dict[int, rank.Closeness]:
         self._live.look(catalog)
         blocks, rows = self._live.of_notes(asked >> ORD_BITS)
         near = np.isin(blocks, np.concatenate([asked - 1, asked, asked + 1]))
@@ -176,6 +211,9 @@ class Meaning:
 
     def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
+        return self._steady(lambda: self._note_vector(catalog, note))
+
+    def _note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         self._live.look(catalog)
         _, own = self._live.of_notes([note])
         if not len(own):
@@ -183,6 +221,25 @@ class Meaning:
         mean = self.store.matrix()[own].mean(axis=0)
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
+
+    def look(self, catalog: Catalog) -> None:
+        """Find out which block has its vector where, so that the next search does not have to: the first
+        look takes seconds in a very large vault."""
+        self._live.look(catalog)
+
+    def _steady(self, work: Callable[[], T]) -> T:
+        """Work that looks rows up and then reads them: done again when the rows have got other numbers in
+        between, because another thread has tidied them or had to begin anew."""
+        while True:
+            before = self.store.generation
+            try:
+                found = work()
+            except IndexError:  # there are fewer rows now
+                if before == self.store.generation:
+                    raise
+                continue
+            if before == self.store.generation:
+                return found
 
 
 class _Going:

@@ -58,7 +58,9 @@ class Result:
     score: float
     similarity: float | None  # cosine to the question; None without search by meaning
     parts: dict[str, float]  # keyword and meaning points, and what else went into the score
-    content: str  # the block as it stands in the note now
+    content: (
+        str  # the block as it stands in the note now; of a note with nothing else, its properties
+    )
     snippet: str
     marks: list[tuple[int, int]]  # found words in the snippet
     more: list[tuple[int, int]]  # line ranges of other blocks of the note that were found
@@ -230,10 +232,11 @@ class Searcher:
         query = question.query
         wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):
-            notes = question.notes
-            if question.all_but and notes is not None:
-                notes = list(set(catalog_read.all_notes(self.catalog)) - set(notes))
-            wanted |= meaning.nearest(self.catalog, vector, CANDIDATES, notes).keys()
+            notes = None if question.notes is None else set(question.notes)
+            near = meaning.nearest(
+                self.catalog, vector, CANDIDATES, notes, all_but=question.all_but
+            )
+            wanted |= near.keys()
         return meaning.closeness(self.catalog, vector, wanted)
 
     def _results(self, page: _Page, hits: list[rank.Hit]) -> list[Result]:
@@ -250,6 +253,8 @@ class Searcher:
         self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace, text: str
     ) -> Result:
         content = cut_lines(text, place.line, place.end_line)
+        if content.strip() == "---":  # the note has nothing but properties
+            content = snippet.spelled(place.properties)
         shown = snippet.snippet(content, page.wanted, self.keyword.tokens)
         similarity = hit.parts.get("meaning")
         return Result(

@@ -6,15 +6,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 
 from vaultmem.agent.gate import Gate
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.stage import Stage
 from vaultmem.core.wording import plural
 from vaultmem.dialects import Rulebook
-from vaultmem.errors import ModelError, StateError
-from vaultmem.store import machine
+from vaultmem.errors import ModelError, StateError, VaultmemError
+from vaultmem.store import machine, memory
 from vaultmem.store.catalog import Catalog, spoken
+from vaultmem.store.embed import first_line
 from vaultmem.store.state import State
 
 log = logging.getLogger("vaultmem.embedding")
@@ -22,6 +24,7 @@ log = logging.getLogger("vaultmem.embedding")
 QUIET = 1.0  # seconds after the last change; who is writing does not search by meaning for it yet
 LONGEST = 20.0  # seconds after the first change, however much is written
 RETRY_AFTER = 60.0
+SHORTEST_PAUSE = 1.0
 ALL: frozenset[int] = frozenset()
 
 
@@ -31,30 +34,38 @@ class EmbeddingQueue(threading.Thread):
     def __init__(self, state: State, pool: Pool, gate: Gate, rules: Callable[[], Rulebook]) -> None:
         super().__init__(name="embedding", daemon=True)
         self.stage = Stage()
-        self.trouble: str | None = None
+        self.trouble: str | None = None  # why the last round failed
         self.embedded = 0  # blocks since the start
         self.unload_after: float | None = None  # seconds without use
         self._state, self._pool, self._gate, self._rules = state, pool, gate, rules
-        self._notes: set[int] = set()
+        self._notes: set[int] = set()  # that were saved since the last round
+        self._left: set[int] = set()  # that a round did not come to
         self._everything = True
-        self._due = self._first = time.monotonic()
+        self._due = self._first = self._last_use = time.monotonic()
         self._working = self._stopping = False
+        self._cold = True  # whether the next search by meaning would have to look at all blocks
+        self._generation: int | None = None  # of the vectors, when everything was looked at last
+        self._said: str | None = None  # the trouble that stands in the log
         self._something = threading.Condition()
 
     def add(self, notes: Iterable[int]) -> None:
         """These notes have changed."""
+        changed = set(notes)
+        if not changed:
+            return
         with self._something:
             now = time.monotonic()
             if not self._notes:
                 self._first = now
-            self._notes.update(notes)
+            self._notes |= changed
             self._due = min(now + QUIET, self._first + LONGEST)
             self._something.notify_all()
 
     def add_all(self) -> None:
         """Look through all notes."""
         with self._something:
-            self._everything = True
+            self._everything = self._cold = True
+            self._due = min(self._due, time.monotonic())
             self._something.notify_all()
 
     def told(self) -> dict[str, object]:
@@ -67,14 +78,18 @@ class EmbeddingQueue(threading.Thread):
 
     def is_done(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._notes or self._everything or self._working)
+        return not (self._is_behind() or self._working)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until all is done, or the model is found missing."""
+        """Wait until all is done, or a round has failed (see `trouble`)."""
         with self._something:
+            if not self.is_done():
+                self.trouble = None  # of an earlier round: what is behind is tried again now
             self._due = min(self._due, time.monotonic())
             self._something.notify_all()
-            return self._something.wait_for(lambda: self.is_done() or self._stopping, seconds)
+            return self._something.wait_for(
+                lambda: self.is_done() or self._stopping or self.trouble is not None, seconds
+            )
 
     def stop(self) -> None:
         """End after the batch that is being embedded."""
@@ -86,25 +101,19 @@ class EmbeddingQueue(threading.Thread):
         """Embed until stop()."""
         machine.lower_priority_of_thread()
         while (notes := self._next()) is not None:
-            try:
-                self._round(notes)
-            except (ModelError, StateError) as error:
-                self._fail(str(error))
-            except Exception:  # the border of the thread
-                log.exception("embedding failed; it is tried again in a minute")
-                self._again()
-            finally:
-                self.stage.end()
-                with self._something:
-                    self._working = False
-                    self._something.notify_all()
+            self._tried(notes)
+            if self._cold and not self._is_behind():
+                self._warm_up()
+
+    def _is_behind(self) -> bool:
+        return bool(self._everything or self._notes or self._left)
 
     def _next(self) -> frozenset[int] | None:
         """The notes to look at, ALL, or None at the end."""
         with self._something:
             while not self._stopping:
                 now = time.monotonic()
-                if (self._everything or self._notes) and self._due <= now:
+                if self._is_behind() and self._due <= now:
                     return self._take()
                 self._something.wait(self._pause(now))
                 self._unload_idle()
@@ -112,48 +121,99 @@ class EmbeddingQueue(threading.Thread):
 
     def _take(self) -> frozenset[int]:
         """What was saved last comes before what has waited for long."""
-        notes = frozenset(self._notes)
         self._working = True
-        self._notes.clear()
-        if not notes:
+        self.trouble = None
+        if not self._notes and self._everything:
             self._everything = False
+            self._left.clear()
+            return ALL
+        chosen = self._notes or self._left
+        notes = frozenset(chosen)
+        chosen.clear()
         return notes
 
     def _pause(self, now: float) -> float | None:
-        if self._everything or self._notes:
+        if self._is_behind():
             return self._due - now
-        meaning = self._pool.shared.opened()
-        if self.unload_after is None or meaning is None or not meaning.is_loaded():
+        if self.unload_after is None:
             return None
-        return max(1.0, self._pool.last_by_meaning + self.unload_after - now)
+        if not self._is_loaded():  # a search may load the model at any time
+            return max(SHORTEST_PAUSE, self.unload_after)
+        return max(SHORTEST_PAUSE, self._used() + self.unload_after - now)
+
+    def _is_loaded(self) -> bool:
+        meaning = self._pool.shared.opened()
+        return meaning is not None and meaning.is_loaded()
+
+    def _used(self) -> float:
+        """When the model was last used."""
+        return max(self._pool.last_by_meaning, self._last_use)
 
     def _unload_idle(self) -> None:
         meaning = self._pool.shared.opened()
-        if self.unload_after is None or meaning is None or self._notes or self._everything:
+        if self.unload_after is None or meaning is None or self._is_behind():
             return
-        if time.monotonic() >= self._pool.last_by_meaning + self.unload_after:
+        if time.monotonic() >= self._used() + self.unload_after:
             meaning.unload()
+
+    def _tried(self, notes: frozenset[int]) -> None:
+        """A round; when it fails, its notes wait for the next one."""
+        try:
+            self._round(notes)
+        except ModelError as error:  # when it is there one day, all that was passed over is behind
+            self._fail(str(error))
+            self._generation = None
+        except StateError as error:
+            self._fail(str(error))
+            self._put_back(notes)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the border of the thread; a panic of Rust is no Exception
+            log.exception("embedding failed; it is tried again in a minute")
+            self.trouble = f"embedding failed ({first_line(error)}); it is tried again in a minute"
+            self._put_back(notes)
+        finally:
+            if self.stage.done:
+                self._last_use = time.monotonic()
+            self.stage.end()
+            with self._something:
+                self._working = False
+                self._something.notify_all()
 
     def _round(self, notes: frozenset[int]) -> None:
         generation = self._state.generation()
         if generation is None:
             return
-        meaning = self._pool.meaning()
-        with spoken():
-            catalog = Catalog(f"{generation}/catalog.db")
+        meaning = self._pool.shared.get()
+        if not notes:
+            self._generation = meaning.store.generation
         started = time.monotonic()
+        with spoken():
+            catalog = self._opened(generation)
+            if catalog is None:
+                return
+            with closing(catalog):
+                done = meaning.embed_pending(
+                    catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
+                )
+        self._said = None
+        self.embedded += done.blocks
+        with self._something:
+            self._left.update(done.left)
+            if self._generation != meaning.store.generation:  # some were thrown away meanwhile
+                self._everything = True
+        if done.blocks:
+            spent = time.monotonic() - started
+            log.info("%s embedded in %.1f s", plural(done.blocks, "block"), spent)
+
+    def _opened(self, generation: str) -> Catalog | None:
+        """The catalog; None when it was swept away, a moment before add_all() tells of another one."""
         try:
-            done = meaning.embed_pending(
-                catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
-            )
-        finally:
-            catalog.close()
-        self.trouble = None
-        self.embedded += done
-        if self._notes:  # then this round may have ended early
-            self._everything = True
-        if done:
-            log.info("%s embedded in %.1f s", plural(done, "block"), time.monotonic() - started)
+            return Catalog(f"{generation}/catalog.db")
+        except StateError:
+            if self._state.generation() == generation:
+                raise
+            return None
 
     def _aside(self) -> bool:
         """Between two batches: let searches go first; whether to go on, or to see to newer notes first."""
@@ -161,12 +221,33 @@ class EmbeddingQueue(threading.Thread):
         newer = bool(self._notes) and self._due <= time.monotonic()
         return not (self._stopping or newer)
 
-    def _fail(self, why: str) -> None:
-        if why != self.trouble:
-            log.warning("%s", why)
-        self.trouble = why
+    def _warm_up(self) -> None:
+        """Look at all blocks before a search by meaning has to: that takes seconds in a very large vault."""
+        meaning = self._pool.shared.opened()
+        if meaning is None or not len(meaning.store):
+            return
+        self._cold = False
+        try:
+            with self._pool.by_meaning() as searcher, spoken():
+                meaning.look(searcher.catalog)
+        except VaultmemError as error:  # the search that needs it will say so
+            log.debug("%s", error)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            log.exception("the vectors could not be looked at before they are needed")
+        memory.give_back()
 
-    def _again(self) -> None:
+    def _fail(self, why: str) -> None:
+        if why != self._said:
+            log.warning("%s", why)
+        self.trouble = self._said = why
+
+    def _put_back(self, notes: frozenset[int]) -> None:
+        """To be tried again in a minute, or with the next note that is saved."""
         with self._something:
-            self._everything = True
+            if notes:
+                self._left |= notes
+            else:
+                self._everything = True
             self._due = time.monotonic() + RETRY_AFTER

@@ -6,15 +6,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from vaultmem.agent.warm import SharedMeaning, WarmSearcher
 from vaultmem.config import Config
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store.state import State
-
-if TYPE_CHECKING:
-    from vaultmem.meaning import Meaning
 
 MOST = 8  # searches at once; more of them would only share two processors
 KEPT = 3  # searchers that stay open for the next requests; each remembers some megabytes
@@ -51,16 +47,17 @@ class Pool:
     @contextmanager
     def by_meaning(self) -> Iterator[WarmSearcher]:
         """The one searcher that also knows meaning: what it remembers of all vectors is large."""
-        with self._by_meaning:
-            self.last_by_meaning = time.monotonic()
-            if self._for_meaning and self._for_meaning[0] != self._index:
-                self._for_meaning[1].close()
-                self._for_meaning = None
-            held, self._for_meaning = self._for_meaning, None
-            index = held[0] if held else self._index
-            searcher = self._fresh(held[1] if held else None)
-            self._for_meaning = index, searcher
-            yield searcher
+        try:
+            with self._by_meaning:
+                self.last_by_meaning = time.monotonic()
+                self._close_outdated()
+                held, self._for_meaning = self._for_meaning, None
+                index = held[0] if held else self._index
+                searcher = self._fresh(held[1] if held else None)
+                self._for_meaning = index, searcher
+                yield searcher
+        finally:
+            self._try_to_close_outdated()  # it may have been replaced while it was lent
 
     def changed(self) -> None:
         """Something was written: searchers look again before their next search."""
@@ -73,22 +70,31 @@ class Pool:
             old, self._idle = self._idle, []
         for _, searcher in old:
             searcher.close()
+        self._try_to_close_outdated()
 
     def close(self) -> None:
         """Let go of all that is not in use."""
         self.replaced()
         if self._by_meaning.acquire(timeout=0.5):
             try:
-                if self._for_meaning:
-                    self._for_meaning[1].close()
-                    self._for_meaning = None
+                self._close_outdated()
                 self.shared.close()
             finally:
                 self._by_meaning.release()
 
-    def meaning(self) -> Meaning:
-        """The vectors and the model, shared by all. Raises ModelError."""
-        return self.shared.get()
+    def _try_to_close_outdated(self) -> None:
+        """An index that was replaced keeps its space on the disk for as long as somebody has it open. Where
+        the searcher is lent, its borrower comes here."""
+        if self._by_meaning.acquire(blocking=False):
+            try:
+                self._close_outdated()
+            finally:
+                self._by_meaning.release()
+
+    def _close_outdated(self) -> None:
+        if self._for_meaning and self._for_meaning[0] != self._index:
+            self._for_meaning[1].close()
+            self._for_meaning = None
 
     def _take(self) -> WarmSearcher:
         with self._lock:

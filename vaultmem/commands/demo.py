@@ -71,8 +71,7 @@ class Stage:
 
     def is_watching(self) -> bool:
         """Whether the agent has looked at everything, and hears of changes from now on."""
-        said = client.call(self.vault, "status", {})
-        agent = said.get("agent") if isinstance(said, dict) else None
+        agent = client.call(self.vault, "agent", {})
         if not isinstance(agent, dict):
             return False
         watching = agent.get("watching")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from vaultmem.core.values import value
 
@@ -153,3 +153,12 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
         else:
             inside[words[first]] -= 1
     return min(best, max(0, len(flat) - width))
+
+
+def spelled(properties: Mapping[str, object]) -> str:
+    """Properties as lines to read."""
+    lines = []
+    for name, given in properties.items():
+        values = given if isinstance(given, list) else [given]
+        lines.append(f"{name}: {', '.join(map(str, values))}")
+    return "\n".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
+from vaultmem.store import memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ class Embedder:
                 return
             self._loaded = self._counter = None
         gc.collect()  # what holds the session refers to itself
-        _give_back_memory()
+        memory.give_back()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text, in the order given."""
@@ -82,7 +82,7 @@ class Embedder:
         for indices in cut_batches(lengths, longest):
             batch = [_encodable(texts[index][:limit]) for index in indices]
             yield indices, _normalised(running.passage_embed(batch, batch_size=len(batch)))
-        _give_back_memory()
+        memory.give_back()
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question; some models treat it unlike the texts it is compared with."""
@@ -118,7 +118,7 @@ class Embedder:
         with self._loading:
             if self._loaded is None:
                 self._loaded = _load(self.model, self._threads)
-                _give_back_memory()
+                memory.give_back()
             return self._loaded
 
 
@@ -247,14 +247,7 @@ def _unusable(model: Model, error: Exception) -> ModelError:
     )
 
 
-def _give_back_memory() -> None:
-    """Loading and embedding leave some 60 MB each that glibc keeps for later unless it is told."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
-    if trim is not None:
-        trim(0)
-
-
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What an error of another library says, short enough for one line."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:200].rstrip(".")

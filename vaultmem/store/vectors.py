@@ -116,11 +116,12 @@ class VectorStore:
         with self._lock:
             return self._file.matrix(self._count)
 
-    def compact(self, live: Iterable[bytes]) -> bool:
+    def compact(self, live: Iterable[bytes], seen: int | None = None) -> bool:
         """Keep the vectors of the `live` texts only, if these are less than half of all. True when
-        rows have new numbers."""
+        rows have new numbers. `seen` is how many rows there were when `live` was listed: what was
+        added since is kept."""
         wanted = list(live)
-        return self._ask(lambda: self._compact(wanted))
+        return self._ask(lambda: self._compact(wanted, seen))
 
     def close(self) -> None:
         """Let go of the files; arrays given out stay valid."""
@@ -217,7 +218,7 @@ class VectorStore:
         if not (self._file.is_in_place() and self._rows.is_in_place()):
             self._start_over("the files were deleted")
 
-    def _compact(self, live: list[bytes]) -> bool:
+    def _compact(self, live: list[bytes], seen: int | None) -> bool:
         before = self.generation
         self._stay_in_place()
         if self.generation != before:
@@ -225,7 +226,10 @@ class VectorStore:
         target = self.folder / f"g{before + 1}"
         with self._rows.writing():  # nobody may add to a generation that is about to end
             self._count = self._drop_cut_off()
-            kept = sorted((row, key) for key, row in self._rows.find(live).items())
+            rows = self._rows.find(live)
+            if seen is not None:
+                rows.update(self._rows.listed_from(seen))
+            kept = sorted((row, key) for key, row in rows.items())
             if len(kept) * 2 >= self._count or target.exists():
                 return False
             for left in self.folder.glob(".new-*"):  # by a process that was killed here

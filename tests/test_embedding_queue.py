@@ -1,0 +1,337 @@
+"""The thread that embeds: what a failure costs, who is told, when the model is let go, what is looked at again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.agent import embedding
+from vaultmem.agent.embedding import EmbeddingQueue
+from vaultmem.agent.gate import Gate
+from vaultmem.agent.pool import Pool
+from vaultmem.errors import ModelError, StateError
+from vaultmem.meaning import Meaning, Pending
+from vaultmem.store.catalog import Catalog
+from vaultmem.sync import rules_of
+
+NOTES = 6
+PATIENCE = 30.0
+
+
+class PanicException(BaseException):
+    """What a panic of Rust is in Python."""
+
+
+class Model:
+    """Stands for an embedding model: loads itself, fails when told to, and lets others in between two texts."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.fails: list[BaseException] = []
+        self.loaded = False
+        self.loads = 0
+        self.texts: list[str] = []
+        self.between: Callable[[], object] = lambda: None
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        if self.fails:
+            raise self.fails.pop()
+        self.loads += not self.loaded
+        self.loaded = True
+        for number, text in enumerate(texts):
+            self.texts.append(text)
+            self.between()
+            yield [number], np.full((1, self.dimensions), 0.05, np.float32)
+
+    def is_loaded(self) -> bool:
+        return self.loaded
+
+    def unload(self) -> None:
+        self.loaded = False
+
+
+def until(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def opened(vault: Path, write: Write) -> Iterator[Vault]:
+    for number in range(NOTES):
+        write(f"n{number}.md", f"text {number}\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def pool(opened: Vault) -> Iterator[Pool]:
+    pool = Pool(opened.path, opened.config)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def meaning(pool: Pool) -> Meaning:
+    meaning = pool.shared.get()
+    meaning.embedder = Model(meaning.store.dimensions)  # type: ignore[assignment] # what is used of it
+    return meaning
+
+
+@pytest.fixture
+def model(meaning: Meaning) -> Model:
+    assert isinstance(meaning.embedder, Model)
+    return meaning.embedder
+
+
+@pytest.fixture
+def queue(opened: Vault, pool: Pool, model: Model) -> Iterator[EmbeddingQueue]:  # noqa: ARG001 - in the pool
+    queue = EmbeddingQueue(opened.state, pool, Gate(), lambda: rules_of(opened.path, opened.config))
+    yield queue
+    queue.stop()
+    if queue.ident:
+        queue.join(PATIENCE)
+        assert not queue.is_alive()
+
+
+@pytest.fixture
+def looks(meaning: Meaning, monkeypatch: pytest.MonkeyPatch) -> list[set[int] | None]:
+    """Which notes were looked at, round by round; None is all of them."""
+    found: list[set[int] | None] = []
+    real = meaning.pending
+
+    def pending(catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
+        found.append(None if notes is None else set(notes))
+        return real(catalog, notes)
+
+    monkeypatch.setattr(meaning, "pending", pending)
+    return found
+
+
+def ids(opened: Vault) -> dict[str, int]:
+    return dict(opened.searcher().catalog.db.execute("SELECT path, id FROM files").fetchall())
+
+
+def change(opened: Vault, name: str, text: str) -> int:
+    (Path(opened.path) / name).write_text(text)
+    synced(Path(opened.path))
+    return ids(opened)[name]
+
+
+# --- failures
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for quiet."""
+    monkeypatch.setattr(embedding, "QUIET", 0.0)
+    monkeypatch.setattr(embedding, "SHORTEST_PAUSE", 0.02)
+
+
+@pytest.fixture
+def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute is short."""
+    monkeypatch.setattr(embedding, "RETRY_AFTER", 0.2)
+
+
+FAILURES = [StateError("no room"), ValueError("odd"), PanicException("index out of bounds")]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_what_fails_is_told_and_tried_again(
+    queue: EmbeddingQueue, meaning: Meaning, model: Model, error: BaseException
+) -> None:
+    model.fails = [error]
+    queue.start()
+    assert queue.wait(PATIENCE), "who waits is not left waiting"
+    assert str(error) in str(queue.trouble)
+    assert not queue.is_done()
+    assert queue.is_alive()
+    assert len(meaning.store) == 0
+    assert queue.wait(PATIENCE)
+    assert (queue.trouble, queue.is_done(), len(meaning.store)) == (None, True, NOTES)
+
+
+@pytest.mark.usefixtures("at_once", "soon_again")
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_notes_whose_round_failed_are_tried_again_by_themselves(
+    queue: EmbeddingQueue, opened: Vault, meaning: Meaning, model: Model, error: BaseException
+) -> None:
+    queue.start()
+    assert queue.wait(PATIENCE)
+    model.fails = [error, error]
+    queue.add([change(opened, "n0.md", "another text\n")])
+    until(lambda: len(meaning.store) == NOTES + 1)
+    until(lambda: queue.is_done() and queue.trouble is None)
+
+
+def test_a_failure_is_not_tried_again_at_once(queue: EmbeddingQueue, model: Model) -> None:
+    model.fails = [StateError("no room")] * 100
+    queue.start()
+    assert queue.wait(PATIENCE)
+    time.sleep(0.3)
+    assert len(model.fails) == 99
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_the_end_of_the_process_ends_the_thread(
+    queue: EmbeddingQueue,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    model.fails = [error()]
+    queue.start()
+    queue.join(PATIENCE)
+    assert not queue.is_alive()
+
+
+def test_without_a_model_nobody_waits_and_with_one_all_is_caught_up(
+    queue: EmbeddingQueue,
+    pool: Pool,
+    opened: Vault,
+    meaning: Meaning,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET", 0.0)
+    found: list[Meaning] = []
+
+    def get() -> Meaning:
+        if not found:
+            raise ModelError("there is no model")
+        return found[0]
+
+    monkeypatch.setattr(pool.shared, "get", get)
+    queue.start()
+    assert queue.wait(PATIENCE)
+    until(queue.is_done)
+    assert queue.trouble == "there is no model"
+    found.append(meaning)
+    queue.add([ids(opened)["n0.md"]])
+    until(lambda: len(meaning.store) == NOTES)
+    until(queue.is_done)
+
+
+# --- the model
+
+
+@pytest.fixture
+def impatient(queue: EmbeddingQueue, monkeypatch: pytest.MonkeyPatch) -> EmbeddingQueue:
+    monkeypatch.setattr(embedding, "SHORTEST_PAUSE", 0.02)
+    monkeypatch.setattr(embedding, "QUIET", 0.1)
+    queue.unload_after = 0.1
+    return queue
+
+
+def test_a_model_that_a_later_search_loads_is_unloaded(
+    impatient: EmbeddingQueue, model: Model
+) -> None:
+    impatient.start()
+    assert impatient.wait(PATIENCE)
+    for _ in range(2):
+        until(lambda: not model.loaded)
+        model.loaded = True  # as a search does
+    until(lambda: not model.loaded)
+
+
+def test_embedding_is_use(
+    impatient: EmbeddingQueue, pool: Pool, opened: Vault, meaning: Meaning, model: Model
+) -> None:
+    impatient.unload_after = 100.0
+    impatient.start()
+    assert impatient.wait(PATIENCE)
+    until(lambda: not impatient._cold)
+    pool.last_by_meaning = time.monotonic() - 1000.0
+    for number in range(3):
+        impatient.add([change(opened, f"n{number}.md", f"text {number} of now\n")])
+        until(lambda number=number: len(meaning.store) == NOTES + 1 + number)
+        time.sleep(0.15)  # some pauses
+    assert model.loads == 1
+
+
+# --- what is looked at again
+
+
+def test_a_save_in_a_round_that_goes_to_its_end(
+    queue: EmbeddingQueue, opened: Vault, model: Model, looks: list[set[int] | None],
+) -> None:  # fmt: skip
+    note = ids(opened)["n3.md"]
+
+    def save() -> None:
+        model.between = lambda: None
+        queue.add([note])
+
+    model.between = save
+    queue.start()
+    assert queue.wait(PATIENCE)
+    assert looks == [None, {note}]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_round_that_ends_early_leaves_only_its_rest(
+    queue: EmbeddingQueue,
+    opened: Vault,
+    meaning: Meaning,
+    model: Model,
+    looks: list[set[int] | None],
+) -> None:
+    known = ids(opened)
+    saved = known["n3.md"]
+    done: set[int] = set()
+
+    def save() -> None:
+        if len(model.texts) == 2:
+            done.update(known[f"n{text[-1]}.md"] for text in model.texts)
+            queue.add([saved])
+
+    model.between = save
+    queue.start()
+    until(lambda: len(meaning.store) == NOTES)
+    until(queue.is_done)
+    assert looks == [None, {saved}, {*known.values()} - done]
+    assert len(model.texts) == NOTES, "nothing is embedded twice"
+
+
+def test_vectors_that_were_thrown_away_meanwhile_are_made_again(
+    queue: EmbeddingQueue, opened: Vault, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET", 0.0)
+    queue.start()
+    assert queue.wait(PATIENCE)
+    assert meaning.store.compact([])
+    assert len(meaning.store) == 0
+    queue.add([ids(opened)["n0.md"]])
+    until(lambda: len(meaning.store) == NOTES)
+
+
+def test_what_a_search_by_meaning_has_to_know_is_known_before(
+    queue: EmbeddingQueue, pool: Pool, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lent = threading.Event()
+    real = pool.by_meaning
+
+    def by_meaning() -> object:
+        lent.set()
+        return real()
+
+    monkeypatch.setattr(pool, "by_meaning", by_meaning)
+    queue.start()
+    assert queue.wait(PATIENCE)
+    until(lambda: len(meaning._live.blocks) == NOTES)
+    assert lent.is_set(), "what is not its own, it borrows"
+    pool.replaced()
+    queue.add_all()
+    assert queue.wait(PATIENCE)
+    until(lambda: not queue._cold)

@@ -1,0 +1,113 @@
+"""Warm searchers: who keeps which index open, and for how long."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.agent.pool import Pool
+from vaultmem.agent.warm import WarmSearcher
+from vaultmem.search import Ask
+
+
+@pytest.fixture
+def pool(vault: Path, write: Write) -> Iterator[Pool]:
+    write("Roof.md", "slate\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        pool = Pool(opened.path, opened.config)
+    yield pool
+    pool.close()
+
+
+def is_open(searcher: WarmSearcher) -> bool:
+    try:
+        searcher.catalog.version()
+    except sqlite3.ProgrammingError:
+        return False
+    return True
+
+
+def replace(vault: Path, pool: Pool) -> None:
+    Vault(str(vault)).sync(rebuild=True)
+    pool.replaced()
+
+
+def test_the_searcher_that_knows_meaning_stays(pool: Pool) -> None:
+    with pool.by_meaning() as first:
+        pass
+    with pool.by_meaning() as second:
+        assert second is first
+        assert second.search(Ask("slate")).results
+
+
+def test_a_replaced_index_is_let_go_at_once(vault: Path, pool: Pool) -> None:
+    with pool.by_meaning() as by_meaning, pool.searcher() as by_keyword:
+        pass
+    replace(vault, pool)
+    assert not is_open(by_meaning)
+    assert not is_open(by_keyword)
+    with pool.by_meaning() as fresh:
+        assert fresh.search(Ask("slate")).results
+
+
+def test_while_it_is_lent_it_stays_open_and_is_let_go_when_it_comes_back(
+    vault: Path, pool: Pool
+) -> None:
+    with pool.by_meaning() as lent:
+        replace(vault, pool)
+        assert lent.search(Ask("slate")).results
+    assert not is_open(lent)
+
+
+def test_it_comes_back_from_a_request_that_fails_as_well(vault: Path, pool: Pool) -> None:
+    lent = []
+
+    def fail() -> None:
+        with pool.by_meaning() as searcher:
+            lent.append(searcher)
+            replace(vault, pool)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not is_open(lent[0])
+
+
+def test_closing_lets_all_go(pool: Pool) -> None:
+    with pool.by_meaning() as searcher:
+        pass
+    pool.close()
+    assert not is_open(searcher)
+
+
+def test_none_is_forgotten_whoever_comes_first(vault: Path, pool: Pool) -> None:
+    seen: set[WarmSearcher] = set()
+    ended = threading.Event()
+
+    def borrow() -> None:
+        while not ended.is_set():
+            with pool.by_meaning() as searcher:
+                seen.add(searcher)
+                assert is_open(searcher)
+
+    threads = [threading.Thread(target=borrow) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        pool.replaced()
+        if number % 20 == 0:
+            replace(vault, pool)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert len(seen) > 1
+    pool.replaced()
+    assert not any(is_open(searcher) for searcher in seen)
