@@ -386,6 +386,69 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
         agent.settles(scratch)
 
 
+IMPATIENT = "from vaultmem.agent import losses, reconciler; losses.WINDOW = 5.0; reconciler.GONE_RETRY = 0.5"
+
+
+def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:
+    vault = fill(own / "dripping", 90)
+    notes = [vault / f"base{number % 3}" / f"Note {number}.md" for number in range(30)]
+    texts = [note.read_text() for note in notes]
+    with agent_on(vault, IMPATIENT) as agent:
+        agent.watches()
+        for note in notes[:18]:
+            note.unlink()
+        until(lambda: len(agent.found("apple")) == 72)
+        for note in notes[18:]:
+            note.unlink()
+        until(lambda: agent.status()["vanished"])
+        kept = agent.found("apple")
+        assert len(kept) == 72
+        put(vault / "base0" / "Meanwhile.md", "interim\n")
+        agent.finds("interim", "base0/Meanwhile.md")
+        time.sleep(7.0)  # longer than losses are remembered, and some looks at everything
+        assert agent.found("apple") == kept
+        assert agent.status()["vanished"]
+        for note, text in zip(notes[18:], texts[18:], strict=True):
+            put(note, text)
+        until(lambda: not agent.status()["vanished"])
+        agent.settles(scratch)
+
+
+def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Path) -> None:
+    vault = fill(own / "halved", 60)
+    with agent_on(vault) as agent:
+        agent.watches()
+        assert agent.ends() == 0
+    away = (vault / "base1").rename(own / "base1 of halved")
+    put(vault / "base0" / "Note 0.md", "elsewhere\n")
+    put(vault / "New.md", "newcomer\n")
+    (vault / "base2" / "Note 2.md").unlink()
+    with agent_on(vault) as agent:
+        agent.finds("newcomer", "New.md")
+        agent.finds("elsewhere", "base0/Note 0.md")
+        assert agent.status()["vanished"]
+        assert len(agent.found("apple")) == 59
+        refused = process("sync", "--no-embed", "--vault", str(vault))
+        assert refused.code == 1
+        assert "--confirm-removals" in one_line(refused)
+        away.rename(vault / "base1")
+        until(lambda: not agent.status()["vanished"])
+        agent.settles(scratch)
+
+
+def test_the_manifest_is_lost(own: Path, scratch: Path) -> None:
+    vault = fill(own / "manifest", 20)
+    with agent_on(vault) as agent:
+        agent.watches()
+        (agent.state / "manifest.json").unlink()
+        put(vault / "Late.md", "belated\n")
+        until((agent.state / "manifest.json").exists)
+        agent.finds("belated", "Late.md")
+        agent.settles(scratch)
+        assert State(str(vault)).is_complete()
+        assert len([*agent.state.glob("gen-*")]) == 1
+
+
 # One agent for a vault
 
 

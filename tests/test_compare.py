@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from vaultmem.compare import Diff, check_vanished
+from tests.index_dump import generation, other_state, synced
+from vaultmem.compare import BREATH, Diff, Manner, check_vanished, differences
 from vaultmem.errors import VaultGoneError
+from vaultmem.store.catalog import Catalog
 from vaultmem.store.walk import Entry
 
 
@@ -45,3 +49,23 @@ def test_too_much_is_refused(stay: int, gone: list[str], new: list[str]) -> None
 )
 def test_the_rest_is_believed(stay: int, gone: list[str], new: list[str]) -> None:
     check_vanished("/vault", diff(stay, gone, new))
+
+
+def test_a_long_comparison_steps_aside_and_can_be_ended(vault: Path, tmp_path: Path) -> None:
+    for number in range(3 * BREATH):
+        (vault / f"{number}.md").write_text("apple")
+    with other_state(tmp_path / "state"):
+        synced(vault)
+        catalog = Catalog(f"{generation(vault)}/catalog.db")
+    breaths: list[int] = []
+
+    def breathe() -> None:
+        breaths.append(len(breaths))
+        if len(breaths) > 5:
+            raise KeyError
+
+    manner = Manner(lambda _: "note", breathe=breathe)
+    with pytest.raises(KeyError):
+        differences(catalog, str(vault), manner)
+    assert breaths == [0, 1, 2, 3, 4, 5], "three for what is known, three for what is there"
+    catalog.close()

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.conflicts import conflict_original, conflicts, doubtful, nearly_equal
+from vaultmem.core import conflicts as names_of_copies
+from vaultmem.core.conflicts import Places, conflict_original, nearly_equal
+
+
+def conflicts(paths: list[str]) -> dict[str, str]:
+    return names_of_copies.conflicts(Places(paths))
+
+
+def doubtful(paths: list[str]) -> list[tuple[str, str]]:
+    return names_of_copies.doubtful(Places(paths))
+
 
 STAMPED = [
     "Plan.sync-conflict-20261121-101500-ABCDEFG.md",
@@ -98,6 +108,14 @@ def test_other_files_and_other_dots() -> None:
         "no ending (conflicted copy 2026-11-21)": "no ending",
     }
     assert conflicts(names) == names
+
+
+def test_the_order_of_the_paths_does_not_count() -> None:
+    """Rows of a catalog come in an order that depends on its history."""
+    copy = "PLAN (Ann's conflicted copy 2026-11-21).md"
+    for originals in (["Plan.md", "plan.md"], ["plan.md", "Plan.md"]):
+        assert conflicts([*originals, copy]) == {copy: "Plan.md"}
+        assert doubtful([*originals, "PLAN 2.md"]) == [("PLAN 2.md", "Plan.md")]
 
 
 def test_a_copy_of_a_copy_belongs_to_the_first_original() -> None:

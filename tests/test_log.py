@@ -134,7 +134,7 @@ def test_the_last_trouble_is_kept(state: str) -> None:
 
 def test_libraries_are_heard_from_warnings_on(state: str) -> None:
     with Log(state):
-        for name in ("apscheduler.scheduler", "watchdog.observers"):
+        for name in ("some.library", "another.one"):
             logging.getLogger(name).info("chatter")
             logging.getLogger(name).warning("matters")
     assert [line.rpartition(" ")[2] for line in lines(state)] == ["matters", "matters"]

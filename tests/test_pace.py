@@ -79,6 +79,20 @@ def test_something_new_counts_more_than_looking_again() -> None:
     assert pace.due() == pytest.approx(3.0 + QUIET)
 
 
+def test_only_what_is_not_known_counts_as_behind() -> None:
+    pace = Pace()
+    pace.touch("a.md", 0.0)
+    pace.touch("b.md", 0.0)
+    assert pace.behind() == 2
+    one, other = pace.take(1.0)
+    pace.again(one, 2.0, known=True)
+    assert (len(pace), pace.behind()) == (1, 0)
+    pace.again(other, 2.0)
+    assert (len(pace), pace.behind()) == (2, 1)
+    pace.touch("a.md", 1.1)
+    assert pace.behind() == 2, "something has happened since"
+
+
 def test_what_happened_before_a_look_at_everything_is_done() -> None:
     pace = Pace()
     pace.touch("a.md", 1.0)

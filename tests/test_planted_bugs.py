@@ -65,8 +65,8 @@ PLANTED = [
     ),
     (
         "vaultmem/agent/patience.py",
-        "Place(frozenset(touch.path for touch in touches), folders)",
-        "Place(frozenset(touch.path for touch in touches if not touch.folder), folders)",
+        "files = (touch.path for touch in touches)",
+        "files = (touch.path for touch in touches if not touch.folder)",
         "tests/test_agent_parts.py",
     ),
     (

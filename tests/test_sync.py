@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +20,15 @@ from tests.index_dump import (
     catalog_dump,
     generation,
     keyword_hits,
+    other_state,
     synced,
 )
 from vaultmem import indexer as indexer_module
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.dialects import open_rulebook
+from vaultmem.indexer import Indexer
+from vaultmem.store import catalog_read
 from vaultmem.store import vault as reading
 from vaultmem.store.catalog import Catalog
 from vaultmem.sync import changes, sync
@@ -116,6 +120,66 @@ def test_another_reader_reads_everything_again(
     assert synced(vault).changed == 1
     assert synced(vault).changed == 0
     assert sync(str(vault), Config({"memory_folder": "mind"})).changed == 1
+
+
+def stopped_after(
+    patch: pytest.MonkeyPatch, batches: int, vault: Path, config: Config = DEFAULTS
+) -> None:
+    """A sync that is killed when so many batches of one note have been written."""
+    real, done = indexer_module.Indexer._apply, [0]
+
+    def apply(self: Indexer, *given: Any) -> int:
+        if done[0] == batches:
+            raise KeyError
+        done[0] += 1
+        return real(self, *given)
+
+    patch.setattr(indexer_module, "BATCH_NOTES", 1)
+    patch.setattr(indexer_module.Indexer, "_apply", apply)
+    with pytest.raises(KeyError):
+        sync(str(vault), config)
+    patch.undo()
+
+
+def test_a_first_reading_that_is_killed_goes_on_where_it_was(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number in range(6):
+        stamped(write(f"Note {number}.md", "apple"), NOW - 60 * SECOND)
+    with other_state(tmp_path / "state"):
+        stopped_after(monkeypatch, 4, vault)
+        assert synced(vault)[:4] == (2, 0, 0, 4)
+        assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_other_rules_reach_every_note_whatever_is_killed(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number in range(6):
+        text = "---\ncategory: people\nid: m1\n---\napple"
+        stamped(write(f"mind/people/Note {number}.md", text), NOW - 60 * SECOND)
+    mind = Config({"memory_folder": "mind"})
+    with other_state(tmp_path / "state"):
+        stopped_after(monkeypatch, 3, vault)  # the first reading, by other rules
+        stopped_after(monkeypatch, 4, vault, mind)
+        report = sync(str(vault), mind)
+        assert report.added + report.changed == 6
+        stopped_after(monkeypatch, 2, vault)
+        assert synced(vault).changed == 6
+        stopped_after(monkeypatch, 2, vault, mind)
+        assert synced(vault).changed == 6, "two notes had been read by other rules meanwhile"
+        assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
+def test_what_cannot_be_read_is_counted_as_everywhere(vault: Path, write: Write) -> None:
+    write("Good.md", "apple")
+    write("Bad.md", "---\na: [\n---\n")
+    write("Worse.md", "---\nb: {\n---\n")
+    (vault / "link.md").symlink_to("Good.md")
+    report = synced(vault)
+    catalog = Catalog(f"{generation(vault)}/catalog.db")
+    assert report.troubles == catalog_read.counts(catalog)["unreadable"] == 3
+    catalog.close()
 
 
 def test_settings_of_the_editor_count(vault: Path, write: Write, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultGoneError
@@ -11,6 +11,10 @@ from vaultmem.store.catalog import Catalog
 from vaultmem.store.walk import Entry, Look, Trouble, nfc, walk
 
 VANISH_SHARE, VANISH_COUNT = 0.2, 20
+BREATH = 256  # entries that are compared in one go: a millisecond
+
+
+T = TypeVar("T")
 
 
 class Known(NamedTuple):
@@ -43,32 +47,34 @@ class Diff(NamedTuple):
     hidden: frozenset[str] = frozenset()  # paths of those gone that still are on the disk
 
 
-def differences(
-    catalog: Catalog,
-    folder: str,
-    kind_of: Callable[[str], str],
-    place: Place | None = None,
-    *,
-    reread: bool = False,
-) -> Diff:
-    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes.
+def _nothing() -> None:
+    """Nobody wants to step in."""
 
-    `kind_of` tells of a path whether it is a "note", another "file" or "" (none of ours). With `reread`,
-    every file counts as changed.
-    """
+
+class Manner(NamedTuple):
+    """How to compare."""
+
+    kind_of: Callable[[str], str]  # whether a path is a "note", another "file" or "" (none of ours)
+    reread: bool = False  # every file counts as changed
+    breathe: Callable[[], None] = _nothing  # called now and then; what it raises ends it
+
+
+def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:
+    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes."""
     troubles: list[Trouble] = []
     if place is None or "" in place.folders:
-        old, found = _all_known(catalog), walk(folder, troubles)
+        old, found = _all_known(catalog, how.breathe), walk(folder, troubles)
     else:
         old, found = _known_at(catalog, place), _found_at(folder, place, troubles)
     diff = Diff([], [], {}, {}, {}, {})
     hidden: set[str] = set()
     dirty = {row[0] for row in catalog.db.execute("SELECT note FROM dirty")}
-    for entry in found:
-        kind = kind_of(entry.path)
+    for entry in _breathing(found, how.breathe):
+        kind = how.kind_of(entry.path)
         if kind:
             known = _same_kind(old, entry.path, kind)
-            _sort_in(diff, entry, known, must=reread or (known is not None and known.file in dirty))
+            must = how.reread or (known is not None and known.file in dirty)
+            _sort_in(diff, entry, known, must=must)
         elif entry.path in old:
             hidden.add(entry.path)
     unlisted = tuple(trouble.path + "/" for trouble in troubles if trouble.folder)
@@ -78,6 +84,14 @@ def differences(
             diff.before[path] = known
     diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
     return diff._replace(hidden=frozenset(hidden))
+
+
+def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
+    """The same, with a breath every few hundred."""
+    for number, item in enumerate(items):
+        if number % BREATH == 0:
+            breathe()
+        yield item
 
 
 def _same_kind(old: dict[str, Known], path: str, kind: str) -> Known | None:
@@ -103,8 +117,9 @@ def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> No
 _ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy FROM files"
 
 
-def _all_known(catalog: Catalog) -> dict[str, Known]:
-    return {row[0]: Known(*row[1:]) for row in catalog.db.execute(_ROWS)}
+def _all_known(catalog: Catalog, breathe: Callable[[], None]) -> dict[str, Known]:
+    rows = _breathing(catalog.db.execute(_ROWS), breathe)
+    return {row[0]: Known(*row[1:]) for row in rows}
 
 
 def _known_at(catalog: Catalog, place: Place) -> dict[str, Known]:
@@ -152,6 +167,12 @@ def lost(diff: Diff) -> list[str]:
     return [path for path in gone if path.rpartition("/")[2] not in names]
 
 
+def missing(diff: Diff) -> list[str]:
+    """The paths of files that are gone, and neither moved nor renamed."""
+    elsewhere = moved(diff)
+    return [path for path in lost(diff) if path not in elsewhere]
+
+
 def check_vanished(folder: str, diff: Diff) -> None:
     """Refuse a folder that lost most of its files: a drive that is not mounted must not empty the index."""
     if diff.gone:
@@ -170,8 +191,8 @@ def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:
     """Raise VaultGoneError when so many of all files cannot have gone on purpose."""
     if count > 0 and (empty or (count > VANISH_COUNT and count > VANISH_SHARE * total)):
         raise VaultGoneError(
-            f"{count} of {total} files are gone from {folder}: the index was left as it is. If the drive is "
-            "not mounted or still syncing, wait; if you removed them yourself, run "
+            f"{count} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "
+            "drive is not mounted or still syncing, wait; if you removed them yourself, run "
             "vaultmem sync --confirm-removals"
         )
 

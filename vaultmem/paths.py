@@ -91,8 +91,10 @@ def make_private(folder: str) -> str:
         for part in _to_make(folder):
             os.mkdir(part, 0o700)
         found = os.lstat(folder)
-        if not stat.S_ISDIR(found.st_mode):
+        if stat.S_ISLNK(found.st_mode):
             raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(0, "a file is in its place")
         if hasattr(os, "getuid") and found.st_uid != os.getuid():
             raise StateError(
                 f"{folder} belongs to somebody else, who could lead vaultmem astray from there; "

@@ -20,7 +20,9 @@ from vaultmem.store.catalog import spoken
 from vaultmem.store.state import State
 from vaultmem.store.walk import walk
 
-__all__ = ["Report", "changes", "first_or_next", "open_indexer", "rebuilt", "rules_of", "sync"]
+__all__ = [
+    "Report", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of", "spelled", "sync",
+]  # fmt: skip
 
 
 def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
@@ -82,6 +84,15 @@ def open_indexer(state: State, config: Config) -> Indexer:
     return indexer
 
 
+def put_in_force(state: State, indexer: Indexer) -> bool:
+    """See to it that searches find the index that is open, for somebody may have removed its manifest or put
+    another in its place; whether that was needed. The caller holds the lock."""
+    if state.generation() == indexer.generation:
+        return False
+    state.restore(indexer.generation, indexer.note_count(), complete=indexer.is_complete())
+    return True
+
+
 def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
     """Bring an open index up to date, and note when it is whole for the first time."""
     first = not state.is_complete()
@@ -116,3 +127,11 @@ def rebuilt(
 def rules_of(folder: str, config: Config) -> Rulebook:
     """The rules by which the vault is read now."""
     return open_rulebook(vault.Root(folder), config.text("dialect"))
+
+
+def spelled(report: Report) -> str:
+    """A report for the log."""
+    return (
+        f"{report.added} added, {report.changed} changed, {report.removed} removed,"
+        f" {report.unchanged} unchanged in {report.seconds:.2f} s"
+    )

@@ -30,7 +30,7 @@ NOTES = (
     "Note.md", "note.md", "a/Note.md", "a/b/Deep.md", "Plan.md", "计划.md", "café.md", "cafe\u0301.md", "a/b/Plan.MD",
     "pages/Page.md", "pages/a___b.md", "pages/Note.md", "journals/2026_11_21.md", "2026-11-20.md",
     "Plan.sync-conflict-20261103-081512-ABCDEFG.md", "a/Note (Conflicted copy Mac 202611211015).md",
-    "vaultmem/people/Ann.md", "vaultmem/pending.md", "logseq/bak/Page.md",
+    "vaultmem/people/Ann.md", "vaultmem/pending.md", "logseq/bak/Page.md", "Plan 2.md", "plan (1).md", "a/Note-MAC.md",
 )  # fmt: skip
 FILES = ("pic.png", "a/pic.png", "board.canvas")
 FOLDERS = ("a", "a/b", "pages", "c", "c/d")
@@ -271,11 +271,41 @@ class VaultMachine(RuleBasedStateMachine):
             place = Place(files, frozenset(tops if folders else ()))
             indexer.apply(indexer.differences(place), Work(confirmed=True, progress=Silent()))
             indexer.settle()
+        self._equals_rebuilt()
+
+    @rule(
+        saves=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4),
+        settles=st.booleans(),
+    )
+    def save_beside_an_agent(self, saves: list[tuple[int, int]], settles: bool) -> None:
+        """An index that stays open: while no path comes or goes, only the pairs of changed notes are judged."""
+        rules = rules_of(str(self.root), DEFAULTS)
+        with Indexer(str(self.root), str(generation(self.root)), rules, DEFAULTS) as indexer:
+            indexer.run(Work(confirmed=True, progress=Silent()))
+            self._put(self.root / "c" / "Came.md", str(self.clock.now))
+            self._look(indexer, "c/Came.md")
+            indexer.settle()
+            for number, like in saves:
+                file = self._pick(number)
+                self._put(file, self._pick(like).read_bytes() + b"x")
+                self._look(indexer, file.relative_to(self.root).as_posix())
+                if settles:
+                    indexer.settle()
+            indexer.settle()
+        self._equals_rebuilt()
+
+    def _look(self, indexer: Indexer, path: str) -> None:
+        diff = indexer.differences(Place(frozenset([path])))
+        indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+
+    def _equals_rebuilt(self) -> None:
         with other_state(self.place / "scratch"):
             synced(self.root, rebuild=True)
             wanted = catalog_dump(self.root)
         found = catalog_dump(self.root)
-        for table in found.keys() - {"troubles"}:  # what stands in the way of a walk is told by walks
+        for table in found.keys() - {
+            "troubles"
+        }:  # what stands in the way of a walk is told by walks
             assert found[table] == wanted[table], table
 
     @rule()

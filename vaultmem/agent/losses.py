@@ -1,30 +1,113 @@
-"""How much has gone lately: a drive that is unmounted file by file is no deletion by a person."""
+"""What has gone and is not believed to be gone: a drive that is unmounted file by file is no deletion by a person."""
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 
-from vaultmem.compare import refuse_if_lost
+from vaultmem.compare import Diff, check_vanished, missing, refuse_if_lost
+from vaultmem.errors import VaultGoneError
+from vaultmem.store.walk import identity
+
+log = logging.getLogger("vaultmem.index")
 
 WINDOW = 60.0  # seconds
 
 
 class Losses:
-    """Files that have gone from the vault in the last minute."""
+    """Files that have gone from the vault in the last minute, and those that the index keeps all the same.
 
-    def __init__(self) -> None:
+    While the vault has `vanished` that minute stands still: else what is kept would be few enough to be
+    believed as soon as what had gone before it is forgotten.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.vanished: str | None = None  # why the index keeps what is not there
+        self._folder = folder
         self._lately: deque[tuple[float, int]] = deque()
+        self._kept: set[str] | None = None  # None: nobody knows which they are
+        self._root: tuple[int, int] | None = None  # the folder at the last look at everything
+        self._root_now: tuple[int, int] | None = None
+        self._going = 0
 
-    def check(self, folder: str, count: int, known: int, now: float) -> None:
-        """Count files that are gone; `known` is how many the index holds, these among them. Raises
-        VaultGoneError when, with those of the last minute, they are too many to be believed."""
-        while self._lately and self._lately[0][0] < now - WINDOW:
-            self._lately.popleft()
+    def hold(self, why: str) -> None:
+        """From now on, nothing that has gone is believed to be gone."""
+        if why != self.vanished:
+            log.error("%s", why)
+        self.vanished = why
+
+    def check_root(self) -> None:
+        """Raise VaultGoneError when the vault itself is not there, or is another folder than before."""
+        found = identity(self._folder)
+        if found is None or (self._root and found != self._root):
+            raise VaultGoneError(
+                f"{self._folder} is {'not there or empty' if found is None else 'another folder than before'}: "
+                "the index keeps what it has of it"
+            )
+
+    # A look at some paths
+
+    def not_believed(self, diff: Diff, known: int, now: float) -> list[str]:
+        """Of what is gone there, what the index keeps; it holds `known` files."""
+        gone = missing(diff)
+        if gone and not self.vanished:
+            try:
+                self._check(len(gone), known, now)
+            except VaultGoneError as error:
+                self.hold(str(error))
+                self._kept = set()
+        if not self.vanished:
+            return []
+        if self._kept is not None:
+            self._kept.update(gone)
+        return gone
+
+    def are_back(self, diff: Diff) -> bool | None:
+        """Whether all that was kept is there again; None when nothing of it is, as far as has been looked."""
+        if self._kept is None:
+            return True  # perhaps
+        before = len(self._kept)
+        self._kept.difference_update(diff.known)
+        return None if len(self._kept) == before else not self._kept
+
+    def count(self, number: int, now: float) -> None:
+        """So many have been removed from the index."""
+        if number:
+            self._lately.append((now, number))
+
+    # A look at everything
+
+    def begin(self) -> None:
+        """Everything is going to be looked at."""
+        self._root_now = identity(self._folder)
+        self._kept, self._going = None, 0
+
+    def check(self, diff: Diff, now: float) -> None:
+        """Raises VaultGoneError when too much is gone, at once or in a short time."""
+        gone = missing(diff)
+        try:
+            check_vanished(self._folder, diff)
+            if gone:
+                self._check(len(gone), len(diff.known) + len(diff.gone), now)
+        except VaultGoneError:
+            self._kept = set(gone)
+            raise
+        self._going = len(gone)
+
+    def end(self, now: float, *, confirmed: bool) -> None:
+        """Everything has been looked at, and is in the index as it is there; a person may have confirmed it."""
+        if self.vanished:
+            log.info("the vault is whole again")
+        self.vanished, self._root = None, self._root_now
+        if confirmed:
+            self._lately.clear()
+        self.count(self._going, now)
+
+    def _check(self, count: int, known: int, now: float) -> None:
+        """Raises VaultGoneError when, with those of the last minute, so many cannot be believed; `known` is how
+        many the index holds, these among them."""
+        if not self.vanished:
+            while self._lately and self._lately[0][0] < now - WINDOW:
+                self._lately.popleft()
         before = sum(number for _, number in self._lately)
-        total = known + before
-        refuse_if_lost(folder, before + count, total, empty=count == known)
-        self._lately.append((now, count))
-
-    def forget(self) -> None:
-        """A person has confirmed what is gone."""
-        self._lately.clear()
+        refuse_if_lost(self._folder, before + count, known + before, empty=count == known)

@@ -11,9 +11,19 @@ from vaultmem.store.walk import nfc, printable
 
 def place_of(touches: Iterable[Touch]) -> Place:
     """The part of the vault that the touches mean. A folder may have taken the place of a note of its name,
-    or a note that of a folder, so both are looked for."""
-    folders = frozenset(touch.path for touch in touches if touch.folder)
-    return Place(frozenset(touch.path for touch in touches), folders)
+    or a note that of a folder, so both are looked for. What is below a touched folder is looked at with it."""
+    folders = {touch.path for touch in touches if touch.folder}
+    outermost = {path for path in folders if folders.isdisjoint(_around(path))}
+    files = (touch.path for touch in touches)
+    apart = frozenset(path for path in files if outermost.isdisjoint(_around(path)))
+    return Place(apart, frozenset(outermost))
+
+
+def _around(path: str) -> Iterator[str]:
+    """The folders that a path is in, the innermost first, the vault itself ("") last."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
@@ -40,13 +50,17 @@ def _paths(diff: Diff) -> Iterator[str]:
 
 def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touch]]:
     """The touches that mean each path: of itself, or of a folder around it."""
-    files = {nfc(printable(touch.path)): touch for touch in touches}
-    folders = [(nfc(printable(touch.path)) + "/", touch) for touch in touches if touch.folder]
+    files: dict[str, list[Touch]] = {}
+    folders: dict[str, list[Touch]] = {}
+    for touch in touches:
+        path = nfc(printable(touch.path))
+        files.setdefault(path, []).append(touch)
+        if touch.folder:
+            folders.setdefault(path, []).append(touch)
     covering = {}
     for path in paths:
-        covering[path] = [touch for folder, touch in folders if path.startswith(folder)]
-        if path in files:
-            covering[path].append(files[path])
+        around = [touch for above in _around(path) for touch in folders.get(above, ())]
+        covering[path] = around + files.get(path, [])
     return covering
 
 

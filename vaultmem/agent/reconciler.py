@@ -18,7 +18,7 @@ from vaultmem.agent.gate import Gate
 from vaultmem.agent.losses import Losses
 from vaultmem.agent.patience import place_of, too_early
 from vaultmem.agent.stage import Both, Stage
-from vaultmem.compare import Diff, Place, check_vanished, lost, moved, without
+from vaultmem.compare import Diff, Place, missing, without
 from vaultmem.config import Config
 from vaultmem.core.pace import Pace, Touch
 from vaultmem.core.wording import plural
@@ -36,7 +36,8 @@ SETTLE_AFTER = 10.0  # seconds of quiet before what depends on the whole vault i
 REST_AFTER = 30.0  # seconds of quiet before the keyword writer gives its memory back
 RETRY_AFTER = 10.0
 GONE_RETRY = 30.0  # whether a vault that is gone has come back
-BACK_WAIT = 1.0
+BACK_WAIT = 1.0  # after all that had gone has come back
+PART_BACK_WAIT = 5.0  # after some of it has
 MANY_FRESH = 500  # so many files are looked at again all at once
 FRESH_WAIT = RACY_NS / 1e9 + 0.1
 
@@ -67,15 +68,16 @@ class Reconciler(threading.Thread):
     def __init__(self, state: State, config: Config, gate: Gate, listeners: Listeners) -> None:
         super().__init__(name="reconciler", daemon=True)
         self.stage = Stage()
-        self.vanished: str | None = None  # why the index is left as it is
         self.last_edit = 0.0  # monotonic
         self._state, self._config = state, config
         self._gate, self._listeners = gate, listeners
         self._indexer: Indexer | None = None
         self._pace = Pace()
-        self._losses = Losses()
+        self._losses = Losses(state.vault)
         self._orders: list[Order] = []
         self._full_due: float | None = time.monotonic()
+        self._only_sure = False  # all is looked at again, but nothing is known to be behind
+        self._behind = False  # what is being done now may show that something is
         self._settle_due: float | None = None
         self._rest_due: float | None = None
         self._wake_at: float | None = None
@@ -93,10 +95,16 @@ class Reconciler(threading.Thread):
                 self._something.notify()
         self.last_edit = now
 
-    def look_at_all(self, within: float = 0.0) -> None:
-        """Compare the whole vault, soon."""
+    @property
+    def vanished(self) -> str | None:
+        """Why the index keeps what is not in the vault."""
+        return self._losses.vanished
+
+    def look_at_all(self, within: float = 0.0, *, only_sure: bool = False) -> None:
+        """Compare the whole vault, soon; `only_sure` when nothing is known to be behind."""
         with self._something:
             due = time.monotonic() + within
+            self._only_sure = only_sure and (self._only_sure or self._full_due is None)
             self._full_due = due if self._full_due is None else min(self._full_due, due)
             self._something.notify()
 
@@ -117,12 +125,15 @@ class Reconciler(threading.Thread):
             self._something.notify()
 
     def waiting(self) -> int:
-        """How many touched paths have not been looked at."""
-        return len(self._pace)
+        """How many touched paths have not been looked at, or not been believed."""
+        with self._something:
+            return self._pace.behind()
 
     def is_current(self) -> bool:
         """Whether nothing is known to be behind."""
-        return not (self._pace or self._orders or self._full_due or self.stage.name)
+        with self._something:
+            full = self._full_due is not None and not self._only_sure
+            return not (full or self._behind or self._orders or self._pace.behind())
 
     # The thread itself
 
@@ -150,8 +161,9 @@ class Reconciler(threading.Thread):
             else:
                 self._tidy_up()
         except VaultGoneError as error:
-            self._hold(str(error))
-            self.look_at_all(GONE_RETRY)
+            self._losses.hold(str(error))
+            self.look_at_all(BACK_WAIT if touches else GONE_RETRY)
+            self._later()
         except Stopped:
             raise
         except (VaultmemError, OSError) as error:
@@ -162,6 +174,7 @@ class Reconciler(threading.Thread):
             self._again()
         finally:
             self.stage.end()
+            self._behind = False
 
     def _again(self) -> None:
         """After a failure: what was half done is forgotten, and all is looked at again."""
@@ -175,12 +188,14 @@ class Reconciler(threading.Thread):
                 if self._stopping:
                     raise Stopped
                 if self._orders:
+                    self._behind = True
                     return self._orders.pop(0), [], False
                 now = time.monotonic()
                 if self._full_due is not None and self._full_due <= now:
-                    self._full_due = None
+                    self._full_due, self._behind = None, not self._only_sure
                     return None, [], True
                 touches = self._pace.take(now)
+                self._behind = not all(touch.known for touch in touches)
                 self._wake_at = self._earliest()
                 if touches or (self._wake_at is not None and self._wake_at <= now):
                     return None, touches, False
@@ -209,12 +224,14 @@ class Reconciler(threading.Thread):
         with self._something:
             orders, self._orders = self._orders, []
         for order in orders:
-            order.done.set_exception(VaultmemError("the agent is ending; try again"))
+            if order.done.set_running_or_notify_cancel():
+                order.done.set_exception(VaultmemError("the agent is ending; try again"))
 
     def _whole(self, work: Work) -> sync.Report:
         """Compare everything, by the rules of now."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
+        self._losses.begin()
         try:
             with spoken():
                 indexer = self._opened()
@@ -225,28 +242,25 @@ class Reconciler(threading.Thread):
         self._looked(started, work)
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
-            log.info("%s", spelled(report))
+            log.info("%s", sync.spelled(report))
         return report
 
     def _rebuild(self, work: Work) -> sync.Report:
         started = time.monotonic()
+        self._losses.begin()
         self._close()
         with spoken():
-            self._indexer, report = sync.rebuilt(self._state, self._config, work, self._hooked)
-        self._indexer.committed = self._listeners.committed
+            indexer, report = sync.rebuilt(self._state, self._config, work, self._hooked)
+        self._indexer = self._searched(indexer)
         self._listeners.replaced()
         self._looked(started, work)
         report = report._replace(seconds=time.monotonic() - started)
-        log.info("index built anew: %s", spelled(report))
+        log.info("index built anew: %s", sync.spelled(report))
         return report
 
     def _looked(self, started: float, work: Work) -> None:
         """After a look at everything that went well."""
-        if self.vanished:
-            log.info("the vault is whole again")
-        self.vanished = None
-        if work.confirmed:
-            self._losses.forget()
+        self._losses.end(time.monotonic(), confirmed=work.confirmed)
         with self._something:
             self._pace.clear(started)
             self._settle_due = None
@@ -256,22 +270,32 @@ class Reconciler(threading.Thread):
         """The index in force, by the rules of now."""
         rules = sync.rules_of(self._state.vault, self._config)
         held = self._indexer
-        if held and held.rules.fingerprint == rules.fingerprint and held.is_in_place():
-            return held
+        if held and held.is_in_place():
+            if sync.put_in_force(self._state, held):
+                log.warning("the manifest of the index was lost; it is written again")
+                self._listeners.replaced()
+            if held.rules.fingerprint == rules.fingerprint:
+                return held
         self._close()
         before = self._state.generation()
         if before:
             self._state.sweep()
-        self._indexer = self._hooked(sync.open_indexer(self._state, self._config))
-        self._indexer.committed = self._listeners.committed
+        indexer = self._hooked(sync.open_indexer(self._state, self._config))
+        self._indexer = self._searched(indexer)
         if held or before is None:
             self._listeners.replaced()
         return self._indexer
 
     def _hooked(self, indexer: Indexer) -> Indexer:
-        indexer.batch_notes = FIRST_BATCH
         indexer.breathe = self._breathe
-        indexer.check = self._believe
+        indexer.check = lambda _folder, diff: self._losses.check(diff, time.monotonic())
+        indexer.reads_on = True
+        return indexer
+
+    def _searched(self, indexer: Indexer) -> Indexer:
+        """From now on, others look on while it is written."""
+        indexer.batch_notes = FIRST_BATCH
+        indexer.committed = self._listeners.committed
         return indexer
 
     def _breathe(self) -> None:
@@ -280,43 +304,53 @@ class Reconciler(threading.Thread):
         self._gate.rest()
 
     def _close(self) -> None:
+        """Let go of the index; for handlers of errors, so nothing that goes wrong here is raised."""
         held, self._indexer = self._indexer, None
         try:
             if held:
                 held.close()
-        except (VaultmemError, OSError):  # a full disk, say; its lock is free all the same
+        except BaseException:  # a full disk, or a panic of Tantivy; its lock is free all the same
             log.debug("the index could not be closed", exc_info=True)
 
     def _look(self, touches: list[Touch]) -> None:
         """Look at what was touched."""
-        if self._indexer is None or self._indexer.reread or not self._indexer.is_in_place():
-            self.look_at_all()
-            return
         place = place_of(touches)
-        if "" in place.folders:
+        indexer = self._indexer
+        if indexer is None or indexer.reread or not indexer.is_in_place() or "" in place.folders:
             self.look_at_all()
             return
+        if self._state.generation() != indexer.generation:
+            self.look_at_all()  # which sees to that, while what was touched is taken over
         try:
             with spoken():
-                self._take_over(self._indexer, place, touches)
-            if self.vanished:
-                self.look_at_all(BACK_WAIT)  # something happens there: it may be coming back
+                self._take_over(indexer, place, touches)
         except DamagedError as error:
             log.error("%s; reading all notes anew", error)
             self._rebuild(Work(confirmed=False, progress=self.stage))
 
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
-        early = self._too_early(diff, touches)
-        diff = without(diff, early)
-        diff = without(diff, self._held_back(indexer, diff))
+        if diff.gone:
+            self._losses.check_root()
+        self._see_whether_back(diff)
+        diff = without(diff, self._too_early(diff, touches))
+        diff = without(diff, self._kept(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
             return
+        going = len(missing(diff))
         changed = indexer.apply(diff, Work(confirmed=True, progress=self.stage))
+        now = time.monotonic()
+        self._losses.count(going, now)
         if changed or diff.gone:
             log.debug("%s, %s gone", plural(changed, "note"), len(diff.gone))
-            self._settle_due = time.monotonic() + SETTLE_AFTER
+        if not indexer.copies.is_settled():
+            self._settle_due = now + SETTLE_AFTER
         self._later()
+
+    def _see_whether_back(self, diff: Diff) -> None:  # else every save would compare everything
+        are_back = self._losses.are_back(diff) if self.vanished else None
+        if are_back is not None:
+            self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
 
     def _too_early(self, diff: Diff, touches: list[Touch]) -> set[str]:
         """What is looked at again before it is believed."""
@@ -326,33 +360,15 @@ class Reconciler(threading.Thread):
                 self._pace.again(touch, due)
         return paths
 
-    def _held_back(self, indexer: Indexer, diff: Diff) -> list[str]:
-        """What has gone is kept in the index when too much has gone in a short time."""
-        gone = _missing(diff)
-        if not gone:
+    def _kept(self, indexer: Indexer, diff: Diff) -> list[str]:
+        """What has gone stays in the index when too much has gone in a short time."""
+        if not diff.gone:
             return []
-        if self.vanished:
-            return gone
         known = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
-        try:
-            self._losses.check(self._state.vault, len(gone), known, time.monotonic())
-        except VaultGoneError as error:
-            self._hold(str(error))
+        kept = self._losses.not_believed(diff, known, time.monotonic())
+        if kept:
             self.look_at_all(GONE_RETRY)
-            return gone
-        return []
-
-    def _believe(self, folder: str, diff: Diff) -> None:
-        """Refuse, at a look at everything, that too much has gone at once or in a short time."""
-        check_vanished(folder, diff)
-        if gone := _missing(diff):
-            known = len(diff.known) + len(diff.gone)
-            self._losses.check(folder, len(gone), known, time.monotonic())
-
-    def _hold(self, why: str) -> None:
-        if why != self.vanished:
-            log.error("%s", why)
-        self.vanished = why
+        return kept
 
     def _later(self) -> None:
         """What has to be done when it is quiet again."""
@@ -360,11 +376,12 @@ class Reconciler(threading.Thread):
         self._rest_due = now + REST_AFTER
         fresh = self._indexer.fresh_paths if self._indexer else set()
         if len(fresh) > MANY_FRESH:
-            self.look_at_all(FRESH_WAIT)
+            self.look_at_all(FRESH_WAIT, only_sure=True)
         else:
             with self._something:
                 for path in fresh:
-                    self._pace.again(Touch(path, False, now, now, now), now + FRESH_WAIT)
+                    touch = Touch(path, False, now, now, now)
+                    self._pace.again(touch, now + FRESH_WAIT, known=True)
         fresh.clear()
 
     def _tidy_up(self) -> None:
@@ -380,17 +397,3 @@ class Reconciler(threading.Thread):
             if self._indexer:
                 self._indexer.rest()
             memory.give_back()
-
-
-def _missing(diff: Diff) -> list[str]:
-    """The paths of files that are gone, and neither moved nor renamed."""
-    elsewhere = moved(diff)
-    return [path for path in lost(diff) if path not in elsewhere]
-
-
-def spelled(report: sync.Report) -> str:
-    """A report for the log."""
-    return (
-        f"{report.added} added, {report.changed} changed, {report.removed} removed,"
-        f" {report.unchanged} unchanged in {report.seconds:.2f} s"
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,13 +51,12 @@ def conflict_original(path: str) -> str | None:
     return chain[-1][0] if chain and chain[0][1] else None
 
 
-def conflicts(paths: Iterable[str]) -> dict[str, str]:
+def conflicts(places: Places) -> dict[str, str]:
     """Copies recognised by their names, each with its original.
 
     Stamped names count even if the original is gone; names without a stamp, such as
     "Plan (Conflicted copy).md", only when it is there.
     """
-    places = _Places(paths)
     found: dict[str, str] = {}
     for path in places.paths:
         chain = list(_chain(path))
@@ -70,13 +70,12 @@ def conflicts(paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def doubtful(paths: Iterable[str]) -> list[tuple[str, str]]:
+def doubtful(places: Places) -> list[tuple[str, str]]:
     """Notes whose names look like copies of a note beside them: (copy, original), sorted.
 
     "Plan (1).md", "Plan 2.md" and "Plan-LAPTOP.md" may well be notes of their own: they are copies
     only if nearly_equal() says so of their texts.
     """
-    places = _Places(paths)
     pairs: list[tuple[str, str]] = []
     for path in places.paths:
         if not path.lower().endswith(".md") or any(_chain(path)):
@@ -149,21 +148,23 @@ def _doubtful_originals(path: str) -> Iterator[str]:
             yield stem[:at] + ext
 
 
-class _Places:
+class Places:
     """The paths of a vault, found by spelling or else without regard to case and Unicode form."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = list(paths)
-        self.exact = frozenset(self.paths)
-        self.folded: dict[str, str] = {}
-        for path in self.paths:
-            self.folded.setdefault(_folded(path), path)
+        self._exact = frozenset(self.paths)
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        found = path if path in self.exact else self.folded.get(_folded(path))
+        found = path if path in self._exact else self._folded.get(_folded(path))
         return None if found == copy else found
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        """Of several paths of one spelling always the same, in whatever order they came."""
+        return {_folded(path): path for path in sorted(self.paths, reverse=True)}
 
 
 def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", path.casefold())
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())

@@ -23,10 +23,11 @@ class Touch(NamedTuple):
     first: float
     last: float
     due: float
+    known: bool = False  # it has been looked at, and nothing is known to be behind
 
 
 class Pace:
-    """The touched paths that nobody has looked at yet."""
+    """The touched paths that are to be looked at, for the first time or again."""
 
     def __init__(self) -> None:
         self._touches: dict[str, Touch] = {}
@@ -43,10 +44,15 @@ class Pace:
         self._touches[path] = Touch(path, whole, first, now, due)
         return due
 
-    def again(self, touch: Touch, due: float) -> None:
-        """Look once more at `due`; nothing has happened there since the touch."""
+    def again(self, touch: Touch, due: float, *, known: bool = False) -> None:
+        """Look once more at `due`; nothing has happened there since the touch. With `known`, what was found
+        has been believed, and is only looked at to be sure."""
         if touch.path not in self._touches:  # else something has, and it is looked at anyway
-            self._touches[touch.path] = touch._replace(first=due, due=due)
+            self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
+
+    def behind(self) -> int:
+        """How many paths may be other than is known: not those that are looked at again to be sure."""
+        return sum(not touch.known for touch in self._touches.values())
 
     def due(self) -> float | None:
         """When the next path is due; None when nothing was touched."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ("~", ".tmp", ".swp")  # of editors and sync programs (R-FILE-4); the rest has a dot
 _SKIPPED_FOLDERS = frozenset({"node_modules"})
+DEEPEST = 100  # folders inside each other; no person goes so deep, but a hostile archive may
 
 
 class Entry(NamedTuple):
@@ -61,6 +62,17 @@ def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]
     yield from _apart(root, other_forms, troubles)
 
 
+def identity(root: str) -> tuple[int, int] | None:
+    """By what the folder of a vault is told from another that takes its place, as that of a drive that is not
+    mounted; None when it is not there, or holds nothing at all."""
+    try:
+        stat = os.stat(root)
+        with os.scandir(root) as listing:
+            return (stat.st_dev, stat.st_ino) if any(True for _ in listing) else None
+    except OSError:
+        return None
+
+
 class Look:
     """Single files as walk() would list them, without walking. Remembers which folders it has seen, so
     make a new one for every batch."""
@@ -96,6 +108,7 @@ class Look:
                 name[:1] != "."
                 and name not in _SKIPPED_FOLDERS
                 and _is_utf8(name)
+                and raw.count("/") < DEEPEST
                 and self.has_folder(above)
                 and _is_real_folder(f"{self._root}/{raw}")
             )
@@ -157,7 +170,9 @@ def _take_other(
 ) -> None:
     """A folder, a link or something odd."""
     if item.is_dir(follow_symlinks=False):
-        if item.name not in _SKIPPED_FOLDERS:
+        if raw.count("/") >= DEEPEST:
+            troubles.append(Trouble(nfc(raw), "too deep; nothing below it is read", folder=True))
+        elif item.name not in _SKIPPED_FOLDERS:
             folders.append(raw)
         return
     reason = "a symbolic link" if item.is_symlink() else "not a regular file"
