@@ -63,7 +63,9 @@ class StandIn:
             time.sleep(0.15)
             progress.advance(10)
         with Vault(self.folder) as vault:
-            done = sync(vault.path, vault.config, rebuild=rebuild, confirm_removals=confirm_removals)
+            done = sync(
+                vault.path, vault.config, rebuild=rebuild, confirm_removals=confirm_removals
+            )
             return done._asdict()
 
     def jobs(self) -> list[dict[str, object]]:

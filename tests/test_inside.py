@@ -121,7 +121,9 @@ def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path) -> None:
         inner = os.open("d", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = inner
-    with open(os.open("Deep.md", os.O_WRONLY | os.O_CREAT, dir_fd=here), "w", encoding="utf-8") as file:
+    with open(
+        os.open("Deep.md", os.O_WRONLY | os.O_CREAT, dir_fd=here), "w", encoding="utf-8"
+    ) as file:
         file.write("A lamp down there.")
     os.close(here)
     with Vault(str(vault)) as opened:

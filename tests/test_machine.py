@@ -71,7 +71,9 @@ def test_memory_grows_with_what_is_kept() -> None:
     assert len(kept) == 64 << 20
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority belongs to the whole process")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere a priority belongs to the whole process"
+)
 def test_only_the_thread_that_asks_steps_back() -> None:
     found: list[int] = []
 

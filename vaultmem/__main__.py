@@ -1,6 +1,5 @@
 """`python -m vaultmem`."""
 
-
 from vaultmem.cli import entry
 
 entry()
