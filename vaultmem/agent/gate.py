@@ -24,29 +24,31 @@ class Gate:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While a request is answered."""
-        with self._changed:
-            self._busy += 1
+        self._enter()
         self.last_request = self._clock()
         try:
             yield
         finally:
-            with self._changed:
-                self._busy -= 1
-                if not self._busy:
-                    self._changed.notify_all()
+            self._leave()
 
     @contextmanager
     def stepping_out(self) -> Iterator[None]:
         """While a request waits for background work: that must not step aside for it."""
+        self._leave()
+        try:
+            yield
+        finally:
+            self._enter()
+
+    def _enter(self) -> None:
+        with self._changed:
+            self._busy += 1
+
+    def _leave(self) -> None:
         with self._changed:
             self._busy -= 1
             if not self._busy:
                 self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._busy += 1
 
     def rest(self) -> None:
         """To be called between two pieces of background work: waits while requests are answered, but never

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from vaultmem import config as settings
 from vaultmem.agent.agent import Agent, Settings
 from vaultmem.agent.holder import holder
+from vaultmem.agent.life import SYNC_PATIENCE
 from vaultmem.agent.log import Log
 from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 EPILOG = """\
 Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
 change in the settings, makes it begin anew. vaultmem start does the same in the background."""
-PATIENCE = 60.0  # seconds to wait for a sync that is running
 LOOK_AGAIN = 0.2
 SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 @contextmanager
 def _lock(state: State, output: Output) -> Iterator[None]:
     """Be the one agent of the vault. A sync that is running is waited for."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SYNC_PATIENCE
     waited = False
     with ExitStack() as held:
         while True:
