@@ -1,0 +1,145 @@
+"""Repeating times in English: every other Tuesday, monthly on the 1st, the last Friday of every month."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from vaultmem.core.when_parts import Grain, Repeat, Rule, Sense, calendar_day
+from vaultmem.core.when_words import (
+    DAY_NAME,
+    END,
+    MONTH_NAME,
+    ORDINAL,
+    SPELLED,
+    amount,
+    lead,
+    month,
+    ordinal,
+    weekday,
+)
+
+_WORKDAYS = (0, 1, 2, 3, 4)
+_LIST = rf"{DAY_NAME}s?{END}(?:\s?(?:,\s?and|,|and|or|&|/)\s?{DAY_NAME}s?{END}){{0,6}}"
+_ADVERBS: dict[str, tuple[Grain, int]] = {
+    "daily": ("day", 1), "nightly": ("day", 1), "weekly": ("week", 1), "biweekly": ("week", 2),
+    "fortnightly": ("week", 2), "monthly": ("month", 1), "quarterly": ("month", 3), "yearly": ("year", 1),
+    "annually": ("year", 1),
+}  # fmt: skip
+_UNITS: dict[str, tuple[Grain, int]] = {
+    "day": ("day", 1), "week": ("week", 1), "fortnight": ("week", 2), "month": ("month", 1),
+    "quarter": ("month", 3), "year": ("year", 1),
+}  # fmt: skip
+
+
+def _interval(word: str | None) -> int:
+    if not word:
+        return 1
+    return 2 if word in {"other", "second"} else int(amount(word))
+
+
+def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
+    unit, step = _UNITS[match["unit"]]
+    interval = step * _interval(match["n"])
+    return Sense(repeat=Repeat(unit, interval)) if 0 < interval < 1000 else None
+
+
+def _every_day_of_week(match: re.Match[str], _: datetime) -> Sense | None:
+    days = tuple(sorted({weekday(name) for name in re.findall(DAY_NAME, match["days"])}))
+    return Sense(repeat=Repeat("week", _interval(match["n"]), days))
+
+
+def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
+    days = (5, 6) if match["days"].startswith("weekend") else _WORKDAYS
+    return Sense(repeat=Repeat("week", 1, days), weak=match["lead"] is None)
+
+
+def _every_part(match: re.Match[str], _: datetime) -> Sense | None:
+    part = match["part"]
+    return Sense(repeat=Repeat("day"), part="evening" if part == "night" else part)
+
+
+def _plural(match: re.Match[str], _: datetime) -> Sense | None:
+    """On Mondays; Mondays at 9."""
+    days = tuple(sorted({weekday(name) for name in re.findall(DAY_NAME, match["days"])}))
+    return Sense(repeat=Repeat("week", 1, days), weak=lead(match) != "on" and not match["on"])
+
+
+def _adverb(match: re.Match[str], _: datetime) -> Sense | None:
+    unit, interval = _ADVERBS[match[1]]
+    part = "evening" if match[1] == "nightly" else ""
+    return Sense(repeat=Repeat(unit, interval), part=part, weak=True)
+
+
+def _day_of_month(match: re.Match[str], _: datetime) -> Sense | None:
+    """Every 5th (of the month), the 5th of every month, the last day of every month."""
+    number = ordinal(match["number"])
+    return Sense(repeat=Repeat("month"), number=number) if number <= 31 and number else None
+
+
+def _day_of_year(match: re.Match[str], _: datetime) -> Sense | None:
+    of, number = month(match["month"]), int(match["day"])
+    if not calendar_day(2000, of, number):
+        return None
+    return Sense(repeat=Repeat("year"), month=of, number=number)
+
+
+def _nth_weekday(match: re.Match[str], _: datetime) -> Sense | None:
+    nth = ordinal(match["nth"])
+    if match["month"] == "the" and not match["every"]:
+        return None
+    return Sense(repeat=Repeat("month", 1, (weekday(match["name"]),), nth)) if nth < 5 else None
+
+
+REPEATS: list[Rule] = [
+    (
+        re.compile(
+            rf"(?:the\s|(?P<every>every\s))?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s(?P<month>every|each|the)"
+            rf"\smonth{END}"
+        ),
+        _nth_weekday,
+    ),
+    (
+        re.compile(
+            rf"(?:the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|last(?=\sday)|first(?=\sday))(?:\sday)?\sof\s(?:every|each)"
+            rf"\smonth{END}"
+        ),
+        _day_of_month,
+    ),
+    (
+        re.compile(
+            rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END})?"
+            r"(?=\s*(?:$|[\n,.;!?]|at\s))"
+        ),
+        _day_of_month,
+    ),
+    (
+        re.compile(rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}"),
+        _day_of_year,
+    ),
+    (
+        re.compile(
+            rf"(?:every|each)\s(?:(?P<n>other|second|\d{{1,2}}|{SPELLED})\s)?"
+            rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"
+        ),
+        _every_unit,
+    ),
+    (
+        re.compile(rf"(?:every|each)\s(?:(?P<n>other|second)\s)?(?P<days>{_LIST})"),
+        _every_day_of_week,
+    ),
+    (
+        re.compile(
+            rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}"
+        ),
+        _workdays,
+    ),
+    (re.compile(rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}"), _every_part),
+    (
+        re.compile(
+            rf"(?P<on>on\s)?(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})"
+        ),
+        _plural,
+    ),
+    (re.compile(rf"({'|'.join(_ADVERBS)}){END}"), _adverb),
+]
