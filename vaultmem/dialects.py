@@ -58,6 +58,10 @@ class Rulebook:
         """The name of the dialect that a note is read by."""
         return self._at(path)[1].dialect
 
+    def page_style(self, path: str) -> str:
+        """How vaultmem writes a page there, see vaultmem.adapter.Rules."""
+        return self._at(path)[1].page_style
+
     def excluded(self, path: str) -> bool:
         """Whether the user hides the note from search."""
         return self._at(path)[1].excluded(path)

@@ -16,6 +16,7 @@ from vaultmem import __version__
 from vaultmem.compare import Diff, Manner, Place, check_vanished, differences, missing, without
 from vaultmem.config import Config
 from vaultmem.core import note_facts
+from vaultmem.core.places import ours_as
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultGoneError
 from vaultmem.indexing import block_row, index_entries
@@ -140,7 +141,7 @@ class Indexer:
         held = [file for file, path in diff.gone.items() if path in kept]
         diff = without(diff, kept)
         added = sum(path not in diff.known for path in self._notes(diff.put))
-        removed = sum(self.rules.kind(path) == "note" for path in diff.gone.values())
+        removed = sum(self._kind(path) == "note" for path in diff.gone.values())
         changed_count = self.apply(diff, work)
         self._finish(diff, held)
         if doubt:
@@ -186,13 +187,13 @@ class Indexer:
 
     def _notes(self, files: Iterable[File]) -> list[str]:
         """The paths of those that are notes."""
-        return [file.path for file in files if self.rules.kind(file.path) == "note"]
+        return [file.path for file in files if self._kind(file.path) == "note"]
 
     def preview(self) -> Report:
         """What run() would do."""
         diff = self.differences()
         put = self._notes(diff.put)
-        gone = sum(self.rules.kind(path) == "note" for path in diff.gone.values())
+        gone = sum(self._kind(path) == "note" for path in diff.gone.values())
         touched = sum(not diff.before[path].racy for path in self._notes(diff.touched))
         new = sum(path not in diff.known for path in put)
         changed = len(put) - new + touched
@@ -205,10 +206,9 @@ class Indexer:
         return differences(self.catalog, self.folder, how, place)
 
     def _kind(self, path: str) -> str:
-        """What a file is to us. pending.md is written from the index; it must not come back into it."""
+        """What a file is to us."""
         kind = self.rules.kind(path)
-        ours = kind == "note" and path == f"{self.config['memory_folder']}/pending.md"
-        return "" if ours else kind
+        return ours_as(path, self.config.text("memory_folder")) if kind == "note" else kind
 
     def _remove(self, gone: dict[int, str]) -> None:
         orphans = [row[0] for row in self.catalog.db.execute(
@@ -262,7 +262,7 @@ class Indexer:
 
     def _put(self, entry: File, file: int | None) -> tuple[int, list[Entry]] | None:
         """Write one file's rows; for a note that changed, its id and the blocks to index."""
-        kind = self.rules.kind(entry.path)
+        kind = self._kind(entry.path)
         if kind != "note":
             self._put_other(entry)
             return None

@@ -42,6 +42,7 @@ class LogseqRules:
     dialect = "logseq"
     mention_style = "latin"
     uri_template = "logseq://graph/{vault}?page={title}"
+    page_style = "outline"  # a YAML block would be read, but not its lists (R-LS-19)
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -40,6 +40,7 @@ class ObsidianRules:
     dialect = "obsidian"
     mention_style = "words"
     uri_template = "obsidian://open?vault={vault}&file={path}"
+    page_style = "frontmatter"
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vaultmem.adapter import Dialect, Note, Rules
+from vaultmem.adapter import Dialect, Note, Rules, Value
 from vaultmem.core import uri
 from vaultmem.core.mentions import MENTION_PATTERNS
 from vaultmem.dialects import Rulebook, installed
-from vaultmem.store import frontmatter
+from vaultmem.store import frontmatter, pages
+from vaultmem.store.vault import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}
 # A file of settings that each dialect reads, and something that readers of notes have to heed in it.
@@ -90,6 +91,35 @@ def test_rules_name_their_dialect_and_a_known_way_to_find_mentions(dialect: Dial
     rules = opened(dialect)
     assert rules.dialect == dialect.name
     assert rules.mention_style in MENTION_PATTERNS
+
+
+@every_dialect
+def test_what_is_written_in_the_style_of_a_dialect_is_read_by_it(dialect: Dialect) -> None:
+    rules = opened(dialect)
+    properties: dict[str, Value] = {
+        "id": "4f3c",
+        "phase": "inbox",
+        "tags": ["Tea", "a b"],
+        "importance": 3,
+        "compressed": True,
+    }
+    content = "Tea at *four*, see [[Ann]].\n\n- green\n- black\n  - Assam"
+    data = pages.compose(rules.page_style, properties, content)
+    note = parsed(rules, "vaultmem/inbox/Tea.md", decode(data)[0])
+    assert note.frontmatter_error is None
+    assert note.title == "Tea"
+    assert note.properties == properties
+    assert [link.path for link in note.links if link.kind == "wikilink"] == ["Ann"]
+    pieces = "\n".join(piece.text for piece in note.pieces)
+    assert all(word in pieces for word in ("Tea at", "green", "black", "Assam"))
+    assert "phase" not in pieces
+
+
+def test_a_rulebook_writes_each_folder_in_the_style_of_its_editor() -> None:
+    chosen = sorted(DIALECTS.values(), key=lambda dialect: (not dialect.home, dialect.name))
+    book = Rulebook([(dialect.home, opened(dialect)) for dialect in chosen])
+    assert book.page_style("pages/vaultmem/inbox/Tea.md") == "outline"
+    assert book.page_style("vaultmem/inbox/Tea.md") == "frontmatter"
 
 
 @every_dialect

@@ -114,6 +114,7 @@ class Rules(Protocol):
     uri_template: (
         str  # opens a note in its editor; {vault} {path} {title} are percent-encoded into it
     )
+    page_style: str  # of new pages: "frontmatter", or "outline" (lines key:: value, then blocks)
     fingerprint: str  # another fingerprint means that every note is read again
 
     def kind(self, path: str) -> str:

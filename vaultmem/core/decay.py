@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vaultmem.core.keys import key_of
+from vaultmem.core.stamps import seconds
 from vaultmem.core.values import value
 
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 MIN_CONFIDENCE = 0.3
-POLICIES = ("stable", "contextual", "reinforceable")
+POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 
 _BY_CATEGORY = {
     **dict.fromkeys(
@@ -30,7 +32,11 @@ def confidence(policy: str, created: float, reinforced: float | None, now: float
     """Confidence from 0.0 to 1.0, rounded to four digits. Times are seconds since the epoch."""
     if policy == "stable":
         return 1.0
-    since = reinforced if policy == "reinforceable" and reinforced is not None else created
+    reset = policy in (
+        "reinforceable",
+        "fsrs",
+    )  # fsrs, when its package is missing, see store.spaced
+    since = reinforced if reset and reinforced is not None else created
     age_hours = (now - since) / 3600
     return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
 
@@ -55,21 +61,9 @@ def aging(properties: Mapping[str, object], category: str | None) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
-    created = _seconds(properties.get("created_at"))
+    properties = {key_of(key): given for key, given in properties.items()}
+    created = seconds(properties.get("created_at"))
     if created is None:
         return NEVER
     kind = policy(properties.get("decay_policy"), category)
-    return Aging(kind, created, _seconds(properties.get("last_reinforced_at")))
-
-
-def _seconds(stamp: object) -> float | None:
-    """Seconds since the epoch of an ISO time; None for anything else."""
-    from datetime import UTC, datetime
-
-    if not isinstance(stamp, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return Aging(kind, created, seconds(properties.get("last_reinforced_at")))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from vaultmem.core.blocks import Block
+from vaultmem.core.places import CATEGORIES, category_of
 
 _DATE_KEYS = (
     "date",
@@ -37,15 +38,13 @@ def note_day(path: str, properties: Mapping[str, object], journal: str | None) -
 
 
 def category(path: str, properties: Mapping[str, object], memory_folder: str) -> str | None:
-    """The category of a memory (its property, else its folder below the memory folder), or the
-    `category` property of any other note."""
+    """The category of a memory (see places.category_of), or the `category` property of any other note."""
     given = properties.get("category")
-    if isinstance(given, str) and given:
-        return given
     if path.startswith(memory_folder + "/"):
         inner = path[len(memory_folder) + 1 :]
-        return inner.partition("/")[0] if "/" in inner else None
-    return None
+        if "id" in properties or inner.partition("/")[0] in CATEGORIES:
+            return category_of(inner, given)
+    return given if isinstance(given, str) and given else None
 
 
 def embedded_text(title: str, block: Block) -> str:

@@ -1,0 +1,615 @@
+"""The memory folder as it is known: real files, dropped, moved, copied, broken, and read only when they change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from vaultmem.adapter import Value
+from vaultmem.core.likeness import content_hash, opening, sketch
+from vaultmem.core.memory import Memory
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.store import pages
+from vaultmem.store.collection import Collection
+from vaultmem.store.memory_file import provisional
+
+ONE = "11111111-0000-4000-8000-000000000001"
+TWO = "22222222-0000-4000-8000-000000000002"
+TEA = "Ann drinks green tea in the morning, black tea at four and no coffee at all since the spring of last year."
+OLD = 1_750_000_000
+
+
+class Folder:
+    """A vault with a memory folder, and what is known of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "vault"
+        (self.root / "vaultmem").mkdir(parents=True)
+        self.cache = root / "state" / "memories.db"
+        self.known = self.opened()
+
+    def opened(self) -> Collection:
+        return Collection(str(self.root), "vaultmem", style, str(self.cache))
+
+    def put(self, path: str, data: bytes, age: int = 0) -> None:
+        full = self.root / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_bytes(data)
+        os.utime(full, (OLD - age, OLD - age))
+
+    def memory(self, path: str, id_: str, content: str = TEA, **more: Value) -> None:
+        properties: dict[str, Value] = {"id": id_, "created_at": "2026-11-01T10:00:00Z", **more}
+        self.put(path, pages.compose(style(path), properties, content))
+
+    def live(self) -> list[Memory]:
+        self.known.refresh()
+        return self.known.live()
+
+    def ids(self) -> dict[str, str]:
+        return {memory.path.removeprefix("vaultmem/"): memory.id for memory in self.live()}
+
+
+def style(path: str) -> str:
+    return "outline" if "logseq" in path else "frontmatter"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_memory_is_what_its_file_says(folder: Folder) -> None:
+    content = f"{TEA}\n\nSee [[Ann]] and [[Tea|this]].\n"
+    folder.memory(
+        "vaultmem/people/Ann's tea.md", ONE, content, tags=["Tea", "#tea", "a b"], scope="agent:x",
+        phase="inbox", updated_at="2026-11-02", importance=0.5,
+    )  # fmt: skip
+    (memory,) = folder.live()
+    assert memory.path == "vaultmem/people/Ann's tea.md"
+    assert memory[1:8] == (
+        ONE,
+        "Ann's tea",
+        "people",
+        "organized",
+        "agent:x",
+        ("Tea", "a b"),
+        1793527200.0,
+    )
+    assert memory.updated == 1793577600.0
+    assert memory.mtime == OLD
+    assert (memory.hash, memory.opening) == (content_hash(content), opening(content))
+    assert (memory.sketch, memory.links) == (sketch(content), ("Ann", "Tea"))
+    assert memory.adopted
+    assert not memory.archived
+    assert memory.importance == 0.5
+    assert folder.known.content(memory) == content
+
+
+def test_a_file_that_a_person_drops_is_a_memory_with_an_id_to_come(folder: Folder) -> None:
+    folder.put("vaultmem/inbox/My thought.md", b"A thought of my own.")
+    folder.put("vaultmem/people/Ann.md", b"\xef\xbb\xbfAnn\r\nis kind.\r\n")
+    folder.put("vaultmem/skills/Wide.md", "---\ntags: x\n---\nWide text".encode("utf-16"))
+    folder.put("vaultmem/notes/Mine.md", b"not in a category and without an id")
+    folder.put("vaultmem/Mine too.md", b"neither")
+    folder.put("vaultmem/notes/Ours.md", f"---\nid: {ONE}\ncategory: skills\n---\nours".encode())
+    found = {memory.title: memory for memory in folder.live()}
+    assert found.keys() == {"My thought", "Ann", "Wide", "Ours"}
+    assert found["My thought"].id == provisional("vaultmem/inbox/My thought.md")
+    assert [found[name].adopted for name in ("My thought", "Ann", "Wide", "Ours")] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert [found[name].category for name in ("My thought", "Ann", "Wide", "Ours")] == [
+        "inbox",
+        "people",
+        "skills",
+        "skills",
+    ]
+    assert found["My thought"].phase == "inbox"
+    assert found["My thought"].created == OLD
+    assert found["Ann"].hash == content_hash("Ann\nis kind.")
+    assert found["Wide"].tags == ("x",)
+    assert folder.known.content(found["Ann"]) == "Ann\nis kind.\n"
+
+
+def test_the_folder_that_a_person_chose_counts(folder: Folder) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE, category="people")
+    assert folder.live()[0].category == "people"
+    (folder.root / "vaultmem/skills").mkdir()
+    (folder.root / "vaultmem/people/Tea.md").rename(folder.root / "vaultmem/skills/Tea.md")
+    (moved,) = folder.live()
+    assert (moved.id, moved.category, moved.path) == (ONE, "skills", "vaultmem/skills/Tea.md")
+
+
+def test_logseq_pages_are_memories_too(folder: Folder) -> None:
+    folder.memory(
+        "vaultmem/people/logseq tea.md", ONE, "Tea:\n- green", tags=["a", "b c"], links=["[[Ann]]"]
+    )
+    (memory,) = folder.live()
+    assert memory.hash == content_hash("Tea:\n- green")
+    assert memory.tags == ("a", "b c")
+    assert memory.linked == ("Ann",)
+    assert memory.created == 1793527200.0
+
+
+def test_generated_files_conversations_and_attachments_are_none(folder: Folder) -> None:
+    folder.put("vaultmem/pending.md", b"x")
+    folder.put("vaultmem/What changed.md", b"x")
+    folder.put("vaultmem/entries/c1/facts/1__x.md", f"---\nid: {ONE}\n---\nx".encode())
+    folder.put("vaultmem/inbox/pic.png", b"x")
+    folder.put("vaultmem/inbox/.hidden.md", b"x")
+    folder.put("Other.md", b"x")
+    assert folder.live() == []
+    assert len(folder.known.blobs()) == 4
+    assert folder.known.has_title("PENDING")
+
+
+def test_blobs_are_named_as_git_names_them(folder: Folder) -> None:
+    for path, data in {
+        "inbox/a.md": b"text\r\n",
+        "archive/b.md": b"",
+        "pending.md": b"\xff\0",
+        "x.bin": b"x" * 3_000_000,
+    }.items():
+        folder.put(f"vaultmem/{path}", data)
+    folder.known.refresh()
+    for path, blob in folder.known.blobs().items():
+        data = (folder.root / path).read_bytes()
+        assert blob == hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+    assert len(folder.known.blobs()) == 4
+    if shutil.which("git"):
+        told = subprocess.run(
+            ["git", "hash-object", "--no-filters", folder.root / "vaultmem/inbox/a.md"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout.strip() == folder.known.blobs()["vaultmem/inbox/a.md"]
+
+
+# --- Ids
+
+
+def test_of_two_files_with_one_id_the_older_in_its_folder_keeps_it(folder: Folder) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE, category="people")
+    folder.memory("vaultmem/inbox/Tea 7.md", ONE, "Something else", category="people")
+    folder.memory("vaultmem/people/A copy.md", ONE, "A third thing", category="people")
+    os.utime(folder.root / "vaultmem/people/A copy.md", (OLD + 9, OLD + 9))
+    found = {memory.title: memory for memory in folder.live()}
+    assert found["Tea"].id == ONE
+    assert [found[title].adopted for title in ("Tea", "Tea 7", "A copy")] == [True, False, False]
+    assert len({memory.id for memory in found.values()}) == 3
+    (folder.root / "vaultmem/people/Tea.md").unlink()
+    assert folder.ids()["people/A copy.md"] == ONE
+
+
+def test_an_id_to_come_is_nobody_elses(folder: Folder) -> None:
+    folder.put("vaultmem/inbox/a.md", b"one")
+    own = folder.live()[0].id
+    folder.memory("vaultmem/archive/b.md", own)
+    ids = folder.ids()
+    assert ids["inbox/a.md"] not in {own, ""}
+    assert ids == folder.ids()  # and it stays the same
+
+
+def test_numbers_are_ids_and_other_things_are_none(folder: Folder) -> None:
+    for name, id_ in {
+        "a": "202611",
+        "b": "true",
+        "c": "[x]",
+        "d": '" "',
+        "e": "null",
+        "f": '"x\\ny"',
+    }.items():
+        folder.put(f"vaultmem/inbox/{name}.md", f"---\nid: {id_}\n---\n{name}".encode())
+    assert {memory.title for memory in folder.live() if memory.adopted} == {"a"}
+    assert folder.known.find("202611").title == "a"
+
+
+# --- Copies
+
+
+def test_conflict_copies_are_no_memories(folder: Folder) -> None:
+    near = TEA.replace("spring", "autumn")
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    stamped = "vaultmem/people/Tea.sync-conflict-20261121-101500-ABCDEFG.md"
+    alone = "vaultmem/people/Gone (Conflicted copy MacBook 202611211015).md"
+    folder.memory(stamped, ONE, "quite another text")
+    folder.memory(alone, TWO, "x")
+    folder.memory("vaultmem/people/Tea (1).md", ONE, f"{TEA} {TEA} {near} and then")
+    folder.memory("vaultmem/people/Tea 2.md", ONE, TEA)
+    folder.memory("vaultmem/people/Tea 3.md", TWO, "About the third tea, which is red.")
+    folder.memory("vaultmem/skills/Tea 2.md", "333", TEA)
+    titles = sorted(memory.path for memory in folder.live())
+    copies = dict(folder.known.copies())
+    assert copies[stamped] == "vaultmem/people/Tea.md"
+    assert copies[alone] is None
+    assert copies["vaultmem/people/Tea 2.md"] == "vaultmem/people/Tea.md"
+    assert titles == [
+        "vaultmem/people/Tea (1).md",
+        "vaultmem/people/Tea 3.md",
+        "vaultmem/people/Tea.md",
+        "vaultmem/skills/Tea 2.md",
+    ]
+    assert folder.known.has_title("tea 2")
+    (folder.root / "vaultmem/people/Tea.md").unlink()
+    assert "vaultmem/people/Tea 2.md" in {memory.path for memory in folder.live()}
+
+
+# --- What cannot be read
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"---\nid: [x\n---\nThe text", "line"),
+        (b"---\na: 1\na: 2\n---\n", "line"),
+        (b"caf\xe9", "UTF-8"),
+        (b"a\0b", "NUL"),
+        (b"word " * 1_000_000, "5.0 MB"),
+    ],
+)
+def test_what_cannot_be_read_is_told_and_no_memory(folder: Folder, data: bytes, told: str) -> None:
+    folder.put("vaultmem/inbox/Bad.md", data)
+    assert folder.live() == []
+    ((path, reason),) = folder.known.troubles()
+    assert path == "vaultmem/inbox/Bad.md"
+    assert told in reason
+    assert folder.known.has_title("bad")
+    assert path in folder.known.blobs()
+    again = folder.opened()
+    again.refresh()
+    assert again.troubles() == folder.known.troubles()
+    folder.put("vaultmem/inbox/Bad.md", b"good", age=5)
+    assert [memory.title for memory in folder.live()] == ["Bad"]
+    assert folder.known.troubles() == []
+
+
+def test_links_are_not_followed(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret.md").write_text("secret")
+    (folder.root / "vaultmem/inbox").mkdir()
+    (folder.root / "vaultmem/inbox/link.md").symlink_to(tmp_path / "outside/secret.md")
+    (folder.root / "vaultmem/people").symlink_to(tmp_path / "outside")
+    assert folder.live() == []
+    assert folder.known.blobs() == {}
+    assert {path for path, _ in folder.known.troubles()} == {
+        "vaultmem/inbox/link.md",
+        "vaultmem/people",
+    }
+    assert not folder.known.refresh(
+        ["vaultmem/inbox/link.md", "vaultmem/people/secret.md", "vaultmem/people"]
+    )
+    assert folder.known.blobs() == {}
+
+
+def test_a_memory_folder_that_is_a_link_holds_nothing(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "outside/inbox").mkdir(parents=True)
+    (tmp_path / "outside/inbox/secret.md").write_text("secret")
+    (folder.root / "vaultmem").rmdir()
+    (folder.root / "vaultmem").symlink_to(tmp_path / "outside")
+    assert folder.live() == []
+
+
+def test_what_may_not_be_listed_is_not_gone(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.memory("vaultmem/skills/Coffee.md", TWO)
+    assert len(folder.live()) == 2
+    (folder.root / "vaultmem/skills/Coffee.md").unlink()
+    listed = os.scandir
+
+    def refused(path: str) -> object:
+        if str(path).endswith("/people"):
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.scandir", refused)
+        assert [memory.title for memory in folder.live()] == ["Tea"]
+        assert folder.known.troubles()[0][0] == "vaultmem/people"
+    assert len(folder.live()) == 1
+    assert folder.known.troubles() == []
+
+
+def test_a_file_that_may_not_be_read_stays_in_the_list(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    assert len(folder.live()) == 1
+    before = dict(folder.known.blobs())
+    folder.put("vaultmem/people/Tea.md", b"new", age=3)
+
+    def refused(_inside: object, _path: str) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vaultmem.store.inside.Inside.open", refused)
+        assert folder.live() == []
+        assert folder.known.blobs() == before
+        assert "Permission denied" in folder.known.troubles()[0][1]
+
+
+def test_no_memory_folder_is_no_error(tmp_path: Path) -> None:
+    known = Collection(str(tmp_path), "vaultmem", style, None)
+    assert not known.refresh()
+    assert known.live() == known.archived() == known.copies() == []
+    with pytest.raises(NoteNotFoundError):
+        known.find("x")
+
+
+# --- Looking again
+
+
+def test_refresh_sees_what_has_changed_and_only_that(folder: Folder) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.memory("vaultmem/people/Coffee.md", TWO)
+    assert folder.known.refresh()
+    assert not folder.known.refresh()
+    before = folder.known.live()
+    folder.memory("vaultmem/people/Tea.md", ONE, "new text")
+    assert folder.known.refresh(["vaultmem/people/Tea.md"])
+    coffee, tea = folder.known.live()
+    assert tea.hash == content_hash("new text")
+    assert coffee is before[0]
+    (folder.root / "vaultmem/people/Tea.md").unlink()
+    assert not folder.known.refresh(["vaultmem/people/Coffee.md"])
+    assert folder.known.refresh(
+        ["vaultmem/people/Tea.md", "nowhere/x.md", "../x", "vaultmem/people/../x.md"]
+    )
+    assert [memory.title for memory in folder.known.live()] == ["Coffee"]
+
+
+def test_the_path_of_a_folder_stands_for_all_below_it(folder: Folder) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.known.refresh()
+    folder.memory("vaultmem/people/deep/Coffee.md", TWO)
+    assert folder.known.refresh(["vaultmem/people"])
+    assert len(folder.known.live()) == 2
+    shutil.rmtree(folder.root / "vaultmem/people")
+    assert folder.known.refresh(["vaultmem/people/"])
+    assert folder.known.live() == []
+    folder.memory("vaultmem/skills/Tea.md", ONE)
+    assert folder.known.refresh(["vaultmem"])
+    assert folder.known.refresh([""]) is False
+    assert len(folder.known.live()) == 1
+
+
+def test_a_second_write_in_the_same_tick_is_seen(folder: Folder) -> None:
+    path = folder.root / "vaultmem/inbox/Quick.md"
+    path.parent.mkdir()
+    path.write_bytes(b"one")
+    now = time.time_ns()
+    os.utime(path, ns=(now, now))
+    folder.known.refresh()
+    with path.open("r+b") as file:
+        file.write(b"two")
+    os.utime(path, ns=(now, now))
+    folder.known.refresh(["vaultmem/inbox"])
+    assert folder.known.live()[0].hash == content_hash("two")
+
+
+def test_a_file_that_is_being_written_keeps_its_old_state(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.known.refresh()
+    folder.memory("vaultmem/people/Tea.md", ONE, "half of")
+    full = folder.root / "vaultmem/people/Tea.md"
+    read = os.read
+
+    def read_and_write(handle: int, length: int) -> bytes:
+        with full.open("ab") as file:
+            file.write(b" more")
+        return read(handle, length)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.read", read_and_write)
+        assert not folder.known.refresh(["vaultmem/people/Tea.md"])
+    assert folder.known.live()[0].hash == content_hash(TEA)
+    assert folder.known.refresh(
+        ["vaultmem/other.md"]
+    )  # it is looked at again, whatever is asked for
+    assert folder.known.live()[0].hash == content_hash("half of\n more more")
+
+
+# --- The cache
+
+
+def opened_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many files a new process reads."""
+    from vaultmem.store.memory_file import Reader
+
+    count = 0
+    real = Reader.read
+
+    def counted(self: Reader, *given: object) -> object:
+        nonlocal count
+        count += 1
+        return real(self, *given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reader, "read", counted)
+        again = folder.opened()
+        again.refresh()
+    assert again.live() == folder.known.live()
+    assert again.archived() == folder.known.archived()
+    assert again.blobs() == folder.known.blobs()
+    return count
+
+
+def test_the_next_process_reads_nothing_twice(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory(
+        "vaultmem/people/Tea.md", ONE, tags=["a"], mine={"deep": [1, None]}, importance=0.5
+    )
+    folder.memory("vaultmem/archive/Old.md", TWO, deleted_at="2026-11-22T10:00:00Z")
+    folder.put("vaultmem/inbox/Own.md", b"[[Tea]] of my own")
+    folder.live()
+    assert opened_files(folder, monkeypatch) == 0
+    folder.memory("vaultmem/people/Tea.md", ONE, "other")
+    folder.live()
+    assert opened_files(folder, monkeypatch) == 0
+    (folder.root / "vaultmem/inbox/Own.md").unlink()
+    folder.known.refresh(["vaultmem/inbox/Own.md"])
+    assert opened_files(folder, monkeypatch) == 0
+
+
+@pytest.mark.parametrize("damage", ["bytes", "empty", "row", "version", "folder"])
+def test_a_damaged_cache_is_made_anew(
+    folder: Folder, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.live()
+    if damage in {"bytes", "empty"}:
+        folder.cache.write_bytes(b"x" * 5000 if damage == "bytes" else b"")
+    elif damage == "folder":
+        folder.cache.unlink()
+        folder.cache.mkdir()
+    else:
+        said = "UPDATE files SET memory = '[1]'" if damage == "row" else "PRAGMA user_version = 99"
+        with sqlite3.connect(folder.cache) as db:
+            db.execute(said)
+        db.close()
+    assert opened_files(folder, monkeypatch) == 1
+    assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
+
+
+def test_another_folder_has_another_cache(folder: Folder) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.memory("other/people/Coffee.md", TWO)
+    folder.live()
+    other = Collection(str(folder.root), "other", style, str(folder.cache))
+    other.refresh()
+    assert [memory.title for memory in other.live()] == ["Coffee"]
+    assert [memory.title for memory in folder.live()] == ["Tea"]
+
+
+# --- Looking for memories
+
+
+@pytest.fixture
+def filled(folder: Folder) -> Folder:
+    folder.memory("vaultmem/people/Ann's tea.md", ONE)
+    folder.memory(
+        "vaultmem/knowledge/Über Tee.md", TWO, "Something else entirely about other things."
+    )
+    folder.memory("vaultmem/archive/Coffee.md", "3333aaaa-1", deleted_at="2026-11-22T10:00:00Z")
+    folder.known.refresh()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "given",
+    [ONE, ONE.upper(), "1111", "11111111-0000", "ann's TEA", "[[Ann's tea]]", "[[ann's tea|so]]", " Ann's tea ",
+     "vaultmem/people/Ann's tea.md", "vaultmem/people/Ann's tea", "people/Ann's tea", "people/ann's tea.MD"],
+)  # fmt: skip
+def test_a_memory_is_found_by_id_path_and_title(filled: Folder, given: str) -> None:
+    assert filled.known.find(given).id == ONE
+
+
+def test_letters_are_compared_in_one_form(filled: Folder) -> None:
+    assert filled.known.find("u\u0308ber tee").id == TWO
+    assert filled.known.has_title("U\u0308BER TEE")
+    assert filled.known.exists("vaultmem/knowledge/U\u0308BER Tee.md")
+    found = filled.known.titled("über tee")
+    assert found
+    assert filled.known.at("vaultmem/KNOWLEDGE/u\u0308ber tee.md") == found
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("111", "nothing has the id, title or path '111'; vaultmem list shows what there is"),
+        ("Anns tea", 'did you mean "Ann\'s tea"?'),
+        ("coffee", "'Coffee' was deleted on 2026-11-22; vaultmem restore 3333aaaa brings it back"),
+        ("3333aaaa", "was deleted on"),
+        ("", "Memory not found"),
+        ("../../etc/passwd", "Memory not found"),
+        ("x" * 5000, "Memory not found"),
+    ],
+)
+def test_what_is_not_found_is_said(filled: Folder, given: str, said: str) -> None:
+    with pytest.raises(NoteNotFoundError) as raised:
+        filled.known.find(given)
+    assert str(raised.value).startswith("Memory not found: ")
+    assert said in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+def test_what_could_be_several_is_said(filled: Folder) -> None:
+    filled.memory("vaultmem/skills/Ann's tea.md", "1111ffff", "Another")
+    filled.known.refresh()
+    for given in ("1111", "Ann's tea"):
+        with pytest.raises(NoteNotFoundError) as raised:
+            filled.known.find(given)
+        assert (
+            f"{given!r} could mean 2 memories: 11111111 Ann's tea, 1111ffff Ann's tea; give more of the id"
+            in str(raised.value)
+        )
+    assert filled.known.find("1111f").id == "1111ffff"
+
+
+def test_the_archive_is_asked_when_it_is_meant(filled: Folder) -> None:
+    assert filled.known.find("coffee", archived=True).archived
+    assert filled.known.find("archive/Coffee", archived=True).title == "Coffee"
+    assert filled.known.find("1111", archived=True).id == ONE
+    with pytest.raises(NoteNotFoundError):
+        filled.known.find("nothing", archived=True)
+
+
+def test_contents_are_found_by_likeness(filled: Folder) -> None:
+    known = filled.known
+    assert [memory.id for memory in known.with_hash(content_hash(f"{TEA}\n\n"))] == [ONE]
+    assert [memory.id for memory in known.with_opening(opening(TEA.upper()))] == [ONE]
+    near = TEA.replace("spring", "summer")
+    assert [memory.id for memory in known.like(sketch(near), 0.5)] == [ONE]
+    assert known.like(sketch("nothing of the kind is known here")) == []
+    assert known.like(()) == []
+    assert len(known.like(sketch(near), 0.0)) == 2
+
+
+def test_a_memory_that_is_gone_has_no_content(filled: Folder) -> None:
+    memory = filled.known.find(ONE)
+    (filled.root / memory.path).unlink()
+    with pytest.raises(NoteNotFoundError):
+        filled.known.content(memory)
+
+
+def test_whether_a_file_exists(filled: Folder) -> None:
+    filled.put("Note.md", b"x")
+    assert filled.known.exists("Note.md")
+    assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
+    assert not filled.known.exists("vaultmem/archive/Tea.md")
+    assert not filled.known.exists("No.md")
+
+
+def test_two_thousand_memories_are_known_in_a_moment(folder: Folder) -> None:
+    for number in range(2000):
+        folder.memory(
+            f"vaultmem/people/Memory number {number}.md", f"{number:08x}-0", f"{number} {TEA}"
+        )
+    started = time.process_time()
+    folder.known.refresh()
+    assert len(folder.known.live()) == 2000
+    cold = time.process_time() - started
+    again = folder.opened()
+    started = time.process_time()
+    again.refresh()
+    assert len(again.live()) == 2000
+    warm = time.process_time() - started
+    started = time.process_time()
+    assert not again.refresh()
+    still = time.process_time() - started
+    assert (cold < 2, warm < 0.4, still < 0.1) == (True, True, True), (cold, warm, still)

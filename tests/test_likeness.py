@@ -1,0 +1,141 @@
+"""Likeness: what counts as the same content, and how well sketches estimate the rest."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vaultmem.core.likeness import (
+    bands,
+    content_hash,
+    jaccard,
+    normal,
+    opening,
+    resemblance,
+    shingles,
+    sketch,
+)
+
+CONTENTS = st.text(st.sampled_from("ab \t\n\r\0é笔e\u0301\ud800.🎉"), max_size=60) | st.text(
+    max_size=60
+)
+
+
+@given(CONTENTS)
+@settings(max_examples=300, deadline=None)
+def test_blanks_at_the_edges_and_line_ends_do_not_count(content: str) -> None:
+    whole = normal(content)
+    assert normal(whole) == whole
+    unix = content.replace("\r\n", "\n").replace("\r", "\n")
+    same = content_hash(content)
+    assert content_hash("\n \n" + unix.replace("\n", "  \t\n") + "\n\n") == same
+    assert content_hash(unix.replace("\n", "\r\n")) == same
+    assert content_hash(whole) == same
+
+
+def test_what_a_person_would_see_does_count() -> None:
+    contents = ["a", "b", "A", " a", "a b", "a  b", "a\nb", "a\n\nb", "", "é", "e"]
+    assert len({content_hash(each) for each in contents}) == len(contents)
+    assert content_hash("é") == content_hash("e\u0301")
+    assert content_hash("") == content_hash(" \n\t\n")
+
+
+@given(CONTENTS)
+def test_an_opening_is_short_and_knows_no_case(content: str) -> None:
+    assert len(opening(content)) <= 130  # a letter may become two or three
+    assert opening(content.upper().lower()) == opening(content.lower())
+    assert opening(f"  {content}\n") == opening(content)
+
+
+def test_openings() -> None:
+    assert opening("The  QUICK\nbrown\tfox") == "the quick brown fox"
+    assert opening("x" * 500) == "x" * 100
+
+
+@given(CONTENTS)
+@settings(max_examples=200, deadline=None)
+def test_a_sketch_is_of_the_content_that_counts(content: str) -> None:
+    made = sketch(content)
+    assert len(made) in {0, 32}
+    assert all(0 <= value < 256 for value in made)
+    assert made == sketch(f"\n{content}  \n".swapcase().swapcase())
+    assert bool(made) == bool(shingles(content)) == bool(bands(made))
+    assert resemblance(made, made) == (1.0 if made else 0.0)
+    assert jaccard(content, content) == (1.0 if made else 0.0)
+
+
+def test_shingles_are_words_or_characters() -> None:
+    assert len(shingles("one two three four")) == 2
+    assert len(shingles("我喜欢喝咖啡")) == 4
+    assert shingles("One,  two; THREE!") == shingles("one two three")
+    assert jaccard("我喜欢在早上喝咖啡", "我喜欢在早上喝绿茶") > 0.4
+    assert jaccard("same words here", "other things there") == 0.0
+    assert shingles("hi") != shingles("ho")
+    assert shingles("🎉") != shingles("🎈")
+
+
+def test_shingles_and_sketches_are_the_same_in_every_process() -> None:
+    code = (
+        "from vaultmem.core.likeness import *;"
+        "print(sorted(shingles('one two three four')), sketch('one two three four'))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    expected = f"{sorted(shingles('one two three four'))} {sketch('one two three four')}\n"
+    assert told == [expected, expected]
+
+
+def pair(words: int, least: float, rng: random.Random) -> tuple[str, str]:
+    """Two texts whose Jaccard is just above `least`."""
+    first = [f"w{rng.randrange(10**6)}" for _ in range(words)]
+    second = list(first)
+    while True:
+        third = list(second)
+        third[rng.randrange(words)] = f"z{rng.randrange(10**6)}"
+        if jaccard(" ".join(first), " ".join(third)) < least:
+            return " ".join(first), " ".join(second)
+        second = third
+
+
+@pytest.mark.parametrize("words", [15, 40, 150])
+def test_similar_contents_share_a_key_and_sketches_tell_how_similar(words: int) -> None:
+    rng = random.Random(words)
+    pairs = [pair(words, 0.7, rng) for _ in range(150)]
+    shared = sum(bool(set(bands(sketch(a))) & set(bands(sketch(b)))) for a, b in pairs)
+    assert shared > 0.95 * len(pairs)
+    errors = [resemblance(sketch(a), sketch(b)) - jaccard(a, b) for a, b in pairs]
+    assert abs(sum(errors)) / len(errors) < 0.03
+    assert (sum(each * each for each in errors) / len(errors)) ** 0.5 < 0.1
+
+
+def test_unrelated_contents_share_hardly_a_key() -> None:
+    rng = random.Random(7)
+    texts = [" ".join(f"w{rng.randrange(5000)}" for _ in range(60)) for _ in range(150)]
+    keys = [set(bands(sketch(text))) for text in texts]
+    pairs = [(a, b) for a in range(150) for b in range(a)]
+    assert sum(bool(keys[a] & keys[b]) for a, b in pairs) < 0.01 * len(pairs)
+    assert max(resemblance(sketch(texts[a]), sketch(texts[b])) for a, b in pairs) < 0.4
+
+
+def test_a_sketch_takes_less_than_a_millisecond_for_a_kilobyte() -> None:
+    text = " ".join(f"word{i}" for i in range(150))[:1000]
+    best = min(_seconds(lambda: sketch(text)) for _ in range(20))
+    assert best < 0.001
+    assert _seconds(lambda: sketch("long words " * 100_000)) < 0.2
+
+
+def _seconds(done: object) -> float:
+    assert callable(done)
+    started = time.perf_counter()
+    done()
+    return time.perf_counter() - started

@@ -1,0 +1,193 @@
+"""The files of memories: what is composed is read back, and an edit leaves everything else alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from vaultmem_logseq import dialect
+
+from vaultmem.adapter import Value
+from vaultmem.core.likeness import content_hash
+from vaultmem.errors import FrontMatterError
+from vaultmem.store import frontmatter, pages
+from vaultmem.store.vault import decode
+
+STYLES = ("frontmatter", "outline")
+LINES = st.sampled_from(
+    [
+        *["", "text", "- item", "  - nested", "---", "id: x", "key:: value", "id:: y", "```", "# Head", "\ufeff", "x  "],
+        *["a\rb", "\0", "\ud800", "\x07", "\u2028", "笔记 🎉", "%%", "tags: [a", "\t", "...", "{{", "--- ", "\ufeff---"],
+    ]
+)  # fmt: skip
+CONTENTS = st.lists(LINES | st.text(max_size=8), max_size=8).map("\n".join) | st.text(max_size=30)
+PROPERTIES: dict[str, Value] = {
+    "version": 1,
+    "id": "4f3c2b1a-0000-4000-8000-000000000000",
+    "phase": "inbox",
+    "tags": ["a b", "c"],
+    "aliases": ["Chai"],
+    "links": ["[[Ann]]", "[[Tea, green]]"],
+    "source": 'said: "it\'s" so #1',
+    "importance": 0.7,
+    "compressed": True,
+    "access_count": 3,
+    "created_at": "2026-11-22T10:00:00Z",
+    "mine": "own",
+}
+every_style = pytest.mark.parametrize("style", STYLES)
+
+
+def read(style: str, data: bytes) -> pages.Page:
+    return pages.read(style, decode(data)[0])
+
+
+@every_style
+@given(CONTENTS)
+@example("---\nid: x\n---\n")
+@example("---\n")
+@example("id:: x")
+@settings(max_examples=300, deadline=None)
+def test_every_content_comes_back(style: str, content: str) -> None:
+    for properties in (PROPERTIES, {}):
+        data = pages.compose(style, properties, content)
+        page = read(style, data)
+        assert page.error is None
+        assert page.properties == properties
+        assert content_hash(page.content) == content_hash(content)
+        assert b"\r" not in data
+        assert b"\0" not in data
+
+
+@every_style
+def test_properties_are_written_in_our_order_and_those_of_others_after_them(style: str) -> None:
+    text = pages.compose(style, {**PROPERTIES, "agent": None}, "x").decode()
+    places = [
+        text.index(key)
+        for key in ("id", "phase", "tags", "source", "importance", "access", "version", "mine")
+    ]
+    assert places == sorted(places)
+    assert "agent" not in text
+
+
+def test_a_logseq_page_is_spelled_as_logseq_does() -> None:
+    properties: dict[str, Value] = {
+        "id": "4f3c",
+        "created_at": "2026-11-22",
+        "aliases": ["Chai"],
+        "tags": ["a", "b"],
+    }
+    data = pages.compose("outline", properties, "Tea\n- green")
+    assert (
+        data
+        == b"id:: 4f3c\ntags:: a, b\nalias:: Chai\ncreated-at:: 2026-11-22\n\n- Tea\n\t- green\n"
+    )
+    note = dialect.open(_Nothing()).parse(
+        "pages/Tea.md", data.decode(), frontmatter.split(data.decode())
+    )
+    assert note.aliases == ("Chai",)
+    assert note.tags == ("a", "b")
+
+
+class _Nothing:
+    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
+        return False
+
+    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
+        return None
+
+
+def test_an_obsidian_note_is_spelled_as_obsidian_does() -> None:
+    data = pages.compose("frontmatter", {"tags": ["a"], "id": "4f3c"}, "\n\nTea  \n\nend\n\n")
+    assert data == b"---\nid: 4f3c\ntags:\n  - a\n---\nTea  \n\nend\n"
+
+
+SETS = st.dictionaries(
+    st.sampled_from(["id", "phase", "tags", "created_at", "aliases"]),
+    st.none() | st.sampled_from(["x", "a: b", "true"]),
+    max_size=3,
+).map(lambda sets: {k: ([v] if k in {"tags", "aliases"} and v else v) for k, v in sets.items()})
+FILES = st.sampled_from(
+    [
+        b"", b"text", b"text\n", b"\n\ntext\n", b"---\n---\n", b"---\nid: a\nmine: 1 # so\n---\n\ntext\n",
+        b"---\r\nid: a\r\n---\r\ntext\r\n", b"\xef\xbb\xbf---\nid: a\n---\ntext", b"\xef\xbb\xbftext\n",
+        b"id:: a\nmine:: 1\n\n- text\n", b"id:: a", b"id:: a\r\n\r\n- text\r\n- more", b"- a\n\t- b\n", b"# Head\ntext\n",
+        b"---\nid: a\ntags: x\n---\nmine:: 1\n- text\n", b"---\nCreated-At: 1\n---\n", b"created-at:: 1\ncreated_at:: 2\n",
+        "---\nid: a\n---\nhé\n".encode("utf-16"), b"---\nid: a\n---\nbad \xff byte\n",
+    ]
+)  # fmt: skip
+
+
+@every_style
+@given(FILES, SETS, st.none() | CONTENTS)
+@settings(max_examples=400, deadline=None)
+def test_an_edit_does_what_it_says_and_nothing_else(
+    style: str, data: bytes, sets: dict[str, Value], content: str | None
+) -> None:
+    if data[:2] == b"\xff\xfe" and content is not None:
+        content = content.encode("utf-16", "replace").decode("utf-16")
+    before = read(style, data)
+    new = pages.edited(style, data, sets, content)
+    page = read(style, new)
+    expected = {**before.properties, **sets}
+    assert page.properties == {k: v for k, v in expected.items() if v is not None or k not in sets}
+    wanted = before.content if content is None else content
+    assert content_hash(page.content) == content_hash(wanted)
+    assert pages.edited(style, new, sets, content) == new
+    assert (new[:3] == b"\xef\xbb\xbf") == (data[:3] == b"\xef\xbb\xbf")
+    if content is not None and b"\xff" not in data and b"\r\n" in data.partition(b"\n")[0] + b"\n":
+        assert new.count(b"\n") == new.count(b"\r\n")
+
+
+@every_style
+@given(FILES)
+@settings(deadline=None)
+def test_no_edit_changes_no_byte(style: str, data: bytes) -> None:
+    page = read(style, data)
+    assert pages.edited(style, data, {}, None) == data
+    assert pages.edited(style, data, {}, page.content) == data
+
+
+def test_comments_and_the_keys_of_a_person_stay() -> None:
+    data = (
+        b"---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: 2026-01-01\n---\n\n\ntext\n\n"
+    )
+    new = pages.edited("frontmatter", data, {"created_at": "2026-11-22", "phase": "inbox"}, "other")
+    assert new == (
+        b'---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: "2026-11-22"\nphase: inbox\n---\n\n\nother\n'
+    )
+
+
+def test_a_logseq_page_with_yaml_keeps_it() -> None:
+    data = b"---\nid: a\n---\n- text\n"
+    new = pages.edited("outline", data, {"phase": "inbox"}, "one\n\ntwo")
+    assert new == b"---\nid: a\nphase: inbox\n---\n- one\n- two\n"
+
+
+@every_style
+@pytest.mark.parametrize(
+    "data", [b"---\na: [b\n---\nx", b"---\na: 1\na: 2\n---\n", "---\na: 1\n---\n".encode("utf-32")]
+)
+def test_what_cannot_be_read_is_not_written(style: str, data: bytes) -> None:
+    with pytest.raises(FrontMatterError):
+        pages.edited(style, data, {"id": "x"}, "new")
+
+
+@every_style
+def test_what_cannot_be_read_has_an_error(style: str) -> None:
+    page = pages.read(style, "---\na: [b\n---\nThe text")
+    assert page.error
+    assert page.content.strip() == "The text"
+
+
+@pytest.mark.parametrize(
+    "content", ["---\nid: x\n---\nso", "---\n---\n", "\ufeffx", "\ufeff---\na: 1\n---\n"]
+)
+@pytest.mark.parametrize("data", [b"", b"text\n", b"\xef\xbb\xbftext\r\n", b"---\nmine: 1\n---\n"])
+def test_a_content_that_looks_like_the_beginning_of_a_file_stays_content(
+    data: bytes, content: str
+) -> None:
+    new = pages.edited("frontmatter", data, {}, content)
+    page = read("frontmatter", new)
+    assert content_hash(page.content) == content_hash(content)
+    assert page.properties == read("frontmatter", data).properties

@@ -1,0 +1,237 @@
+"""Titles of memories: safe as the name of a file everywhere, taken from the content, free in the vault."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import accumulate
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from vaultmem_logseq.names import title_from_path
+
+from vaultmem.adapter import FrontMatter
+from vaultmem.core.conflicts import Places, conflict_original, conflicts, doubtful
+from vaultmem.core.graphemes import columns, graphemes
+from vaultmem.core.memory import CATEGORIES, GENERATED
+from vaultmem.core.titles import MAX_BYTES, MAX_CHARACTERS, free_path, free_title, safe, title_of
+from vaultmem.dialects import installed
+from vaultmem.store.walk import is_temporary
+
+HOSTILE = [
+    *["../../x", "..", ".", "", " ", "/etc/passwd", "C:\\Windows\\x", "\\\\server\\x", "~", "~/x", "x~", "a\0b"],
+    *["CON", "con", "Nul.txt", "com1", "LPT9.tar.gz", "COM¹", "CONIN$", "aux .md", "x.", "x ", "x. . ."],
+    *["x" * 300, "é" * 300, "笔记" * 100, "👨‍👩‍👧‍👦" * 50, "e" + "\u0301" * 300, "🇩🇪" * 60, "각" * 100],
+    *["🎉", "🎉🎉", "\u202egnp.exe", "a\u200bb", "\ufeffx", "a\u2028b", "a\ud800b", "\u061cع", "\u115f", "a\u00adb"],
+    *["key: value", "- x", "---", "[a, b]", "{a: b}", "# x", "[[x]]", "x|y", "x^y", "100%% sure", "%%x%%", "50%20x"],
+    *["a___b", "a____b", "README.md", "x.md.md", "pic.png", "x.excalidraw", "x.tmp", ".hidden", ".sync-conflict-x"],
+    *["Plan 2", "Plan (1)", "Plan (12) 3", "Plan 2 (Conflicted copy)", "Plan.sync-conflict-20261121-101500-ABCDEFG"],
+    *["Plan (Conflicted copy MacBook 202611211015)", "Plan (Ann's conflicted copy 2026-11-21)", "conflicted copy"],
+    *["2026-11-22", "2026_11_22", "Nov 22nd, 2026", "22.11.2026", "20261122", "2026-W47", "Sunday, 22 November 2026"],
+    *["2026年11月22日", "1 " * 60, "inbox", "Pending", "what changed", "SOUL", "archive", "Entries", "memory"],
+]  # fmt: skip
+LETTERS = st.sampled_from(
+    'abcXYZ 019._-~/\\:*?"<>|#^[]%()\t\n\r\0é笔👨👩\u200d\u0301\ufe0f🇩🇪\u202e\u200b\ud800'
+)
+TITLES = (
+    st.sampled_from(HOSTILE)
+    | st.text(LETTERS, max_size=120)
+    | st.text(max_size=100)
+    | st.lists(st.sampled_from(HOSTILE), max_size=4).map(" ".join)
+)
+DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)", re.IGNORECASE)
+RESERVED = {
+    *CATEGORIES,
+    "archive",
+    "entries",
+    *(name.removesuffix(".md").lower() for name in GENERATED),
+}
+
+
+def assert_safe(title: str) -> None:
+    assert 0 < len(title) <= MAX_CHARACTERS
+    assert len(title.encode()) <= MAX_BYTES
+    assert unicodedata.normalize("NFC", title) == title
+    assert not set(title) & set('\\/:*?"<>|#^[]')
+    assert "%%" not in title
+    assert all(unicodedata.category(c) not in {"Cc", "Cs", "Zl", "Zp"} for c in title)
+    assert all(unicodedata.category(c) != "Cf" or c == "\u200d" for c in title)
+    assert title == " ".join(title.split())
+    assert not title.startswith((".", "~"))
+    assert not title.endswith((".", " ", "~"))
+    assert not DEVICES.fullmatch(title.partition(".")[0].strip())
+    assert title.lower() not in RESERVED
+    assert not is_temporary(title)
+    assert not is_temporary(title + ".md")
+
+
+@given(TITLES)
+@settings(max_examples=400, deadline=None)
+def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
+    made = safe(title)
+    assert_safe(made)
+    assert safe(made) == made
+
+
+@pytest.mark.parametrize("title", HOSTILE)
+def test_hostile_titles_are_safe(title: str) -> None:
+    made = safe(title)
+    assert_safe(made)
+    assert safe(made) == made
+
+
+@given(TITLES)
+@settings(max_examples=200, deadline=None)
+def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
+    path = f"{safe(title)}.md"
+    assert conflict_original(path) is None
+    stem = re.sub(r" (?:\([0-9]+\)|[0-9]+)$", "", path[:-3])
+    places = Places([path, f"{stem}.md", "Plan.md", "a.md"])
+    assert path not in conflicts(places)
+    if stem != path[:-3]:
+        assert (path, f"{stem}.md") not in doubtful(places)
+
+
+class _Empty:
+    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
+        return False
+
+    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
+        return None
+
+
+@given(TITLES)
+@settings(max_examples=200, deadline=None)
+def test_no_editor_reads_a_title_as_a_day_a_folder_or_another_name(title: str) -> None:
+    made = safe(title)
+    path = f"vaultmem/inbox/{made}.md"
+    assert title_from_path(path, triple_lowbar=True) == made
+    for dialect in installed():
+        rules = dialect.open(_Empty())
+        assert rules.kind(path) == "note"
+        assert rules.parse(path, "- x", FrontMatter({}, None, 0)).journal is None
+
+
+PIECES = ["a", "é", "x\u0301", "👨‍👩‍👧‍👦", "🇩🇪", "각", "❤️", "👍🏽", "笔"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=120))
+@settings(max_examples=200, deadline=None)
+def test_no_grapheme_is_cut_in_half(pieces: list[str]) -> None:
+    whole = "".join(pieces)
+    assert list(graphemes(whole)) == pieces
+    made = safe(whole)
+    if pieces:
+        ends = list(accumulate(map(len, pieces)))
+        assert whole.startswith(made)
+        assert len(made) in ends
+        following = ends.index(len(made)) + 1
+        if following < len(pieces):  # as much as fits
+            longer = made + pieces[following]
+            assert len(longer) > MAX_CHARACTERS or len(longer.encode()) > MAX_BYTES
+
+
+def test_graphemes() -> None:
+    family, flag, thumb = "👨‍👩‍👧‍👦", "🇩🇪", "👍🏽"
+    assert list(graphemes(f"a{family}e\u0301{flag}{flag}{thumb}x")) == [
+        "a",
+        family,
+        "e\u0301",
+        flag,
+        flag,
+        thumb,
+        "x",
+    ]
+    assert list(graphemes("")) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("# **Hello** [[a|b]] world", "Hello b world"),
+        ("key:: value\nother::\n- [ ] do `this` _now_.", "do this now"),
+        ("```python\nx = 1\n```\nThe text", "The text"),
+        ("```\nonly code\n```", "only code"),
+        ("\n\n---\n\n***\n> [!note] Mind the gap!", "Mind the gap"),
+        ("see [the docs](https://x.y/z) and ![[pic.png]]", "see the docs and pic.png"),
+        ("1. first\n2. second", "first"),
+        ("- - nested", "nested"),
+        ("<b>bold</b> <!-- not --> text", "bold text"),
+        ("snake_case and 2 * 3", "snake_case and 2 3"),
+        ("The first sentence of all is short. The second one is longer than a title can be.", "The first sentence of all is short"),
+        ("我喜欢在早上喝咖啡，因为它让我清醒。下午我喝茶，因为咖啡因会让我睡不着觉，所以不喝。", "我喜欢在早上喝咖啡，因为它让我清醒"),
+        ("🎉🎉", "🎉🎉"),
+        ("", ""),
+        ("...\n---\n!?", ""),
+        ("\u202e", ""),
+    ],
+)  # fmt: skip
+def test_a_title_is_what_a_person_would_call_it(content: str, title: str) -> None:
+    assert title_of(content) == title
+
+
+@given(st.text(max_size=300) | TITLES | st.lists(TITLES, max_size=5).map("\n".join))
+@example("word " * 100)
+@example("词" * 100)
+@settings(max_examples=200, deadline=None)
+def test_a_title_is_short(content: str) -> None:
+    title = title_of(content)
+    assert sum(map(columns, graphemes(title))) <= 60
+    assert "\n" not in title
+    assert_safe(safe(title))
+
+
+def test_a_long_line_ends_with_a_word() -> None:
+    content = "one two three four five six seven eight nine ten eleven twelve thirteen"
+    title = title_of(content)
+    assert content.startswith(title + " ")
+    assert 45 < len(title) <= 60
+
+
+@pytest.mark.parametrize(
+    "part", ["*", "[", "[[", "<", "_", "`", "- ", "a::", "> ", "[x](", "^a ", "\\"]
+)
+def test_time_is_linear_in_the_content(part: str) -> None:
+    import time
+
+    started = time.process_time()
+    safe(title_of(part * (60_000 // len(part))))
+    assert time.process_time() - started < 1
+
+
+@given(TITLES, st.uuids().map(str), st.integers(0, 6))
+@settings(max_examples=100, deadline=None)
+def test_a_free_title_is_free_safe_and_always_the_same(content: str, own: str, count: int) -> None:
+    taken: set[str] = set()
+    for _ in range(count + 1):
+        title = free_title(content, "2026-11-22", own, lambda name: name.lower() in taken)
+        assert title.lower() not in taken
+        assert_safe(title)
+        again = free_title(content, "2026-11-22", own, lambda name: name.lower() in taken)
+        assert again == title
+        taken.add(title.lower())
+
+
+def test_a_free_title_says_the_day_and_then_the_id() -> None:
+    own = "a1b2c3d4-0000-4000-8000-000000000000"
+    found: list[str] = []
+    for _ in range(5):
+        found.append(free_title("Tea", "2026-11-22", own, lambda name: name in found))
+    assert found[:4] == [
+        "Tea",
+        "Tea, 2026-11-22",
+        "Tea, 2026-11-22 a1b2c3",
+        "Tea, 2026-11-22 a1b2c3d4",
+    ]
+    assert free_title("", "2026-11-22", own, lambda _: False) == "Memory"
+
+
+def test_a_free_path_keeps_folder_and_ending() -> None:
+    own = "a1b2c3d4-0000-4000-8000-000000000000"
+    assert free_path("m/archive/Tea.md", own, lambda _: False) == "m/archive/Tea.md"
+    first = free_path("m/archive/Tea.md", own, lambda path: path == "m/archive/Tea.md")
+    assert first == "m/archive/Tea a1b2c3.md"
+    seen = {"m/archive/Tea.md", first}
+    assert free_path("m/archive/Tea.md", own, seen.__contains__) == "m/archive/Tea a1b2c3d4.md"
+    assert free_path("Tea", own, lambda path: path == "Tea") == "Tea a1b2c3"

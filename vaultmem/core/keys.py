@@ -1,0 +1,17 @@
+"""The properties of memories: what they are called."""
+
+from __future__ import annotations
+
+# The order in which they are written.
+KEYS = (
+    "id", "phase", "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type",
+    "global", "memory_type", "decay_policy", "importance", "links", "due", "remind", "repeat", "expires_at",
+    "conversation_id", "session_id", "role", "summary_kind", "replaced_by", "compressed", "compression_source",
+    "access_count", "created_at", "updated_at", "last_reinforced_at", "deleted_at", "by", "version",
+)  # fmt: skip
+
+
+def key_of(written: str) -> str:
+    """Our spelling of a key that Logseq or a person spelled with dashes or capitals."""
+    folded = written.strip().lower().replace("-", "_").replace(" ", "_")
+    return folded if folded in KEYS else written

@@ -1,0 +1,134 @@
+"""A memory: what its front matter may say, what follows from where it lies, and how it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, TypedDict
+
+from vaultmem.adapter import Value
+from vaultmem.core import decay
+from vaultmem.core.keys import KEYS, key_of
+from vaultmem.core.places import (
+    ARCHIVE,
+    CATEGORIES,
+    ENTRIES,
+    GENERATED,
+    INBOX,
+    REMINDERS,
+    category_of,
+)
+from vaultmem.core.stamps import seconds
+
+__all__ = [
+    "ARCHIVE", "CATEGORIES", "DEFAULT_SCOPE", "ENTRIES", "GENERATED", "INBOX", "KEYS", "PHASES", "REMINDERS", "SCOPE",
+    "TYPES", "Memory", "MemoryRecord", "category_of", "key_of", "link_targets",
+]  # fmt: skip
+
+PHASES = ("inbox", "organized")
+TYPES = ("episodic", "semantic", "procedural", "working")
+SCOPE = re.compile(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
+DEFAULT_SCOPE = "global"
+
+
+class Memory(NamedTuple):
+    """One memory as it is on the disk. Times are seconds since the epoch."""
+
+    path: str  # in the vault
+    id: str  # of a file that has none yet, the one it will get
+    title: str  # the file's name without .md: what [[links]] call it
+    category: str  # see category_of()
+    phase: str
+    scope: str
+    tags: tuple[str, ...]
+    created: float
+    updated: float
+    properties: Mapping[str, Value]  # by our spelling of the keys; those of a person among them
+    hash: str  # SHA-256 of the content, see core.likeness.content_hash
+    opening: str  # see core.likeness.opening
+    sketch: tuple[int, ...]  # see core.likeness.sketch
+    size: int  # characters of content
+    archived: bool = False
+    adopted: bool = True  # False: a person's file that has no id yet
+    links: tuple[str, ...] = ()  # targets of the wikilinks in its content
+    mtime: float = 0.0  # when the file was last written; 0.0 where nobody knows
+
+    def text(self, key: str) -> str:
+        """A property that is text; "" where there is none."""
+        found = self.properties.get(key)
+        return "" if found is None or isinstance(found, (list, dict)) else str(found)
+
+    @property
+    def decay_policy(self) -> str:
+        """Its policy: as written, else by its category."""
+        return decay.policy(self.properties.get("decay_policy"), self.category)
+
+    @property
+    def importance(self) -> float | None:
+        """From 0.0 to 1.0, as it was when it was written; None when nobody has judged it."""
+        found = self.properties.get("importance")
+        return float(found) if isinstance(found, (int, float)) else None
+
+    @property
+    def expires(self) -> float | None:
+        """When it ends by its own word."""
+        return seconds(self.properties.get("expires_at"))
+
+    @property
+    def stored_reads(self) -> int:
+        """How often it was read, as far as its file tells; the ledger may know of more."""
+        found = self.properties.get("access_count")
+        return max(0, found) if isinstance(found, int) else 0
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """The titles or paths in its property `links`, without brackets."""
+        return link_targets(self.properties.get("links"))
+
+
+MemoryRecord = TypedDict(
+    "MemoryRecord",
+    {
+        "id": str,
+        "content": str,
+        "title": str,
+        "path": str,  # in the vault
+        "agent": str,  # "" where nothing is said, here and below
+        "personality": str,
+        "project": str,
+        "type": str,
+        "global": bool,
+        "decay_policy": str,
+        "confidence": float,  # 0.0 to 1.0, computed now
+        "phase": str,
+        "category": str,
+        "scope": str,
+        "tags": list[str],
+        "source": str,
+        "memory_type": str,
+        "importance": float | None,
+        "access_count": int,
+        "links": list[str],  # ids of linked memories; titles of what is no memory
+        "content_hash": str,
+        "created_at": str,  # ISO 8601 in UTC, like all times
+        "updated_at": str,
+        "last_reinforced_at": str | None,
+        "expires_at": str | None,
+        "deleted": bool,
+        "version": int,
+    },
+)
+"""A memory as JSON and as the Python API give it."""
+
+
+def link_targets(given: object) -> tuple[str, ...]:
+    """What a property `links` leads to: a list of [[..]], or text with some."""
+    texts = given if isinstance(given, list) else [given]
+    found: list[str] = []
+    for text in texts:
+        if isinstance(text, str):
+            found += [each.strip() for each in _LINK.findall(text)]
+    return tuple(dict.fromkeys(found))
+
+
+_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})(?:[|#][^\[\]\n]{0,500})?\]\]")
