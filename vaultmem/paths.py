@@ -89,7 +89,10 @@ def make_private(folder: str) -> str:
     """Create a folder that only its owner can read."""
     try:
         for part in _to_make(folder):
-            os.mkdir(part, 0o700)
+            try:
+                os.mkdir(part, 0o700)
+            except FileExistsError:
+                continue  # another process was faster; what is there is looked at below
         found = os.lstat(folder)
         if stat.S_ISLNK(found.st_mode):
             raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")

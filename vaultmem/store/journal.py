@@ -25,6 +25,12 @@ _RECORD = ".record"
 _PART = ".part"
 _KEPT = ".kept"
 _number = itertools.count(1)
+_process = os.urandom(4).hex()
+
+
+def own_temps() -> str:
+    """How the names of this process's temporary files begin; no other process's do."""
+    return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class Intent:
     old: bytes  # what the note holds
     new: bytes = b""  # what it shall hold, when a kill could leave it half written
     fresh: bool = False  # the note does not exist yet
+    source: str = ""  # the file that shall have the target's name, which an empty file holds for it
 
     def packed(self) -> bytes:
         """One line of JSON, then the old and the new bytes."""
@@ -45,6 +52,7 @@ class Intent:
             "old": len(self.old),
             "new": len(self.new),
             "fresh": self.fresh,
+            "source": self.source,
         }
         return json.dumps(line).encode() + b"\n" + self.old + self.new
 
@@ -56,12 +64,16 @@ class Intent:
         old, new = rest[: said["old"]], rest[said["old"] :]
         if len(new) != said["new"]:
             raise ValueError("a record of the wrong length")
-        return cls(said["target"], said["temp"], old, new, said["fresh"])
+        source = said.get("source", "")
+        return cls(said["target"], said["temp"], old, new, said["fresh"], source)
 
 
 @contextlib.contextmanager
 def recorded(folder: str, intent: Intent) -> Iterator[None]:
-    """Keep a record of the intent in `folder` while the block runs, however it ends."""
+    """Keep a record of the intent in `folder` while the block runs, however it ends; none where it is ""."""
+    if not folder:
+        yield
+        return
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         record = f"{folder}/{os.getpid()}-{next(_number)}{_RECORD}"
@@ -132,12 +144,21 @@ def _healed(record: str, intent: Intent) -> list[str]:
     if intent.temp and os.path.basename(intent.temp).startswith(TEMP_PREFIX):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(intent.temp)
-    said = _heal_target(intent) if intent.new else ""
+    said = _heal_move(intent) if intent.source else _heal_target(intent) if intent.new else ""
     if said == _KEPT:
         os.replace(record, record + _KEPT)
         return [f"{intent.target}: changed since a write was cut off; old text in {record}{_KEPT}"]
     os.unlink(record)
     return [f"{intent.target}: {said}"] if said else []
+
+
+def _heal_move(intent: Intent) -> str:
+    """Give the file the name that was held for it; says what was done."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.getsize(intent.target) == 0:
+            os.replace(intent.source, intent.target)
+            return "a move was cut off; completed"
+    return ""
 
 
 def _heal_target(intent: Intent) -> str:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.store.journal import (
-    TEMP_PREFIX,
     Intent,
     fsync_folder,
+    own_temps,
     recorded,
     write_all,
     write_in_place,
 )
-from vaultmem.store.vault import Root, content, digest, on_disk, reason_of, same_moment
+from vaultmem.store.open_files import wait_for_writers
+from vaultmem.store.places import existing, new_place
+from vaultmem.store.vault import content, digest, on_disk, reason_of, same_moment
 from vaultmem.store.walk import nfc
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 _WHOLE = 1 << 40  # bytes; a note is read whole before it is written
-_QUIET = (0.05, 10)  # seconds between looks at a displaced file, and how many looks
+_BEFORE, _AFTER = 0.5, 2.0  # seconds for those who are writing into a note to be done with it
 _numbers = itertools.count(1)
 
 
@@ -53,10 +55,11 @@ def change(root: str, path: str, edit: Callable[[bytes], bytes], journal: str) -
     """Apply an edit to a note's bytes and write the result, if it differs.
 
     The edit is called again on the newest bytes when somebody else writes meanwhile; after three
-    tries NoteChangedError. `journal` is a folder outside the vault, see store.journal. A symbolic
-    link is followed inside the vault only. What `edit` raises comes through, nothing written.
+    tries NoteChangedError. `journal` is a folder outside the vault, see store.journal; "" when the
+    caller keeps a record of its own. A symbolic link is followed inside the vault only. What `edit`
+    raises comes through, nothing written.
     """
-    target = _existing(root, path)
+    target = existing(root, path)
     try:
         for _ in range(_TRIES):
             seen = _look(target)
@@ -95,7 +98,7 @@ def create(root: str, path: str, data: bytes, journal: str) -> Written:
     if on_disk(root, path) is not None:
         raise NoteChangedError(exists)
     try:
-        target = _new_target(root, path)
+        target = new_place(root, path)
         temp = _temp_beside(target)
         with recorded(journal, Intent(target, temp, b"", fresh=True)):
             try:
@@ -115,54 +118,33 @@ def create(root: str, path: str, data: bytes, journal: str) -> Written:
     return _written(path, seen, changed=True)
 
 
+def newest(root: str, path: str) -> bytes:
+    """The whole bytes of a note, as the next edit would be given them."""
+    try:
+        seen = _look(existing(root, path))
+    except FileNotFoundError as error:
+        raise NoteNotFoundError(f"there is no note {path}") from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be read: {reason_of(error)}") from error
+    if seen is None:
+        raise NoteChangedError(f"{path} is being written by another program; try later")
+    return seen.data
+
+
 def _written(path: str, seen: _Seen, *, changed: bool) -> Written:
     stat = seen.stat
     return Written(nfc(path), digest(seen.data), stat.st_size, stat.st_mtime_ns, changed)
 
 
-# --- Where
-
-
-def _existing(root: str, path: str) -> str:
-    """The real place of a note that must be there."""
-    full = Root(root).inside(path)
-    if full is not None and os.path.isfile(full):
-        return full
-    if full is None and on_disk(root, path) is not None:
-        raise VaultmemError(f"{path} leads out of the vault; nothing was written")
-    raise NoteNotFoundError(f"there is no note {path}")
-
-
-def _new_target(root: str, path: str) -> str:
-    """The place of a note that is to come; makes its folders, inside the vault only."""
-    parts = path.split("/")
-    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
-        raise VaultmemError(f"{path!r} is no path in a vault")
-    vault = Root(root)
-    folder = vault.root
-    for depth in range(1, len(parts)):
-        inside = vault.inside("/".join(parts[:depth]))
-        if inside is None:
-            made = f"{folder}/{parts[depth - 1]}"
-            if os.path.lexists(made):
-                raise VaultmemError(f"{path} leads out of the vault; nothing was written")
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(made)
-            fsync_folder(folder)
-            inside = made
-        folder = inside
-    return f"{folder}/{parts[-1]}"
+# --- How
 
 
 def _temp_beside(target: str) -> str:
-    folder = os.path.dirname(target)
+    start = f"{os.path.dirname(target)}/{own_temps()}"
     while True:
-        temp = f"{folder}/{TEMP_PREFIX}{os.getpid()}-{next(_numbers)}.tmp"
+        temp = f"{start}{next(_numbers)}.tmp"
         if not os.path.lexists(temp):
             return temp
-
-
-# --- How
 
 
 def _look(target: str) -> _Seen | None:
@@ -191,44 +173,63 @@ def _put(target: str, seen: _Seen, new: bytes, journal: str) -> bool:
 
 
 def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
-    """Move the temporary file over the note, unless somebody was quicker.
+    """Move the temporary file over the note, unless somebody was quicker; whether the note is ours now.
 
     An editor that had the old file open may write into it after the move, where nobody would ever
-    find its text: the old file is held open, and such text is put back for the next try.
+    find its text: such text is put back for the next try.
     """
-    displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if os.fstat(displaced).st_ino != seen.stat.st_ino or not _unchanged(target, seen):
-            return False
-        os.replace(temp, target)
-        fsync_folder(os.path.dirname(target))
-        late = _late_text(displaced, seen)
-    finally:
-        os.close(displaced)
+    done, late = _exchanged(target, temp, seen)
     if late is None:
-        return True
+        return done
+    _write_new(temp, late)
+    _dress(temp, seen.stat)
     now = _look(target)
-    if now is not None and now.data == new:
-        _write_new(temp, late)
-        _dress(temp, seen.stat)
-        os.replace(temp, target)
-        fsync_folder(os.path.dirname(target))
+    if now is None or now.data != new:
+        _keep_beside(target, temp)
+        return False
+    put_back, later = _exchanged(target, temp, now)
+    if not put_back:
+        _keep_beside(target, temp)
+    elif later is not None:
+        _write_new(temp, later)
+        _keep_beside(target, temp)
     return False
 
 
+def _exchanged(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
+    """Move one file over the other; whether that was done, and what was written into the old one since."""
+    displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        wait_for_writers(displaced, _BEFORE)
+        if os.fstat(displaced).st_ino != seen.stat.st_ino or not _unchanged(target, seen):
+            return False, None
+        os.replace(temp, target)
+        fsync_folder(os.path.dirname(target))
+        return True, _late_text(displaced, seen)
+    finally:
+        os.close(displaced)
+
+
 def _late_text(displaced: int, seen: _Seen) -> bytes | None:
-    """What an editor wrote into the file that has just been replaced, once it is done."""
-    pause, looks = _QUIET
-    last = _all_of(displaced)
-    if last == seen.data:
-        return None
-    for _ in range(looks):
-        time.sleep(pause)
-        data = _all_of(displaced)
-        if data and data == last:
-            return data
-        last = data
-    return last or None
+    """What an editor has written into the file that was just replaced, once it is done."""
+    wait_for_writers(displaced, _AFTER)
+    late = _all_of(displaced)
+    return None if late == seen.data else late
+
+
+def _keep_beside(target: str, temp: str) -> None:
+    """Two have written at the same moment what cannot be put together: the second text gets a name by which it is
+    seen as the conflict copy that it is."""
+    stem, ending = os.path.splitext(target)
+    for number in itertools.count(1):
+        stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
+        try:
+            os.link(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
+        except FileExistsError:
+            continue
+        os.unlink(temp)
+        fsync_folder(os.path.dirname(target))
+        return
 
 
 def _all_of(handle: int) -> bytes:

@@ -1,0 +1,85 @@
+"""A vault with memories, its batches and its history, for tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from vaultmem.store.batches import Batches, Header, Outcome, Wish
+from vaultmem.store.history import History
+from vaultmem.store.repository import blob_id
+from vaultmem.store.undo import Means, Refused, Undone, wishes
+
+
+class Kept:
+    """A vault whose memory folder is `memories`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.vault = folder / "vault"
+        self.state = folder / "state"
+        (self.vault / "memories").mkdir(parents=True, exist_ok=True)
+        self.batches = Batches(
+            str(self.state / "batches"), str(self.vault), str(self.state / "journal")
+        )
+        self.history = History(str(self.state / "history.git"), str(self.vault), "memories")
+        self.clock = 1_000.0
+
+    def put(self, path: str, data: bytes) -> None:
+        """What a person does."""
+        file = self.vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+    def read(self, path: str) -> bytes | None:
+        """What a file holds."""
+        try:
+            return (self.vault / path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def memories(self) -> dict[str, bytes]:
+        """All files of the memory folder."""
+        found = (path for path in (self.vault / "memories").rglob("*") if path.is_file())
+        return {os.path.relpath(path, self.vault): path.read_bytes() for path in found}
+
+    def apply(self, *wished: Wish, why: str = "because", by: str = "claude") -> Outcome:
+        """What vaultmem does."""
+        self.clock += 1
+        return self.batches.apply(Header(by, "assistant", why, self.clock), wished)
+
+    def make(self, path: str, data: bytes, by: str = "claude") -> str:
+        """A new file in a commit of its own; its hash."""
+        return self.commit(Wish(None, path, lambda _: data, "make"), by=by)
+
+    def edit(self, path: str, data: bytes, target: str = "", by: str = "claude") -> str:
+        """An edit, or a move, in a commit of its own."""
+        return self.commit(Wish(path, target or path, lambda _: data, "edit"), by=by)
+
+    def commit(self, *wished: Wish, by: str = "claude") -> str:
+        """A batch in a commit of its own."""
+        outcome = self.apply(*wished, why=f"{wished[0].why} {wished[0].target}", by=by)
+        assert not outcome.skipped
+        self.take_in()
+        return next(one.commit for one in self.history.log() if one.kind == "assistant")
+
+    def take_in(self) -> int:
+        """Everything that happened, as commits."""
+        blobs = {path: blob_id(data) for path, data in self.memories().items()}
+        return self.history.take_in(self.batches, blobs, self.clock, self.read)
+
+    def unmade(self, *commits: str) -> tuple[list[Wish], list[Refused]]:
+        """What has to be done to undo commits, newest first."""
+        undone = [Undone(self.history.files(one), self.history.moved_since(one)) for one in commits]
+        means = Means("memories", self.read, self.history.merged, lambda data: data + b"deleted\n")
+        return wishes(undone, means, "undo")
+
+    def undo(self, *commits: str) -> list[Refused]:
+        """Undo commits, newest first, in a commit of its own; what was refused."""
+        wished, refused = self.unmade(*commits)
+        outcome = self.apply(*wished, why="undo")
+        self.take_in()
+        return [*refused, *outcome.skipped]
+
+    def subjects(self) -> list[str]:
+        """What the commits say, oldest first."""
+        return [record.why for record in reversed(self.history.log(limit=None))]

@@ -1,0 +1,76 @@
+"""Work in a child process that is killed at one of its calls to the system, each in turn."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+
+CALLS = (
+    "open write pwrite fsync replace rename link unlink mkdir chmod ftruncate close listdir".split()
+)
+
+
+def killed_at(number: int, work: Callable[[], object]) -> bool:
+    """Whether the work died at its n-th call, in the middle of a write; else it had fewer and is done."""
+    child = os.fork()
+    if child:
+        status = os.waitpid(child, 0)[1]
+        assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
+        return os.WIFSIGNALED(status)
+    left = number
+
+    def armed(name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: object, **options: object) -> object:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                if name in ("write", "pwrite"):
+                    data = args[1]
+                    assert isinstance(data, bytes | memoryview)
+                    real(args[0], data[: len(data) // 2], *args[2:])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **options)
+
+        return call
+
+    code = 1
+    try:
+        for name in CALLS:
+            setattr(os, name, armed(name, getattr(os, name)))
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def kill_everywhere(work: Callable[[], object], check: Callable[[], None], step: int = 1) -> int:
+    """Kill the work at each of its calls, or each few; `check` sees what is left and puts it back."""
+    for number in range(1, 400, step):
+        if not killed_at(number, work):
+            return number - 1
+        check()
+    raise AssertionError("the work never ends")
+
+
+def killed_after(seconds: float, work: Callable[[], object]) -> None:
+    """Kill the work at some moment, if it has not ended by then."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def moments(count: int, longest: float) -> list[float]:
+    """Random times to kill at, the same in each run."""
+    chance = random.Random(count)
+    return [chance.uniform(0, longest) for _ in range(count)]

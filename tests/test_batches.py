@@ -1,0 +1,407 @@
+"""A batch is carried out whole, over nobody's words, and a kill at any moment is healed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
+from vaultmem.errors import NoteChangedError, StateError, VaultmemError
+from vaultmem.store import batches as batches_module
+from vaultmem.store import write as write_module
+from vaultmem.store.batches import Batches, Header, Outcome, Step, Wish
+
+HEADER = Header("claude", "assistant", "because", 1.5)
+
+
+class Place:
+    """A vault with some notes, and its state."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.vault = folder / "vault"
+        self.state = folder / "state"
+        self.fill()
+
+    def fill(self) -> None:
+        """As in the beginning."""
+        for made in (self.vault, self.state):
+            shutil.rmtree(made, ignore_errors=True)
+        (self.vault / "m").mkdir(parents=True)
+        for name in ("a", "b", "c", "d", "e"):
+            (self.vault / "m" / f"{name}.md").write_bytes(old(name))
+        os.link(self.vault / "m" / "e.md", self.vault / "m" / "twin.md")
+
+    @property
+    def batches(self) -> Batches:
+        return Batches(str(self.state / "batches"), str(self.vault), str(self.state / "journal"))
+
+    def apply(self, *wishes: Wish, between: Callable[[], None] = lambda: None) -> Outcome:
+        return self.batches.apply(HEADER, wishes, between)
+
+    def notes(self) -> dict[str, bytes]:
+        """All files of the vault, hidden ones too."""
+        found = (path for path in self.vault.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.vault)): path.read_bytes() for path in found}
+
+    def records(self) -> list[str]:
+        folder = self.state / "batches"
+        return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+def old(name: str) -> bytes:
+    return f"old {name}\r\n\0".encode() * 20
+
+
+def new(name: str) -> bytes:
+    return f"new words of {name}\n".encode() * 30
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def edit(path: str, data: bytes, target: str = "") -> Wish:
+    return Wish(path, target or path, lambda _: data, f"edit {path}")
+
+
+def make(target: str, data: bytes) -> Wish:
+    return Wish(None, target, lambda _: data, f"make {target}")
+
+
+def keep(path: str, target: str) -> Wish:
+    return Wish(path, target, lambda data: data or b"", f"move {path}")
+
+
+BEFORE = {f"m/{name}.md": old(name) for name in "abcde"} | {"m/twin.md": old("e")}
+AFTER = {
+    "m/a.md": new("a"), "m/arch/b.md": new("b"), "m/b.md": old("c"), "m/deep/x/d.md": old("d"), "m/e.md": new("e"),
+    "m/twin.md": new("e"), "m/new.md": new("new"), "other/new.md": b"",
+}  # fmt: skip
+
+
+def everything() -> list[Wish]:
+    """An edit, a move with one, a move to the place that it frees, a plain move, a hard link, new files."""
+    return [
+        edit("m/a.md", new("a")), edit("m/b.md", new("b"), "m/arch/b.md"), keep("m/c.md", "m/b.md"),
+        keep("m/d.md", "m/deep/x/d.md"), edit("m/e.md", new("e")), make("m/new.md", new("new")),
+        make("other/new.md", b""),
+    ]  # fmt: skip
+
+
+# --- The plain way
+
+
+def test_all_kinds_of_steps(place: Place) -> None:
+    outcome = place.apply(*everything())
+    assert place.notes() == AFTER
+    assert outcome.number == 1
+    assert outcome.skipped == ()
+    [batch] = place.batches.waiting()
+    assert batch.header == HEADER
+    assert batch.steps == outcome.done
+    assert batch.steps[1] == Step("m/b.md", "m/arch/b.md", old("b"), new("b"), "edit m/b.md")
+    assert batch.steps[5] == Step(None, "m/new.md", None, new("new"), "make m/new.md")
+    assert place.records() == ["1.done"]
+    assert place.batches.heal() == []
+
+
+def test_batches_wait_in_order_until_they_are_forgotten(place: Place) -> None:
+    for number in range(12):
+        assert place.apply(make(f"m/n{number}.md", b"x")).number == number + 1
+    waiting = place.batches.waiting()
+    assert [batch.number for batch in waiting] == [*range(1, 13)]
+    assert len({batch.token for batch in waiting}) == 12
+    for batch in waiting[:-1]:
+        place.batches.forget(batch.number)
+    assert place.records() == ["12.done"]
+    place.batches.forget(5)
+
+
+def test_nothing_to_do_leaves_no_record(place: Place) -> None:
+    outcome = place.apply(keep("m/a.md", "m/a.md"), edit("m/b.md", old("b")))
+    assert outcome == (None, (), ())
+    assert place.records() == []
+    assert not place.state.exists()
+
+
+def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:
+    def declines(_: bytes | None) -> bytes:
+        raise NoteChangedError("m/b.md was changed since the plan was made")
+
+    (place.vault / "m" / "d.md").chmod(0o444)
+    (place.vault / "out").symlink_to(place.folder)
+    outcome = place.apply(
+        edit("m/gone.md", b"x"), Wish("m/b.md", "m/b.md", declines, ""), make("m/c.md", b"x"), keep("m/c.md", "m/a.md"),
+        edit("m/d.md", b"x"), make("out/x.md", b"x"), edit("m/a.md", new("a")), keep("m/a.md", "m/z.md"), make("../y", b""),
+    )  # fmt: skip
+    assert [step.target for step in outcome.done] == ["m/a.md"]
+    assert [path for path, _ in outcome.skipped] == [
+        "m/gone.md", "m/b.md", "m/c.md", "m/c.md", "m/a.md", "m/d.md", "out/x.md", "../y"
+    ]  # fmt: skip
+    assert all(reason and "\n" not in reason for _, reason in outcome.skipped)
+    assert place.notes() == BEFORE | {"m/a.md": new("a")}
+    assert sorted(os.listdir(place.folder)) == ["state", "vault"]
+    assert [batch.steps for batch in place.batches.waiting()] == [outcome.done]
+
+
+def test_a_batch_of_which_nothing_could_be_done(place: Place) -> None:
+    (place.vault / "m" / "d.md").chmod(0o444)
+    outcome = place.apply(edit("m/d.md", b"x"))
+    assert outcome.number is None
+    assert len(outcome.skipped) == 1
+    assert place.records() == []
+
+
+def test_nothing_is_written_before_it_is_on_record(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(batches_module, "write_all", refuse)
+    with pytest.raises(StateError, match="No space left"):
+        place.apply(*everything())
+    assert place.notes() == BEFORE
+    assert place.records() == []
+
+
+# --- Beside other programs
+
+
+def test_an_edit_is_made_again_on_newer_bytes(place: Place) -> None:
+    """And they are on record before it is written."""
+    seen: list[list[str]] = []
+
+    def appended(data: bytes | None) -> bytes:
+        assert data is not None
+        return data + b"ours\n"
+
+    def save() -> None:
+        if not seen:
+            for name in ("a", "b"):
+                (place.vault / "m" / f"{name}.md").write_bytes(b"theirs\n")
+        seen.append(place.records())
+
+    outcome = place.apply(
+        Wish("m/a.md", "m/a.md", appended, ""), Wish("m/b.md", "m/x/b.md", appended, ""), between=save
+    )  # fmt: skip
+    assert seen[0] == ["1.doing"]
+    ours = b"theirs\nours\n"
+    assert place.notes()["m/a.md"] == ours
+    assert place.notes()["m/x/b.md"] == ours
+    assert [step.old for step in outcome.done] == [b"theirs\n", b"theirs\n"]
+    assert place.batches.waiting()[0].steps == outcome.done
+
+
+def test_a_file_goes_back_when_its_edit_is_declined_at_the_last_moment(place: Place) -> None:
+    def careful(data: bytes | None) -> bytes:
+        if data != old("b"):
+            raise NoteChangedError("m/b.md was changed")
+        return new("b")
+
+    def save() -> None:
+        (place.vault / "m" / "b.md").write_bytes(b"theirs")
+
+    outcome = place.apply(Wish("m/b.md", "m/x/b.md", careful, ""), between=save)
+    assert outcome == (None, (), (("m/b.md", "m/b.md was changed"),))
+    assert place.notes() == BEFORE | {"m/b.md": b"theirs"}
+    assert place.records() == []
+
+
+def test_places_that_are_taken_meanwhile(place: Place) -> None:
+    def taken() -> None:
+        for name in ("new", "moved"):
+            (place.vault / "m" / f"{name}.md").write_bytes(b"theirs")
+
+    outcome = place.apply(make("m/new.md", b"x"), keep("m/a.md", "m/moved.md"), edit("m/b.md", b"y"), between=taken)  # fmt: skip
+    assert [path for path, _ in outcome.skipped] == ["m/new.md", "m/a.md"]
+    assert place.notes() == BEFORE | {"m/new.md": b"theirs", "m/moved.md": b"theirs", "m/b.md": b"y"}  # fmt: skip
+    assert [batch.steps for batch in place.batches.waiting()] == [outcome.done]
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3])
+def test_what_was_done_before_a_stop_is_recorded(place: Place, stop: int) -> None:
+    class StoppedError(Exception):
+        pass
+
+    turns = iter(range(9))
+
+    def between() -> None:
+        if next(turns) == stop:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        place.apply(*everything(), between=between)
+    assert sum(len(batch.steps) for batch in place.batches.waiting()) == stop
+    assert place.records() == (["1.done"] if stop else [])
+    assert place.batches.heal() == []
+    assert place.notes() == BEFORE if not stop else place.notes() != BEFORE
+
+
+def test_a_disk_that_is_full_in_the_middle(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = write_module.write_all
+
+    def filling(handle: int, data: bytes) -> None:
+        if b"words of new" in bytes(data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle, data)
+
+    monkeypatch.setattr(write_module, "write_all", filling)
+    with pytest.raises(VaultmemError, match="No space left"):
+        place.apply(*everything())
+    assert len(place.batches.waiting()[0].steps) == 5
+    rest = {path: data for path, data in AFTER.items() if "new.md" not in path}
+    assert place.notes() == rest
+
+
+# --- The knife
+
+
+def healed(place: Place) -> None:
+    """All of a batch or nothing of it, nothing left over, and the record tells what is there."""
+    place.batches.heal()
+    found = place.notes()
+    assert found in (BEFORE, AFTER)
+    assert place.records() == ([] if found == BEFORE else ["1.done"])
+    assert not (place.state / "journal").exists() or not os.listdir(place.state / "journal")
+    if found == AFTER:
+        assert len(place.batches.waiting()[0].steps) == 7
+    assert place.batches.heal() == []
+
+
+@pytest.fixture(params=["", "no exclusive rename", "no hard links"])
+def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Drives of several kinds."""
+    if request.param == "no exclusive rename":
+        monkeypatch.setattr("vaultmem.store.move._exclusive_rename", lambda: None)
+    if request.param == "no hard links":
+
+        def unable(source: object, target: object, **given: bool) -> None:
+            if not str(target).endswith("twin.md"):
+                raise PermissionError(errno.EPERM, "Operation not permitted")
+            real(source, target, **given)  # type: ignore[arg-type]
+
+        real = os.link
+        monkeypatch.setattr(os, "link", unable)
+    return str(request.param)
+
+
+def test_killed_at_each_event(place: Place, drive: str) -> None:
+    seen: set[int] = set()
+
+    def check() -> None:
+        healed(place)
+        seen.add(len(place.notes()))
+        place.fill()
+
+    points = kill_everywhere(lambda: place.apply(*everything()), check, step=3 if drive else 1)
+    assert points > 60
+    assert seen == {len(BEFORE), len(AFTER)}
+    healed(place)
+
+
+def test_healing_killed_at_each_event(place: Place) -> None:
+    points = 0
+    for first in (40, 90):
+        for second in range(1, 200, 2):
+            place.fill()
+            assert killed_at(first, lambda: place.apply(*everything()))
+            again = killed_at(second, place.batches.heal)
+            healed(place)
+            points += again
+            if not again:
+                break
+    assert points > 30
+
+
+def test_killed_at_random_moments(place: Place) -> None:
+    for moment in moments(40, 0.03):
+        killed_after(moment, lambda: place.apply(*everything()))
+        healed(place)
+        place.fill()
+
+
+def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
+    """Their words stay, the rest is finished, and only that is on record."""
+    for point in range(20, 110, 6):
+        place.fill()
+        assert killed_at(point, lambda: place.apply(*everything()))
+        theirs = dict.fromkeys(("m/a.md", "m/b.md", "m/new.md"), b"theirs")
+        for path, data in theirs.items():
+            (place.vault / path).write_bytes(data)
+        place.batches.heal()
+        found = place.notes()
+        assert {path: found[path] for path in theirs} == theirs
+        steps = [step for batch in place.batches.waiting() for step in batch.steps]
+        for step in steps:
+            assert found[step.target] in (step.new, b"theirs")
+        assert place.batches.heal() == [], "a second healing has nothing to say"
+        assert not any(name.endswith(".doing") for name in place.records())
+        assert not any(".vaultmem" in path for path in found)
+
+
+def left_behind(place: Place) -> Path:
+    """The record of a batch of which nothing was done."""
+    for point in range(1, 100):
+        assert killed_at(point, lambda: place.apply(*everything()))
+        if place.records() == ["1.doing"]:
+            return place.state / "batches" / "1.doing"
+    raise AssertionError("no record was left")
+
+
+def test_an_absent_vault_is_waited_for(place: Place) -> None:
+    left_behind(place)
+    place.vault.rename(place.folder / "away")
+    assert place.batches.heal() == []
+    place.vault.mkdir()
+    assert place.batches.heal() == []
+    assert place.records() == ["1.doing"]
+    place.vault.rmdir()
+    (place.folder / "away").rename(place.vault)
+    healed(place)
+    assert place.notes() == AFTER
+
+
+def test_changes_that_are_given_up_are_said(place: Place) -> None:
+    left_behind(place)
+    (place.vault / "m" / "a.md").write_bytes(b"theirs")
+    (place.vault / "m" / "d.md").unlink()
+    said = place.batches.heal()
+    assert len(said) == 3
+    assert "m/a.md was changed since" in said[0]
+    assert "m/d.md" in said[1]
+    assert [step.target for step in place.batches.waiting()[0].steps] == [
+        "m/arch/b.md", "m/b.md", "m/e.md", "m/new.md", "other/new.md"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, 500, -1])
+def test_a_damaged_record_is_put_aside(place: Place, cut: int) -> None:
+    record = left_behind(place)
+    record.write_bytes(record.read_bytes()[:cut])
+    said = place.batches.heal()
+    assert len(said) == 1
+    assert "put aside" in said[0]
+    assert place.records() == ["1.doing.kept"]
+    assert place.notes() == BEFORE
+    assert place.batches.heal() == []
+    assert place.batches.waiting() == []
+
+
+def test_a_batch_of_one_small_write_waits_for_the_disk_only_as_often_as_it_must(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record, its folder, the note, its folder: the batch serves as the journal of its writes."""
+    place.apply(make("m/first.md", b"x"))
+    waits: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (waits.append(handle), real(handle))[1])
+    place.apply(make("m/new.md", b"x"))
+    assert len(waits) == 4

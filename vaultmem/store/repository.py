@@ -1,0 +1,246 @@
+"""A private bare Git repository, driven through GitPython so that nothing of anybody else's Git has a say.
+
+No configuration but ours, no hooks, no templates, no prompt, no variable GIT_* of the caller, who may be
+a hook of another repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from vaultmem.errors import StateError
+
+if TYPE_CHECKING:
+    from git import Git
+
+BRANCH = "refs/heads/main"
+NO_GIT = "git is not installed, so there is no history and nothing can be undone; install git to have both"
+_HASH = re.compile(r"[0-9a-f]{40}")
+_OURS = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_DEFAULT_HASH": "sha1",
+    "GIT_DEFAULT_REF_FORMAT": "files",
+}
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "core.fsync=committed,loose-object",  # batches are forgotten once they are here
+    "core.fsyncMethod=batch",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+_PACKS, _LOOSE = 20, 4  # packs; loose objects in one of the 256 folders
+_MOMENT = 0.5  # seconds
+_NOT_FOUND = (126, 127)  # what env says when it cannot start git
+
+
+def is_there() -> bool:
+    """Whether git can be started."""
+    return bool(shutil.which("git") and shutil.which("env"))
+
+
+def blob_id(data: bytes) -> str:
+    """The name that Git gives to these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+class Repository:
+    """Runs git on one bare repository of ours, which is made when it is first needed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._last: tuple[str, dict[str, str]] | None = None
+
+    def ensure(self) -> None:
+        """Make the repository, whole or not at all."""
+        if os.path.isfile(f"{self.folder}/HEAD"):
+            return
+        new = f"{self.folder}.new"
+        shutil.rmtree(new, ignore_errors=True)
+        try:
+            os.makedirs(new, mode=0o700)
+            made = Repository(new)
+            made.run("init", "--quiet", "--bare", "--template=")
+            made.run("symbolic-ref", "HEAD", BRANCH)
+            os.replace(new, self.folder)
+        except OSError as error:
+            raise StateError(f"{self.folder} cannot be made: {error.strerror}") from error
+
+    def tip(self) -> str | None:
+        """The newest commit; None before the first."""
+        try:
+            with open(f"{self.folder}/{BRANCH}", encoding="ascii") as file:
+                found = file.read(100).strip()
+        except (OSError, ValueError):
+            found = ""
+        if _HASH.fullmatch(found):
+            return found
+        if not os.path.isfile(f"{self.folder}/HEAD"):
+            return None
+        code, output = self.ask("rev-parse", "--verify", "--quiet", BRANCH)
+        return output.decode("ascii").strip() if code == 0 else None
+
+    def tree(self, tip: str | None) -> dict[str, str]:
+        """Paths and blob ids of a newest commit, if there is one; a copy that the caller may change."""
+        if tip is None:
+            return {}
+        if self._last is None or self._last[0] != tip:
+            found: dict[str, str] = {}
+            for entry in _parts(self.run("ls-tree", "-r", "-z", "--full-tree", tip)):
+                meta, _, path = entry.partition(b"\t")
+                found[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
+            self._last = (tip, found)
+        return dict(self._last[1])
+
+    def take(self, stream: IO[bytes], tree: dict[str, str]) -> None:
+        """Feed a stream to fast-import, all of it or nothing; `tree` is what the newest commit then holds."""
+        arguments = ("fast-import", "--quiet", "--done", "--date-format=raw")
+        stream.flush()
+        code, _, said = self._execute(arguments, stream.fileno())
+        if code and self._unlocked():
+            code, _, said = self._execute(arguments, stream.fileno())
+        if code:
+            raise self._failure(said)
+        tip = self.tip()
+        self._last = (tip, dict(tree)) if tip else None
+
+    def blobs(self, names: Sequence[str]) -> dict[str, bytes]:
+        """The bytes of blobs by their ids."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        output = self.run("cat-file", "--batch", given="\n".join(wanted).encode() + b"\n")
+        found, at = {}, 0
+        for name in wanted:
+            end = output.index(b"\n", at)
+            head = output[at:end].split(b" ")
+            if head[1] != b"blob":
+                raise StateError(f"the history in {self.folder} is damaged: it lacks {name}")
+            at = end + 1 + int(head[2]) + 1
+            found[name] = output[end + 1 : at - 1]
+        return found
+
+    def tidy(self) -> bool:
+        """Pack what lies about, when it has become much; True when that was done. Takes seconds."""
+        try:
+            packs = sum(
+                name.endswith(".pack") for name in os.listdir(f"{self.folder}/objects/pack")
+            )
+            loose = f"{self.folder}/objects/17"
+            some = len(os.listdir(loose)) if os.path.isdir(loose) else 0
+        except OSError:
+            return False
+        if packs <= _PACKS and some <= _LOOSE:
+            return False
+        self.run("repack", "-a", "-d", "-l", "-q")
+        self.run("prune", "--expire=1.day.ago")
+        for name in os.listdir(self.folder):
+            if name.startswith("fast_import_crash_"):
+                os.unlink(f"{self.folder}/{name}")
+        return True
+
+    def run(self, *arguments: str, given: bytes | None = None) -> bytes:
+        """What git prints; StateError when it fails."""
+        with self.spooled(given) as stream:
+            code, output, said = self._execute(arguments, stream.fileno() if stream else None)
+        if code:
+            raise self._failure(said)
+        return output
+
+    def ask(self, *arguments: str) -> tuple[int, bytes]:
+        """How git ends, and what it prints."""
+        return self._execute(arguments, None)[:2]
+
+    @contextmanager
+    def spooled(self, given: bytes | None = b"") -> Iterator[IO[bytes] | None]:
+        """A file without a name beside the repository, which git may read; None for None."""
+        if given is None:
+            yield None
+            return
+        with tempfile.TemporaryFile(dir=os.path.dirname(self.folder)) as stream:
+            stream.write(given)
+            stream.flush()
+            yield stream
+
+    def _execute(self, arguments: Sequence[str], given: int | None) -> tuple[int, bytes, str]:
+        """GitPython can add variables for git and cannot take any away: env does that. `given` is an
+        open file, which git reads from its start."""
+        if given is not None:
+            os.lseek(given, 0, os.SEEK_SET)
+        foreign = [name for name in os.environ if name.startswith("GIT_")]
+        command = [
+            "env",
+            *(word for name in foreign for word in ("-u", name)),
+            *(f"{name}={value}" for name, value in _OURS.items()),
+            "git",
+            "--literal-pathspecs",
+            "--no-pager",
+            f"--git-dir={self.folder}",
+            *(word for setting in _SETTINGS for word in ("-c", setting)),
+            *arguments,
+        ]
+        from git.exc import CommandError
+
+        try:
+            code, output, said = _git(self.folder).execute(
+                command,
+                istream=given,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+            )
+        except (CommandError, OSError) as error:
+            raise StateError(NO_GIT) from error
+        if code in _NOT_FOUND and not is_there():
+            raise StateError(NO_GIT)
+        return code, output, said
+
+    def _unlocked(self) -> bool:
+        """Remove a lock that a killed git has left on a reference; whether there was one. Ours is the only
+        writer, but a git that outlives its killed caller may need a moment to end."""
+        locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]
+        found = {lock: _inode(lock) for lock in locks if _inode(lock)}
+        if found:
+            time.sleep(_MOMENT)
+        for lock, inode in found.items():
+            if _inode(lock) == inode:
+                os.unlink(lock)
+        return bool(found)
+
+    def _failure(self, said: str) -> StateError:
+        line = next((line for line in said.splitlines() if line.strip()), "git gave no reason")
+        advice = f"if that stays so, move {self.folder} away, and a new history begins"
+        return StateError(f"the history cannot be used: {line.strip()}; {advice}")
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return 0
+
+
+def _git(folder: str) -> Git:
+    os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git is no reason to fail at import
+    from git import Git
+
+    return Git(folder)
+
+
+def _parts(output: bytes) -> Iterator[bytes]:
+    """What stands between NULs."""
+    return (part for part in output.split(b"\0") if part)
