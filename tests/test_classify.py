@@ -1,0 +1,239 @@
+"""Laws of classification: which category a memory belongs to, why, and when nobody can be sure."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.classify import (
+    PARTS,
+    Sentence,
+    closenesses,
+    macro_accuracy,
+    outcomes,
+    read_part,
+    report,
+)
+from vaultmem.core import prototypes
+from vaultmem.core.classify import CAP, TARGETS, THRESHOLD, classify, scores
+from vaultmem.core.memory import CATEGORIES
+from vaultmem.core.signals import SIGNALS
+from vaultmem.store.embed import Embedder
+from vaultmem.store.model import resolve_model
+
+REASONS = [
+    ("user prefers dark mode", "preferences", "prefers"),
+    ("我讨厌语音消息，喜欢打字", "preferences", "讨厌"),
+    ("We decided to use Postgres instead of MongoDB", "decisions", "decided"),
+    ("经过讨论，我们决定不上 Kafka", "decisions", "决定"),
+    ("Lesson learned: never deploy on a Friday", "lessons", "lesson"),
+    ("这次的教训是上线之前先备份", "lessons", "教训"),
+    ("Remind me to call Anne tomorrow", "reminders", "remind me"),
+    ("提醒我明天给安娜打电话", "reminders", "提醒"),
+    ("The deadline of the grant is 30 June", "date", "deadline"),
+    ("合同截止日期是六月三十日", "date", "截止"),
+    ("My sister Anne is married to Rui", "people", "my sister"),
+    ("我妻子在儿童医院当护士", "people", "我妻子"),
+    ("The repository is deployed to staging by CI", "project", "repository"),
+    ("这个项目部署在测试环境", "project", "项目"),
+    ("My mission is to make clean water cheap", "soul", "mission"),
+    ("我的使命是帮助别人", "soul", "使命"),
+    ("He is shy and his sense of humour is dry", "character", "shy"),
+    ("她性格内向，脾气很好", "character", "性格"),
+    ("I go running every morning", "habits", "every morning"),
+    ("他习惯每天早上跑步", "habits", "每天"),
+    ("She is fluent in Polish and good at chess", "skills", "fluent"),
+    ("他精通德语，也擅长下棋", "skills", "精通"),
+    ("The reviewers suggested to make it shorter, the text was too long", "feedback", "too long"),
+    ("用户反馈页面太慢，建议优化", "feedback", "反馈"),
+    ("By default the algorithm returns the index of the first byte", "knowledge", "by default"),
+    ("TCP 协议默认的窗口算法用于控制速率", "knowledge", "算法"),
+]
+TEXT = st.text(max_size=300)
+CLOSENESS = st.none() | st.dictionaries(
+    st.sampled_from([*CATEGORIES, "nonsense"]), st.floats(allow_nan=True), max_size=14
+)
+
+
+def labelled(part: str) -> list[Sentence]:
+    return read_part(part)
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    return Embedder(resolve_model("default", str(tmp_path_factory.mktemp("models"))))
+
+
+@pytest.fixture(scope="module")
+def near(embedder: Embedder) -> dict[str, dict[str, float]]:
+    """How close each labelled sentence is to each category."""
+    texts = [one.text for part in PARTS for one in labelled(part)]
+    return dict(zip(texts, closenesses(embedder, texts), strict=True))
+
+
+@pytest.mark.parametrize(("text", "category", "word"), REASONS)
+def test_a_category_comes_with_its_reason(text: str, category: str, word: str) -> None:
+    verdict = classify(text)
+    assert verdict.category == category, verdict
+    assert verdict.confidence >= THRESHOLD
+    assert any(f'"{word}' in line for line in verdict.why), verdict.why
+    assert all(line.startswith(f"{category}: ") for line in verdict.why)
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("The seating was never decided", "decisions"),
+        ("We have not decided anything", "decisions"),
+        ("还没决定要不要买", "decisions"),
+        ("There is no deadline", "date"),
+        ("You need not remind me", "reminders"),
+        ("不用提醒我", "reminders"),
+        ("He did not learn a lesson", "lessons"),
+    ],
+)
+def test_a_denial_takes_back_what_it_denies(text: str, denied: str) -> None:
+    assert classify(text).category != denied
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("I don't like oat milk in my coffee", "preferences"),
+        ("我不喜欢香菜，从来不吃", "preferences"),
+        ("Don't forget to call the plumber", "reminders"),
+        ("千万别忘了交电费", "reminders"),
+        ("I have no clue about CSS and I am bad at drawing", "skills"),
+    ],
+)
+def test_a_denied_preference_is_a_preference_and_so_on(text: str, category: str) -> None:
+    assert classify(text).category == category
+
+
+@pytest.mark.parametrize("text", ["", " ", "ok", "hm, noted", "好的", "???", "12345", "🙂"])
+def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
+    assert classify(text).category is None
+
+
+def test_english_signals_are_whole_words() -> None:
+    assert not any("mission" in line for line in scores("permission").why)
+    assert not any("habit" in line for line in scores("an inhabited island").why)
+    assert any("mission" in line for line in scores("在我的mission里").why) is False
+
+
+def test_closeness_tips_the_scales_and_distance_does_not_silence_words() -> None:
+    near = dict.fromkeys(TARGETS, 0.1)
+    assert classify("Biscuits", near).category is None
+    assert classify("Biscuits", {**near, "people": 0.8}).category == "people"
+    assert classify("I prefer tabs over spaces", {**near, "date": 0.3}).category == "preferences"
+    told = classify("Biscuits", {**near, "people": 0.8}).why
+    assert told == ("people: close in meaning (0.80)",)
+
+
+@given(TEXT, CLOSENESS)
+def test_every_text_gets_a_verdict(text: str, closeness: dict[str, float] | None) -> None:
+    verdict = classify(text, closeness)
+    assert verdict.category in (None, *TARGETS)
+    assert (verdict.category is not None) == (verdict.confidence >= THRESHOLD)
+    assert 0.0 <= verdict.confidence <= 1.0
+    assert set(verdict.scores) == set(TARGETS)
+    assert verdict == classify(text, closeness)
+
+
+WORDS = sorted(
+    {word for _, _, word in REASONS} | {"not", "never", "不", "没", "I", "we", "。", ", "}
+)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | TEXT)
+def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
+    for line in scores(text).why:
+        quoted = re.search(r': "(.*)" \+[\d.]+$', line, re.DOTALL)
+        assert quoted is None or quoted[1] in text.lower()
+        assert quoted or line.startswith("knowledge: speaks of nobody")
+    assert scores(text) == scores(text)
+
+
+def test_every_category_has_signals_in_both_languages_and_prototypes() -> None:
+    for category in TARGETS:
+        assert {signal.han for signal in SIGNALS if signal.category == category} == {True, False}
+        assert 8 <= len(prototypes.PROTOTYPES[category]) <= 16
+    assert tuple(prototypes.PROTOTYPES) == TARGETS
+    assert all(0 < signal.weight < 4 and not signal.pattern.match("") for signal in SIGNALS)
+
+
+def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
+    count = len(prototypes.sentences())
+    cosines = [0.0] * count
+    cosines[:4] = [0.9, 0.6, 0.3, 0.1]
+    assert prototypes.closeness(cosines)["soul"] == pytest.approx(0.6)
+    with pytest.raises(ValueError, match="prototypes"):
+        prototypes.closeness([*cosines, 0.0])
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        " ",
+        "a ",
+        "的",
+        "一",
+        "I really ",
+        "turned the it them that ",
+        "从一日到二号",
+        "12 may ",
+        "every second ",
+        "x's ",
+        ".",
+    ],
+)
+def test_hostile_text_is_classified_at_once(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.perf_counter()
+    classify(text)
+    assert time.perf_counter() - began < 1.0  # 30 ms on a quiet machine
+
+
+def test_what_comes_late_in_a_text_does_not_count() -> None:
+    assert classify("x " * CAP + "I prefer tabs").category is None
+
+
+@pytest.mark.parametrize(("part", "floor"), [("dev", 0.87), ("test", 0.87), ("fresh", 0.7)])
+def test_signals_alone_find_most_categories(part: str, floor: float) -> None:
+    found = outcomes(labelled(part), [None] * len(labelled(part)))
+    assert macro_accuracy(found) >= floor
+
+
+@pytest.mark.parametrize(("part", "floor"), [("dev", 0.88), ("test", 0.9), ("fresh", 0.74)])
+def test_embeddings_add_to_them(near: dict[str, dict[str, float]], part: str, floor: float) -> None:
+    sentences = labelled(part)
+    found = outcomes(sentences, [near[one.text] for one in sentences])
+    assert macro_accuracy(found) >= floor
+    filed = [one for one in found if one.filed]
+    wrong = [one for one in filed if one.best != one.sentence.category]
+    assert len(filed) >= 0.45 * len(found)
+    assert len(wrong) <= 0.12 * len(filed)  # wrong filings are rare
+    assert report(found)["accuracy"] == round(macro_accuracy(found), 3)
+
+
+def test_the_labelled_sentences_are_even_and_each_is_there_once() -> None:
+    parts = {part: labelled(part) for part in PARTS}
+    texts = [one.text for part in parts.values() for one in part]
+    assert len(texts) == len(set(texts)) >= 360
+    assert not set(texts) & set(prototypes.sentences())
+    for part in parts.values():
+        for category in TARGETS:
+            languages = [one.language for one in part if one.category == category]
+            assert abs(languages.count("en") - languages.count("zh")) <= 1
+            assert len(languages) == len(part) // len(TARGETS)
+    assert {path.stem for path in _folder().glob("*.tsv")} == set(PARTS)
+
+
+def _folder() -> Path:
+    return Path(__file__).parent / "data" / "classification"

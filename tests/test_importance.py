@@ -1,0 +1,130 @@
+"""Laws of importance: novelty and salience by the letter of their formula, and the type of a memory."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.importance import (
+    NAME,
+    NUMBER,
+    PREFERENCE,
+    TECHNICAL,
+    THRESHOLD,
+    importance,
+    memory_type,
+    novelty,
+    salience,
+)
+from vaultmem.core.memory import TYPES
+
+UNIT = st.floats(0, 1)
+
+SALIENT = [
+    ("Anne lives in Lisbon", NAME),
+    ("the weather is nice", 0.0),
+    ("ok", 0.0),
+    ("She said hello", 0.0),
+    ("We met on Friday", NUMBER),
+    ("it took three hours", NUMBER),
+    ("I prefer tabs", PREFERENCE),
+    ("my favorite is the green one", PREFERENCE),
+    ("I always lock the door", PREFERENCE),
+    ("deploy with `make ship` from main", TECHNICAL),
+    ("the parse_args function raises ValueError twice", NUMBER + TECHNICAL + NAME),
+    ("I hate the old CI of Northgate since 2024", PREFERENCE + NAME + NUMBER + TECHNICAL),
+    ("用户喜欢深色模式", PREFERENCE),
+    ("今天天气不错", NUMBER),
+    ("小王的生日是五月三日", NAME + NUMBER),
+    ("数据库连接池满了会死锁", TECHNICAL),
+    ("我讨厌语音消息", PREFERENCE),
+    ("天气不错", 0.0),
+    ("林悦住在成都", NAME),
+]
+
+
+@pytest.mark.parametrize(("text", "score"), SALIENT)
+def test_salience_adds_up_what_the_words_show(text: str, score: float) -> None:
+    found = salience(text)
+    assert found.score == round(min(1.0, score), 4), found.why
+    assert sum(float(line.rpartition("+")[2]) for line in found.why) == pytest.approx(score)
+
+
+def test_novelty_is_the_distance_from_what_is_known() -> None:
+    assert novelty(None) == 1.0  # no memories yet
+    assert novelty(1.0) == 0.0
+    assert novelty(0.25) == 0.75
+    assert novelty(-0.5) == 1.0
+    assert novelty(1.0000001) == 0.0
+    assert novelty(math.nan) == 1.0  # the vector of a text without a word
+
+
+@given(UNIT, UNIT)
+def test_importance_is_six_parts_novelty_and_four_parts_salience(
+    new: float, salient: float
+) -> None:
+    found = importance(new, salient)
+    assert 0.0 <= found <= 1.0
+    assert found == pytest.approx(0.6 * new + 0.4 * salient, abs=0.00005)
+    assert found == round(found, 4)
+
+
+def test_the_threshold_lets_go_of_what_is_known_and_plain() -> None:
+    assert importance(novelty(0.9), salience("ok").score) < THRESHOLD
+    assert importance(novelty(0.9), salience("I prefer Lisbon in May 2027").score) >= THRESHOLD
+    assert importance(novelty(None), salience("ok").score) >= THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I prefer tabs", "procedural"),
+        ("The user dislikes verbose logging", "procedural"),
+        ("我更愿意坐高铁", "procedural"),
+        ("Working on the parser right now", "working"),
+        ("For this session, answer in French", "working"),
+        ("正在调试登录页面", "working"),
+        ("本次会话只看文档", "working"),
+        ("User is a backend engineer specializing in Python and PostgreSQL.", "semantic"),
+        ("Anne lives in Lisbon", "semantic"),
+        ("Postgres supports JSONB", "semantic"),
+        ("部署分支是 main", "semantic"),
+        ("长江位于中国", "semantic"),
+        ("2024-01-20: Discussed database migration from MySQL to PostgreSQL.", "episodic"),
+        ("User reported issue with Alembic autogenerate on enums.", "episodic"),
+        ("昨天和小李聊了项目", "episodic"),
+        ("", "episodic"),
+    ],
+)
+def test_the_type_follows_from_the_words(text: str, kind: str) -> None:
+    assert memory_type(text) == kind
+
+
+@pytest.mark.parametrize("hint", TYPES)
+def test_a_hint_rules(hint: str) -> None:
+    assert memory_type("I prefer tabs", hint) == hint
+
+
+@pytest.mark.parametrize("hint", ["", "Semantic", "fact"])
+def test_a_wrong_hint_is_refused_with_the_right_ones(hint: str) -> None:
+    with pytest.raises(ValueError, match="episodic, semantic"):
+        memory_type("text", hint)
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_a_salience_and_a_type(text: str) -> None:
+    assert 0.0 <= salience(text).score <= 1.0
+    assert memory_type(text) in TYPES
+
+
+@pytest.mark.parametrize("piece", ["a", " ", "的", "\n", "AbC", "Aa ", "1", "`", "/a", "王", ". "])
+def test_hostile_text_is_judged_at_once(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.perf_counter()
+    salience(text)
+    memory_type(text)
+    assert time.perf_counter() - began < 1.0

@@ -1,0 +1,143 @@
+"""What a subject may have one of at a time (a birthday, a port, a favourite editor), and who a subject is."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from vaultmem.core.opposites import fold
+
+
+class Slot(NamedTuple):
+    """A property by its name, and of whom or what."""
+
+    owner: str  # folded; "" when nobody is named
+    name: str
+
+
+_ENGLISH = frozenset(
+    "birthday birthdate port branch address email e-mail phone telephone hometown version timezone deadline name "
+    "username nickname surname wife husband spouse boss age salary license licence url domain hostname host ip locale "
+    "capital price budget timeout interval height weight anniversary passport nationality blood-type landlord rent "
+    "endpoint region quota limit threshold hash codename framework-version encoding charset mascot".split()
+)  # fmt: skip
+_TWO_WORDS = {
+    "phone number": "phone", "mobile number": "phone", "phone no": "phone", "email address": "email",
+    "e-mail address": "email", "home address": "address", "time zone": "timezone", "due date": "deadline",
+    "release date": "release date", "launch date": "release date", "date of birth": "birthday", "port number": "port",
+    "blood type": "blood type", "version number": "version", "ip address": "ip", "user name": "username",
+    "last name": "last name", "first name": "first name", "middle name": "middle name", "shoe size": "shoe size",
+    "wedding day": "wedding day", "wedding date": "wedding day", "base url": "url", "line length": "line length",
+    "indent width": "indent width", "home town": "hometown",
+}  # fmt: skip
+_SPELLINGS = {
+    "e-mail": "email",
+    "telephone": "phone",
+    "licence": "license",
+    "birthdate": "birthday",
+}
+_CHOSEN = re.compile(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
+_POSSESSIVE = re.compile(r"^(.+?)'s? (.+)$")
+_OF = re.compile(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
+_MINE = re.compile(r"^(my|our|your|his|her|their|its) (.+)$")
+_PEOPLE = {
+    "my": "user",
+    "our": "we",
+    "your": "you",
+    "his": "he",
+    "her": "she",
+    "their": "they",
+    "its": "it",
+}
+
+_CHINESE = {
+    "生日": "birthday", "出生日期": "birthday", "端口": "port", "端口号": "port", "分支": "branch", "地址": "address",
+    "住址": "address", "邮箱": "email", "电子邮箱": "email", "邮件地址": "email", "电话": "phone", "电话号码": "phone",
+    "手机号": "phone", "手机": "phone", "版本": "version", "版本号": "version", "时区": "timezone",
+    "截止日期": "deadline", "截止时间": "deadline", "期限": "deadline", "名字": "name", "姓名": "name",
+    "用户名": "username", "昵称": "nickname", "老家": "hometown", "家乡": "hometown", "年龄": "age", "域名": "domain",
+    "首都": "capital", "价格": "price", "预算": "budget", "超时": "timeout", "超时时间": "timeout", "妻子": "wife",
+    "老婆": "wife", "太太": "wife", "丈夫": "husband", "老公": "husband", "上司": "boss",
+    "房租": "rent", "身高": "height",
+    "体重": "weight", "血型": "blood type", "鞋码": "shoe size", "发布日期": "release date", "上线日期": "release date",
+    "纪念日": "anniversary", "国籍": "nationality", "工资": "salary", "密码长度": "password length",
+    "阈值": "threshold",
+    "主机名": "hostname", "许可证": "license",
+}  # fmt: skip
+_CHINESE_SLOT = re.compile(
+    "^(.*?)的?(" + "|".join(sorted(_CHINESE, key=len, reverse=True)) + ")$", re.DOTALL
+)
+_CHINESE_CHOSEN = re.compile(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
+
+_USER = frozenset(("i", "me", "user", "用户", "我", "本人", "我自己"))
+_WE = frozenset(("we", "us", "team", "我们", "咱们", "团队", "我们团队", "我司"))
+_PRONOUNS = frozenset(
+    "he she it they this that these those there which who what one everyone someone somebody everybody anyone nobody "
+    "here him her them its you something everything nothing things 他 她 它 他们 她们 它们 这 那 这个 "
+    "那个 这里 那里 谁 大家 "
+    "有人 对方 你 您 别人 什么 这些 那些 此 该 其 哪里 怎么".split()
+)  # fmt: skip
+
+
+def canonical_subject(text: str) -> str:
+    """A folded subject: the user, we, or what it says."""
+    plain = fold(text)
+    plain = plain.removeprefix("user ") if plain.startswith("user named ") else plain
+    if plain in _USER:
+        return "user"
+    return "we" if plain in _WE else plain
+
+
+def is_pronoun(subject: str) -> bool:
+    """Whether nobody can tell from the text alone who that is."""
+    return subject in _PRONOUNS
+
+
+def slot(subject: str) -> Slot | None:
+    """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
+    written = " ".join(subject.casefold().replace("’", "'").split())
+    return _english_slot(written) or _chinese_slot(written)
+
+
+def _english_slot(written: str) -> Slot | None:
+    plain = re.sub(r"^(?:the|an?) ", "", written)
+    named = _named(plain)
+    if named:
+        return Slot("", named)
+    for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
+        found = pattern.match(plain)
+        if found and (inner := _ending(found[thing])):
+            whose = _PEOPLE.get(found[owner]) or canonical_subject(found[owner])
+            return Slot(f"{whose} {inner.owner}".strip(), inner.name)
+    return _ending(plain)
+
+
+def _named(plain: str) -> str:
+    """The canonical name of a slot; "" when these words are none."""
+    if plain in _ENGLISH:
+        return _SPELLINGS.get(plain, plain)
+    return _TWO_WORDS.get(plain, "")
+
+
+def _ending(plain: str) -> Slot | None:
+    words = plain.split(" ")
+    chosen = _CHOSEN.search(plain)
+    for count in (3, 2, 1):
+        name = _named(" ".join(words[-count:])) if len(words) >= count else ""
+        if name and not (chosen and chosen[1].startswith("fav")):
+            return Slot(canonical_subject(" ".join(words[:-count])), name)
+    if chosen:
+        kind = "favourite" if chosen[1].startswith("fav") else chosen[1]
+        return Slot(canonical_subject(plain[: chosen.start()]), f"{kind} {chosen[2]}")
+    return None
+
+
+def _chinese_slot(written: str) -> Slot | None:
+    chosen = _CHINESE_CHOSEN.match(written)
+    if chosen and chosen[3] not in _CHINESE:
+        kind = "favourite" if chosen[2].startswith("最") else chosen[2].rstrip("的")
+        return Slot(canonical_subject(chosen[1].removesuffix("的")), f"{kind} {chosen[3]}")
+    found = _CHINESE_SLOT.match(written)
+    if not found:
+        return None
+    return Slot(canonical_subject(found[1].removesuffix("最后")), _CHINESE[found[2]])
