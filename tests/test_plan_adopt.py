@@ -1,0 +1,145 @@
+"""What a person does by hand in the memory folder is understood as what it means."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.stand_in_view import DAY, NOW, File, Left, StandInView, ago, memory_file
+from vaultmem.adapter import Value
+from vaultmem.core.view import Draft
+from vaultmem.plans.adopt import adopt
+
+
+def adopted(
+    view: StandInView, seen: dict[str, Left] | None = None
+) -> tuple[StandInView, list[str]]:
+    plan, after = view.run(partial(adopt, seen=seen or {}))
+    again, _ = after.run(partial(adopt, seen=after.left() if seen is not None else {}))
+    assert again.changes == (), "adopting twice changes something"
+    return after, [change.why for change in plan.changes]
+
+
+def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
+    dropped = File("Anne likes tea", {"colour": "green"}, NOW.timestamp() - 2 * DAY)
+    after, whys = adopted(StandInView({"vaultmem/people/Anne.md": dropped}))
+    file = after.files["vaultmem/people/Anne.md"]
+    assert file.content == "Anne likes tea"
+    assert list(file.properties) == [
+        "colour",
+        "id",
+        "phase",
+        "category",
+        "scope",
+        "created_at",
+        "updated_at",
+    ]
+    assert (file.properties["phase"], file.properties["category"]) == ("organized", "people")
+    assert file.properties["created_at"] == file.properties["updated_at"] == ago(2)
+    assert whys == ["a file of yours, taken up as a memory"]
+
+
+def test_an_old_file_has_as_much_time_in_the_inbox_as_a_new_one() -> None:
+    dropped = File("some thought", {}, NOW.timestamp() - 300 * DAY)
+    after, _ = adopted(StandInView({"vaultmem/inbox/Thought.md": dropped}))
+    given = after.files["vaultmem/inbox/Thought.md"].properties
+    assert given["created_at"] == ago(300)
+    assert given["updated_at"] == ago(0)
+
+
+def test_a_copied_file_gets_an_id_of_its_own() -> None:
+    path, file = memory_file("people/Anne", "Anne likes tea")
+    view = StandInView({path: file, "vaultmem/people/Anne 2.md": file})
+    view.everything[1] = view.everything[1]._replace(id="fresh", adopted=False)
+    after, _ = adopted(view)
+    assert after.files["vaultmem/people/Anne 2.md"].properties["id"] == "fresh"
+    assert after.files[path] == file
+
+
+def test_a_file_that_is_being_typed_is_left_alone() -> None:
+    fresh = File("Ann", {}, NOW.timestamp() - 30)
+    path, known = memory_file("inbox/Note", "begun")
+    edited = known._replace(content="begun and", mtime=NOW.timestamp() - 30)
+    before = StandInView({path: known})
+    view = StandInView({path: edited, "vaultmem/inbox/New.md": fresh})
+    draft = Draft(view)
+    adopt(draft, before.left())
+    assert draft.memories() == []
+    assert draft.plan("test").changes == ()
+
+
+def test_what_vaultmem_has_just_written_is_not_taken_for_typing() -> None:
+    path, file = memory_file("inbox/Note", "just written", days=0)
+    view = StandInView({path: file})
+    draft = Draft(view)
+    adopt(draft, view.left())
+    assert [memory.path for memory in draft.memories()] == [path]
+
+
+MOVES: list[tuple[str, str, str, str, str]] = [
+    # where vaultmem left it, where it is, what its property says -> where it will be, why
+    ("people/A", "project/A", "people", "project/A", "moved to project by hand"),
+    ("people/A", "people/A", "project", "project/A", "its category changed to project by hand"),
+    ("people/A", "inbox/A", "people", "inbox/A", "moved to inbox by hand"),
+    ("inbox/A", "inbox/A", "people", "people/A", "its category changed to people by hand"),
+    ("people/A", "project/A", "skills", "project/A", "moved to project by hand"),
+    ("people/A", "people/A", "nonsense", "people/A", "it lacked category"),
+]
+
+
+@pytest.mark.parametrize(("was", "lies", "says", "becomes", "why"), MOVES)
+def test_moving_a_file_and_changing_its_category_mean_the_same(
+    was: str, lies: str, says: str, becomes: str, why: str
+) -> None:
+    path, file = memory_file(was, "A text")
+    before = StandInView({path: file})
+    now = StandInView(
+        {f"vaultmem/{lies}.md": file._replace(properties={**file.properties, "category": says})}
+    )
+    after, whys = adopted(now, before.left())
+    assert list(after.files) == [f"vaultmem/{becomes}.md"]
+    given = after.files[f"vaultmem/{becomes}.md"].properties
+    category = becomes.partition("/")[0]
+    assert given["category"] == category
+    assert given["phase"] == ("inbox" if category == "inbox" else "organized")
+    assert whys == [why]
+
+
+def test_without_knowing_how_it_was_the_folder_speaks() -> None:
+    path, file = memory_file("people/A", "A text", category="people")
+    file = file._replace(properties={**file.properties, "category": "project"})
+    after, _ = adopted(StandInView({path: file}))
+    assert after.files[path].properties["category"] == "people"
+
+
+def test_an_edit_by_hand_has_the_time_of_the_file() -> None:
+    path, file = memory_file("people/A", "before", days=9)
+    before = StandInView({path: file})
+    now = StandInView({path: file._replace(content="after", mtime=NOW.timestamp() - 2 * DAY)})
+    after, whys = adopted(now, before.left())
+    assert after.files[path].properties["updated_at"] == ago(2)
+    assert whys == ["edited by hand"]
+
+
+def test_what_was_taken_out_of_the_archive_lives_again_and_is_not_merged_again() -> None:
+    gone: dict[str, Value] = {
+        "deleted_at": ago(3),
+        "by": "merge",
+        "replaced_by": "x",
+        "expires_at": ago(2),
+    }
+    path, file = memory_file("people/A", "A text", days=90, **gone)
+    after, whys = adopted(StandInView({path: file}))
+    given = after.files[path].properties
+    assert not {"deleted_at", "by", "expires_at"} & given.keys()
+    assert given["replaced_by"] == "x"
+    assert given["updated_at"] == ago(0)
+    assert whys == ["taken out of the archive by hand"]
+
+
+def test_the_limit_counts_what_has_to_wait() -> None:
+    files = {f"vaultmem/people/{n}.md": File(str(n), {}, NOW.timestamp() - DAY) for n in range(5)}
+    plan, after = StandInView(files).run(partial(adopt, seen={}), limit=2)
+    assert [len(plan.changes), plan.left] == [2, 3]
+    assert len(after.run(partial(adopt, seen={}), limit=2)[0].changes) == 2

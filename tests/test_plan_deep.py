@@ -1,0 +1,212 @@
+"""What memories say together: contradictions, clusters, days that have passed, and reminders hidden in them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.stand_in_view import File, StandInView, ago, memory_file
+from vaultmem.adapter import Value
+from vaultmem.core.changes import CREATE, Plan
+from vaultmem.plans.clusters import clusters
+from vaultmem.plans.contradictions import contradictions
+from vaultmem.plans.deep import deep
+from vaultmem.plans.dream import Options, dream
+from vaultmem.plans.fading import fading
+from vaultmem.plans.found_reminders import found_reminders
+from vaultmem.plans.quote import quoted
+from vaultmem.plans.stale_days import stale_days
+
+MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"
+
+
+def found(plan: Plan, kind: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [(f.subject.rpartition("/")[2], f.others) for f in plan.findings if f.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "properties", "against"),
+    [
+        ("The deploy branch is main.", "Note: the deploy branch is release.", {}, True),
+        ("Anne lives in Lisbon", "Anne lives in Porto", {}, True),
+        ("Anne lives in Lisbon", "Bob lives in Porto", {}, False),
+        ("Anne likes tea", "Anne likes coffee", {}, False),
+        ("Anne lives in Lisbon", "Anne lives in Porto", {"scope": "agent:claude"}, False),
+        ("Anne lives in Lisbon", "Anne lives in Porto", {"project": "x"}, False),
+    ],
+)
+def test_what_cannot_both_be_true_is_said(
+    one: str, other: str, properties: dict[str, Value], against: bool
+) -> None:
+    files = dict(
+        [memory_file("knowledge/Old", one, 9), memory_file("people/New", other, 2, **properties)]
+    )
+    plan, _ = StandInView(files).run(contradictions)
+    assert plan.changes == ()
+    assert found(plan, "contradiction") == [("New.md", ("vaultmem/knowledge/Old.md",))] * against
+
+
+def test_thousands_of_statements_on_one_thing_stay_quick() -> None:
+    files = dict(
+        memory_file(f"knowledge/{n}", f"The deploy branch is release-{n}.", n / 100)
+        for n in range(800)
+    )
+    plan, _ = StandInView(files).run(contradictions)
+    assert 0 < len(plan.findings) <= 50
+
+
+def test_what_shares_rare_names_or_meaning_belongs_together() -> None:
+    files = dict([
+        memory_file("project/Boat", "The Albatross needs paint. Ask Grimaldi."),
+        memory_file("people/Painter", "Grimaldi paints boats such as the Albatross."),
+        memory_file("date/Launch", "Launch of the Albatross with Grimaldi in May."),
+        memory_file("skills/Bread", "Sourdough wants time."),
+    ])  # fmt: skip
+    plan, _ = StandInView(files).run(clusters)
+    (cluster,) = [finding for finding in plan.findings if finding.kind == "cluster"]
+    assert cluster.said == "“Albatross”: 3 memories belong together"
+    assert {cluster.subject, *cluster.others} == files.keys() - {"vaultmem/skills/Bread.md"}
+    assert {f.said for f in plan.findings if f.kind == "entity"} == {
+        "“Albatross” comes up in date, people, project",
+        "“Grimaldi” comes up in date, people, project",
+    }
+    view = StandInView(dict(memory_file(f"skills/{n}", f"bread {n}") for n in range(3)))
+    assert view.run(clusters)[0].findings == ()
+    view.cosines = lambda *_: 0.85
+    assert len(view.run(clusters)[0].findings) == 1
+
+
+def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
+    files = dict([
+        memory_file("date/Old", "Call Bob tomorrow.", 3),
+        memory_file("date/Fresh", "Call Bob tomorrow.", 0.5),
+        memory_file("date/Edited", "Call Bob tomorrow.", 9, updated_at=ago(2)),
+    ])  # fmt: skip
+    plan, after = StandInView(files).run(stale_days)
+    assert [change.path for change in plan.changes] == ["vaultmem/date/Old.md"]
+    assert after.files["vaultmem/date/Old.md"].content == "Call Bob tomorrow (2026-11-20)."
+    assert after.run(stale_days)[0].changes == ()
+
+
+def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
+    view = StandInView(dict([memory_file("project/Boat", MEETING, 2, scope="user:anne")]))
+    plan, after = view.run(found_reminders)
+    (made,) = [change for change in plan.changes if change.action == CREATE]
+    assert made.target == "vaultmem/reminders/Remind me to call Bob on 5 December 2026.md"
+    assert made.properties["remind"] == "2026-12-05"
+    assert (made.properties["scope"], made.properties["links"]) == ("user:anne", ["[[Boat]]"])
+    source = after.files["vaultmem/project/Boat.md"]
+    assert source.content == MEETING
+    assert source.properties["links"] == [
+        f"[[{made.target.rpartition('/')[2].removesuffix('.md')}]]"
+    ]
+    assert after.run(found_reminders)[0].changes == ()
+    file = after.files.pop(made.target)
+    reworded = file._replace(content="Bob was called")
+    put_away = StandInView({**after.files, "vaultmem/archive/Gone.md": reworded})
+    assert put_away.run(found_reminders)[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "properties"),
+    [
+        ("Remind me to call Bob on 5 December 2025.", {}),  # over
+        ("Remind me to call Bob on 5 December 2026.", {"remind": "2026-12-04"}),
+        ("- [ ] remind Bob 📅 2026-12-05", {}),  # is a reminder as it stands
+        ("```\nremind me on 5 December 2026\n```", {}),
+    ],
+)
+def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> None:
+    assert (
+        StandInView(dict([memory_file("project/A", content, 2, **properties)]))
+        .run(found_reminders)[0]
+        .changes
+        == ()
+    )
+
+
+def test_a_reminder_that_a_person_wrote_into_the_folder_says_when() -> None:
+    view = StandInView(
+        dict([memory_file("reminders/Call", "Remind me to call Bob on 5 December 2026.", 2)])
+    )
+    plan, after = view.run(found_reminders)
+    assert [dict(change.properties) for change in plan.changes] == [{"remind": "2026-12-05"}]
+    assert after.run(found_reminders)[0].changes == ()
+
+
+def test_what_fades_while_notes_build_on_it_is_said() -> None:
+    files = dict([
+        memory_file("project/Old", "x", 20),
+        memory_file("project/Alone", "y", 20),
+        memory_file("people/Sure", "z", 20),
+    ])  # fmt: skip
+    files["vaultmem/What changed.md"] = File("[[Alone]]", {}, 0.0)
+    notes = {"Diary.md": "[[Old]] and [[Sure]]"}
+    plan, _ = StandInView(files, notes).run(fading)
+    assert [(f.subject, f.others) for f in plan.findings] == [
+        ("vaultmem/project/Old.md", ("Diary.md",))
+    ]
+    assert plan.findings[0].said == "[[Old]] is fading (0.33), but 1 note links to it"
+
+
+def test_its_own_output_is_not_read() -> None:
+    files = dict([memory_file("project/Boat", MEETING, 2)])
+    files["vaultmem/pending.md"] = File(
+        "Remind me to sing on 9 December 2026. The deploy branch is main.", {}, 0.0
+    )
+    files["vaultmem/What changed.md"] = File("The deploy branch is release. [[Boat]]", {}, 0.0)
+    path, gone = memory_file("archive/Gone", "Remind me to dance on 9 December 2026.", 90)
+    view = StandInView({**files, path: gone})
+    plan, after = view.run(partial(dream, level=3, options=Options()))
+    touched = {change.path for change in plan.changes} | {change.target for change in plan.changes}
+    assert not touched & {"vaultmem/pending.md", "vaultmem/What changed.md", path}
+    assert len(after.memories()) == 2
+    assert found(plan, "contradiction") == []
+    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+def test_deep_is_the_same_in_any_order() -> None:
+    files = dict([
+        memory_file("project/Boat", MEETING, 2),
+        memory_file("date/Old", "Call Bob tomorrow.", 3),
+        memory_file("knowledge/A", "The deploy branch is main.", 9),
+        memory_file("knowledge/B", "The deploy branch is release.", 8),
+    ])  # fmt: skip
+    plan, _ = StandInView(files).run(deep)
+    assert StandInView(dict(reversed(files.items()))).run(deep)[0] == plan
+    assert len(plan.changes) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n  b\tc", "a b c"),
+        ("\x1b[31mred\x07", "[31mred"),
+        ("\u202eabc\u2066", "abc"),
+        ("x" * 300, "x" * 119 + "…"),
+    ],
+)
+def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
+    assert quoted(text) == shown
+
+
+def test_two_memories_that_name_one_thing_make_one_reminder() -> None:
+    text = "Remind me to call Bob on 5 December 2026."
+    files = dict(
+        [memory_file("project/A", f"Boat\n{text}", 2), memory_file("people/B", f"Bob\n{text}", 2)]
+    )
+    plan, after = StandInView(files).run(partial(dream, level=3, options=Options()))
+    assert len([change for change in plan.changes if change.action == CREATE]) == 1
+    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
+    view = StandInView(
+        dict([memory_file("habits/Plants", "Remind me to water the plants every Monday.", 20)])
+    )
+    plan, after = view.run(found_reminders)
+    (made,) = [change for change in plan.changes if change.action == CREATE]
+    assert str(made.properties["remind"]).startswith("2026-11-23")
+    assert made.properties["repeat"]
+    assert after.run(found_reminders)[0].changes == ()

@@ -1,0 +1,194 @@
+"""What comes into the inbox is filed, asked about, or in the end put away; what nobody reads fades."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.stand_in_view import File, StandInView, ago, memory_file
+from vaultmem.adapter import Value
+from vaultmem.core.changes import ARCHIVE, MOVE
+from vaultmem.plans.classify import classify
+from vaultmem.plans.counts import counts
+from vaultmem.plans.decay import decay
+from vaultmem.plans.expire import expire
+from vaultmem.plans.upgrade import upgrade
+
+
+def inbox(content: str, days: float = 1, **properties: Value) -> StandInView:
+    return StandInView(dict([memory_file("inbox/Note", content, days, **properties)]))
+
+
+def only(view: StandInView) -> tuple[str, File]:
+    ((path, file),) = view.files.items()
+    return path.removeprefix("vaultmem/"), file
+
+
+@pytest.mark.parametrize(
+    ("content", "category"),
+    [
+        ("The user prefers dark mode in every editor.", "preferences"),
+        ("Lesson learned: never deploy on a Friday.", "lessons"),
+        ("We decided to use Postgres for billing because of its transactions.", "decisions"),
+        ("用户偏好深色模式。", "preferences"),
+    ],
+)
+def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> None:
+    plan, after = inbox(content).run(classify)
+    (change,) = plan.changes
+    path, file = only(after)
+    assert path == f"{category}/Note.md"
+    assert (file.properties["phase"], file.properties["category"]) == ("organized", category)
+    assert file.content == content
+    assert file.properties["memory_type"]
+    assert (change.action, change.why.startswith(f"{category}: ")) == (MOVE, True)
+    assert after.run(classify)[0].changes == ()
+
+
+def test_what_is_unsure_stays_and_asks() -> None:
+    view = inbox("Zwölf Boxkämpfer jagen Viktor.")
+    plan, after = view.run(classify)
+    assert only(after)[0] == "inbox/Note.md"
+    assert [(finding.kind, finding.subject) for finding in plan.findings] == [
+        ("unsure", "vaultmem/inbox/Note.md")
+    ]
+    again, _ = after.run(classify)
+    assert (again.changes, again.findings) == ((), plan.findings)
+
+
+def test_a_plain_reminder_says_when_reckoned_from_the_day_it_was_written() -> None:
+    path, file = only(inbox("Remind me to call Bob tomorrow at 15:00", days=0.5).run(classify)[1])
+    assert path == "reminders/Note.md"
+    assert file.properties["remind"] == "2026-11-22T15:00"  # it was written the evening before
+
+
+def test_a_reminder_that_is_long_over_reminds_of_nothing() -> None:
+    path, file = only(inbox("Remind me to call Bob tomorrow", days=400).run(classify)[1])
+    assert path == "reminders/Note.md"
+    assert "remind" not in file.properties
+
+
+def test_a_long_text_that_names_a_time_stays_what_it_is() -> None:
+    text = "We decided to use Postgres for billing because of its transactions.\n" * 5
+    path, _ = only(inbox(text + "\nRemind me to tell Anne tomorrow.").run(classify)[1])
+    assert path == "decisions/Note.md"
+
+
+def test_importance_waits_for_a_model_and_is_not_judged_twice() -> None:
+    view = inbox("The user prefers dark mode.")
+    assert "importance" not in only(view.run(classify)[1])[1].properties
+    view.cosines = lambda *_: 0.0
+    file = only(view.run(classify)[1])[1]
+    assert file.properties["importance"] == pytest.approx(0.6 * 0.5 + 0.4 * 0.4, abs=0.1)
+    kept = inbox("The user prefers dark mode.", importance=0.11, memory_type="working")
+    kept.cosines = view.cosines
+    given = only(kept.run(classify)[1])[1].properties
+    assert (given["importance"], given["memory_type"]) == (0.11, "working")
+
+
+def test_the_inbox_is_emptied_after_its_time() -> None:
+    for days, put_away in ((6.9, False), (7.1, True)):
+        plan, after = inbox("?", days).run(expire)
+        assert [change.action for change in plan.changes] == [ARCHIVE] * put_away
+        assert after.run(expire)[0].changes == ()
+    path, file = only(inbox("?", 8, category=None, phase=None).run(expire)[1])
+    assert path == "archive/Note.md"
+    assert file.properties["deleted_at"] == ago(0)
+    assert (file.properties["by"], file.properties["category"]) == ("expire", "inbox")
+
+
+@pytest.mark.parametrize(
+    ("properties", "days", "put_away"),
+    [
+        ({"updated_at": ago(2)}, 30, False),  # whichever is later
+        ({"expires_at": ago(-1)}, 1, False),
+        ({"expires_at": ago(1)}, 2, True),
+        ({"remind": "2026-12-24"}, 30, False),
+        ({"remind": "2026-01-01", "repeat": "every year"}, 30, False),
+        ({"remind": "2026-10-01"}, 80, True),
+    ],
+)
+def test_what_expires_and_what_does_not(
+    properties: dict[str, Value], days: float, put_away: bool
+) -> None:
+    assert len(inbox("?", days, **properties).run(expire)[0].changes) == put_away
+
+
+def test_its_own_word_counts_everywhere_and_reading_saves_from_the_time_of_the_inbox() -> None:
+    view = StandInView(dict([memory_file("soul/A", "x", 90, expires_at=ago(1))]))
+    assert len(view.run(expire)[0].changes) == 1
+    read = inbox("?", 30)
+    read.read_counts = {"vaultmem/inbox/Note.md": 3}
+    assert read.run(expire)[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "days", "properties", "fades"),
+    [
+        ("knowledge/A", 31, {}, True),
+        ("knowledge/A", 29, {}, False),
+        ("inbox/A", 31, {}, False),
+        ("people/A", 999, {}, False),  # stable by its category
+        ("people/A", 31, {"decay_policy": "fsrs"}, True),
+        ("people/A", 31, {"decay_policy": "contextual"}, True),
+        ("knowledge/A", 999, {"decay_policy": "stable"}, False),
+        ("knowledge/A", 99, {"updated_at": ago(5)}, False),
+        ("knowledge/A", 99, {"last_reinforced_at": ago(5)}, False),
+        ("knowledge/A", 99, {"importance": 0.8}, False),
+        ("knowledge/A", 99, {"importance": 0.79}, True),
+        ("date/A", 99, {"due": "2027-01-01"}, False),
+        ("date/A", 99, {"due": "2026-09-01"}, True),
+        ("knowledge/A", 99, {"access_count": 1}, False),
+    ],
+)
+def test_what_fades(path: str, days: float, properties: dict[str, Value], fades: bool) -> None:
+    view = StandInView(dict([memory_file(path, "x", days, **properties)]))
+    plan, after = view.run(decay)
+    assert [change.target for change in plan.changes] == ["vaultmem/archive/A.md"] * fades
+    assert after.run(decay)[0].changes == ()
+    view.read_counts = {f"vaultmem/{path}.md": 1}
+    assert view.run(decay)[0].changes == ()
+
+
+def test_a_name_that_the_archive_has_already_is_not_written_over() -> None:
+    files = dict([memory_file("knowledge/A", "new", 99), memory_file("archive/A", "old", 99)])
+    plan, after = StandInView(files).run(decay)
+    assert len(after.files) == 2
+    assert {file.content for file in after.files.values()} == {"new", "old"}
+    assert plan.changes[0].target != "vaultmem/archive/A.md"
+
+
+@pytest.mark.parametrize(
+    ("content", "reads", "path"),
+    [
+        ("The user prefers dark mode.", 3, "preferences/Note.md"),
+        ("Zwölf Boxkämpfer jagen Viktor.", 3, "knowledge/Note.md"),
+        ("The user prefers dark mode.", 2, "inbox/Note.md"),
+    ],
+)
+def test_what_is_read_again_and_again_gets_a_place(content: str, reads: int, path: str) -> None:
+    view = inbox(content)
+    view.read_counts = {"vaultmem/inbox/Note.md": reads}
+    after = view.run(upgrade)[1]
+    assert only(after)[0] == path
+    assert after.run(upgrade)[0].changes == ()
+
+
+def test_reads_reach_the_file_once() -> None:
+    view = StandInView(
+        dict([memory_file("people/A", "x"), memory_file("people/B", "y", access_count=9)])
+    )
+    view.read_counts = {"vaultmem/people/A.md": 4, "vaultmem/people/B.md": 2}
+    plan, after = view.run(counts)
+    assert [(change.path, dict(change.properties)) for change in plan.changes] == [
+        ("vaultmem/people/A.md", {"access_count": 4})
+    ]
+    assert after.run(counts)[0].changes == ()
+
+
+def test_one_run_changes_at_most_so_many() -> None:
+    files = dict(memory_file(f"knowledge/{n}", "x" * n, 99) for n in range(9))
+    plan, after = StandInView(files).run(partial(decay, threshold=1.0), limit=4)
+    assert (len(plan.changes), plan.left) == (4, 5)
+    assert len(after.run(decay)[0].changes) == 5

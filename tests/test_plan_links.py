@@ -1,0 +1,87 @@
+"""Links between memories lead both ways, and never to nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stand_in_view import StandInView, memory_file
+from vaultmem.adapter import Value
+from vaultmem.core.view import Draft
+from vaultmem.plans.links import link, resolve, unlink
+
+
+def resolved(view: StandInView) -> dict[str, Value]:
+    _, after = view.run(resolve)
+    assert after.run(resolve)[0].changes == ()
+    return {memory.title: memory.properties.get("links") for memory in after.memories()}
+
+
+def test_a_link_in_a_text_is_a_link_of_both() -> None:
+    files = dict([
+        memory_file("people/Anne", "Works with [[bob|him]] and [[Nobody]]; see [[Diary]]."),
+        memory_file("people/Bob", "Bob"),
+        memory_file("project/Boat", "Built by [[vaultmem/people/Anne]] and [[Boat]]."),
+    ])  # fmt: skip
+    links = resolved(StandInView(files, {"Diary.md": "[[Anne]]"}))
+    assert links == {"Anne": ["[[Bob]]", "[[Boat]]"], "Bob": ["[[Anne]]"], "Boat": ["[[Anne]]"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["[[Bob]]"], ["[[Bob]]"]),
+        (["[[people/Bob|B]]"], ["[[people/Bob|B]]"]),  # as a person wrote it
+        ("[[Bob]], [[Diary]]", "[[Bob]], [[Diary]]"),
+        (["[[Gone]]"], None),
+        (["[[Merged]]"], ["[[Bob]]"]),
+        (["[[Merged]]", "[[Bob]]"], ["[[Bob]]"]),
+        (["[[Twice merged]]"], ["[[Bob]]"]),
+        (["[[Away]]", "[[Diary]]"], ["[[Diary]]"]),
+        (["some words", "[[Anne]]"], ["some words"]),  # not to itself
+    ],
+)
+def test_entries_lead_to_what_lives(before: Value, after: Value) -> None:
+    bob = memory_file("people/Bob", "Bob")
+    second = memory_file(
+        "archive/Merged", "Bob", replaced_by=bob[1].properties["id"], deleted_at="2026-11-01"
+    )
+    files = dict([
+        memory_file("people/Anne", "Anne", links=before),
+        bob,
+        second,
+        memory_file("archive/Twice merged", "Bob", replaced_by=second[1].properties["id"]),
+        memory_file("archive/Away", "Away", deleted_at="2026-11-01"),
+    ])  # fmt: skip
+    links = resolved(StandInView(files, {"Diary.md": ""}))
+    assert links["Anne"] == after
+    assert links["Bob"] == (["[[Anne]]"] if "Bob" in str(after) else None)
+
+
+def test_link_and_unlink_are_each_others_undoing() -> None:
+    view = StandInView(
+        dict([memory_file("people/Anne", "A"), memory_file("people/Bob", "B", links=["[[Diary]]"])])
+    )
+    one, other = view.memories()
+    draft = Draft(view)
+    link(draft, one, other)
+    after = view.after(draft.plan("link"))
+    links = {memory.title: memory.properties.get("links") for memory in after.memories()}
+    assert links == {"Anne": ["[[Bob]]"], "Bob": ["[[Diary]]", "[[Anne]]"]}
+    again = Draft(after)
+    link(again, *after.memories())
+    assert again.plan("link").changes == ()
+    back = Draft(after)
+    unlink(back, *after.memories())
+    undone = after.after(back.plan("unlink"))
+    assert [m.properties.get("links") for m in undone.memories()] == [None, ["[[Diary]]"]]
+
+
+def test_what_a_person_is_typing_in_can_be_linked_to_and_is_not_written() -> None:
+    files = dict(
+        [memory_file("people/Anne", "A", links=["[[Bob]]"]), memory_file("people/Bob", "B")]
+    )
+    view = StandInView(files)
+    draft = Draft(view)
+    draft.leave(view.memories()[1])
+    resolve(draft)
+    assert draft.plan("test").changes == ()

@@ -1,0 +1,258 @@
+"""Memories that say the same become one; those that only look alike do not, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.stand_in_view import File, StandInView, ago, memory_file
+from vaultmem.adapter import Value
+from vaultmem.core.changes import ARCHIVE
+from vaultmem.core.likeness import content_hash
+from vaultmem.plans.merge import merge
+from vaultmem.plans.names import retargeted
+from vaultmem.plans.union import united
+
+LONG = (
+    "The backup of the billing database runs every night on the small server in the cellar, and it is kept"
+    " for a month before the oldest copy makes room for a new one; whoever restores it needs the key."
+)
+
+
+def pair(one: str, other: str, **properties: Value) -> StandInView:
+    return StandInView(
+        dict(
+            [
+                memory_file("knowledge/One", one, 9),
+                memory_file("knowledge/Two", other, 5, **properties),
+            ]
+        )
+    )
+
+
+def merged(view: StandInView) -> StandInView:
+    plan, after = view.run(merge)
+    assert after.run(merge)[0].changes == (), "merging twice changes something"
+    shuffled = StandInView(dict(reversed(view.files.items())), view.notes, view.read_counts)
+    shuffled.cosines = view.cosines
+    assert shuffled.run(merge)[0] == plan, "the plan depends on the order of files"
+    return after
+
+
+def are_one(view: StandInView) -> bool:
+    return len(merged(view).archived()) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("user prefers dark mode", "user prefers dark mode\n"),
+        ("User prefers dark mode", "user  prefers dark mode"),  # the same opening
+        (LONG, LONG + " Ask Anne."),
+        (LONG, LONG.replace("small", "little")),
+        (
+            "部署分支是 main，发布前要先跑完整的测试。",
+            "部署分支是 main，发布前要先跑完整的测试。\n\n",
+        ),
+    ],
+)
+def test_the_same_in_other_words_is_one(one: str, other: str) -> None:
+    assert are_one(pair(one, other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (LONG + " It takes 20 minutes.", LONG + " It takes 40 minutes."),
+        (LONG + " Ask Anne.", LONG + " Ask Bob."),
+        (LONG, LONG.replace("needs the key", "does not need it") + " Ask Anne."),
+        ("Minutes of the weekly meeting. " * 4 + "We spoke of boats, tides and the harbour for a long while.",
+         "Minutes of the weekly meeting. " * 4 + "Tomatoes want sun, water, patience; basil grows beside them,"
+         " and nobody should forget to cut the lower leaves off before the first rain of the summer comes."),
+        ("the deploy branch is main", "the deploy branch is release"),
+        ("🙂", "🙃"),
+    ],
+)  # fmt: skip
+def test_what_differs_in_a_number_a_name_or_its_rest_is_two(one: str, other: str) -> None:
+    assert not are_one(pair(one, other))
+
+
+APART: list[dict[str, Value]] = [
+    {"scope": "agent:claude"},
+    {"agent": "codex"},
+    {"project": "x"},
+    {"remind": "2026-12-24"},
+    {"compressed": True},
+]
+
+
+@pytest.mark.parametrize("properties", APART)
+def test_nothing_gets_into_the_sight_of_others(properties: dict[str, Value]) -> None:
+    assert not are_one(pair(LONG, LONG, **properties))
+    same = dict(
+        [
+            memory_file("knowledge/One", LONG, 9, **properties),
+            memory_file("knowledge/Two", LONG, 5, **properties),
+        ]
+    )
+    assert are_one(StandInView(same)) == ("compressed" not in properties)
+
+
+def near(value: float) -> Callable[[str, str], float]:
+    return lambda _one, _other: value
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cosine", "same"),
+    [
+        (
+            "dark mode is what the user likes best",
+            "what the user likes best is dark mode",
+            0.96,
+            True,
+        ),
+        (
+            "dark mode is what the user likes best",
+            "what the user likes best is dark mode",
+            0.94,
+            False,
+        ),
+        ("port 8100 is taken by the proxy", "the proxy has taken port 8200", 0.99, False),
+        ("ask Anne about the invoices", "about invoices, ask Bob", 0.99, False),
+        ("the user does not like meetings", "the user likes meetings", 0.99, False),
+        ("ask Anne about the invoices", "ask about the invoices", 0.99, False),
+        ("小王喜欢喝茶", "小李喜欢喝茶", 0.99, False),
+        ("call home today", "call home tomorrow", 0.99, False),
+    ],
+)
+def test_a_model_alone_is_not_believed(one: str, other: str, cosine: float, same: bool) -> None:
+    view = pair(one, other)
+    view.cosines = near(cosine)
+    assert are_one(view) == same
+
+
+def test_the_one_that_is_read_most_takes_all_in() -> None:
+    files = dict([
+        memory_file("inbox/Old", LONG, 40, tags=["a", "B"], importance=0.4, decay_policy="contextual"),
+        memory_file("knowledge/Read", LONG + "\nAsk Anne. See [[Old]].", 3, tags=["b", "c"], aliases=["R"], importance=0.2),
+        memory_file("people/Anne", "Knows [[Old#key|the backup]] and `[[Old]]`.", 3, links=["[[Old]]", "[[Bob]]"]),
+        memory_file("people/Bob", "Bob", 3),
+    ])  # fmt: skip
+    files["vaultmem/inbox/Old.md"] = _with(
+        files["vaultmem/inbox/Old.md"], colour="red", links=["[[Bob]]"], source="cli"
+    )
+    notes = {"Diary.md": "Read [[Old]] again."}
+    view = StandInView(files, notes, {"vaultmem/inbox/Old.md": 2, "vaultmem/knowledge/Read.md": 5})
+    plan, after = view.run(merge)
+    survivor = after.files["vaultmem/knowledge/Read.md"]
+    assert survivor.content == LONG + "\nAsk Anne. See [[Read]]."
+    given = survivor.properties
+    assert given["tags"] == ["b", "c", "a"]
+    assert given["aliases"] == ["R", "Old"]
+    assert (given["access_count"], given["importance"], given["created_at"]) == (7, 0.4, ago(40))
+    assert (given["colour"], given["source"], given["links"]) == ("red", "cli", ["[[Bob]]"])
+    gone = after.files["vaultmem/archive/Old.md"]
+    assert gone.content == LONG
+    assert gone.properties["replaced_by"] == given["id"]
+    anne = after.files["vaultmem/people/Anne.md"]
+    assert anne.content == "Knows [[Read#key|the backup]] and `[[Old]]`."
+    assert anne.properties["links"] == ["[[Read]]", "[[Bob]]"]
+    (finding,) = plan.findings
+    assert (finding.kind, finding.others) == ("merged", ("Diary.md",))
+    assert finding.said == "1 note links to [[Old]], which is now in [[Read]]"
+
+
+def _with(file: File, **properties: Value) -> File:
+    return file._replace(properties={**file.properties, **properties})
+
+
+def test_a_survivor_in_the_inbox_takes_the_place_of_the_filed_one_and_lives_as_long() -> None:
+    files = dict([
+        memory_file("inbox/A", LONG, 9, expires_at=ago(-5)),
+        memory_file("preferences/B", LONG, 5),
+    ])  # fmt: skip
+    after = merged(StandInView(files, reads={"vaultmem/inbox/A.md": 1}))
+    file = after.files["vaultmem/preferences/A.md"]
+    assert "expires_at" not in file.properties
+    assert file.properties["phase"] == "organized"
+
+
+def test_many_copies_become_one() -> None:
+    files = dict(
+        memory_file(f"knowledge/{n:02}", f"{LONG} {'again ' * (n % 3)}", n) for n in range(30)
+    )
+    after = merged(StandInView(files, reads={"vaultmem/knowledge/07.md": 1}))
+    assert [memory.path for memory in after.memories()] == ["vaultmem/knowledge/07.md"]
+
+
+def test_whoever_takes_one_out_again_is_believed() -> None:
+    after = merged(pair(LONG, LONG))
+    (gone,) = after.archived()
+    file = after.files.pop(gone.path)
+    back = {key: value for key, value in file.properties.items() if key not in ("deleted_at", "by")}
+    view = StandInView({**after.files, "vaultmem/knowledge/Two.md": file._replace(properties=back)})
+    assert view.run(merge)[0].changes == ()
+
+
+def test_a_merge_that_does_not_fit_into_the_limit_waits_whole() -> None:
+    files = dict([memory_file("knowledge/One", LONG, 9), memory_file("knowledge/Two", LONG, 5),
+                  memory_file("people/Anne", "[[Two]]")])  # fmt: skip
+    plan, _ = StandInView(files).run(merge, limit=2)
+    assert plan.changes == ()
+    assert plan.left == 3
+    assert len(StandInView(files).run(merge, limit=3)[0].changes) == 3
+
+
+def test_thousands_with_one_beginning_are_not_compared_with_each_other() -> None:
+    begin = "Report of the nightly run of all the checks that we have on this machine, written by the machine. "
+    words = "amber birch cedar dune ember fjord grove heath inlet jetty knoll lagoon marsh nook oasis pond".split()
+    files = {}
+    for n in range(600):
+        own = " ".join(words[(n >> bit) % 16] + words[(n * 7 + bit) % 16] for bit in range(12))
+        path, file = memory_file(f"knowledge/{n}", begin + own * 3, 1)
+        files[path] = file
+    view = StandInView(files)
+    view.run(merge)
+    assert view.asked < 600 * 16, "contents are read per pair"
+
+
+texts = st.lists(
+    st.sampled_from(["a line", "A line.", "another", "", "- item", "  - below", "```", "code", "~~~", "# Head", "一行", "\t- x"]),
+    max_size=8,
+).map("\n".join)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, texts)
+def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
+    both = united(one, other)
+    words = set(re.findall(r"\w+", both.casefold()))
+    assert words >= set(re.findall(r"\w+", (one + " " + other).casefold()))
+    assert both.startswith(one.rstrip())
+    assert united(both, other) == both
+    assert united(one, one) == one
+
+
+def test_code_is_united_as_a_whole() -> None:
+    block = "```py\nx = 1\n```"
+    assert united(f"Intro\n{block}", f"{block}\nmore") == f"Intro\n{block}\n\nmore"
+    assert united("```py\nx = 1", "more") == "```py\nx = 1\n```\n\nmore"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="[]|#`ab \n!", max_size=40))
+def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
+    changed = retargeted(text, "a", "b")
+    assert changed.replace("b", "a") == text.replace("b", "a")
+    assert content_hash(retargeted(changed, "a", "b")) == content_hash(changed)
+
+
+def test_archived_by_whom() -> None:
+    plan, _ = pair(LONG, LONG).run(merge)
+    (change,) = [change for change in plan.changes if change.action == ARCHIVE]
+    assert change.properties["by"] == "merge"
+    assert change.why == "in “One”: the same content"

@@ -1,0 +1,110 @@
+"""Files what waits in the inbox under its category, and asks about what it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from vaultmem.adapter import Value
+from vaultmem.core.changes import Finding
+from vaultmem.core.classify import Verdict
+from vaultmem.core.importance import importance, memory_type, novelty, salience
+from vaultmem.core.memory import INBOX, REMINDERS, Memory
+from vaultmem.core.view import Draft
+from vaultmem.core.when import Moment, iso, reminder
+from vaultmem.plans.judge import BATCH, CAP, guesses, judged
+
+SHORT = 240  # characters: a longer text has more to say than when to be reminded
+LATE = 86400.0  # seconds a reminder may be over and still be worth giving
+
+
+def classify(draft: Draft) -> None:
+    """Move inbox memories to their category, or find "unsure"."""
+    waiting = [memory for memory in draft.memories() if memory.phase == INBOX]
+    for start in range(0, len(waiting), BATCH):
+        batch = waiting[start : start + BATCH]
+        texts: dict[str, str] = {}
+        for memory, text, verdict in judged(draft, batch):
+            texts[memory.path] = text
+            _file(draft, memory, text, verdict)
+        _fill(draft, batch, texts)
+    _fill_adopted(draft)
+
+
+def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
+    category, moment = verdict.category, None
+    if category == REMINDERS:
+        moment = due(draft, memory, text)
+        category = REMINDERS if is_plain(text) else _second(verdict)
+    if category is None:
+        draft.find(Finding("unsure", memory.path, _unsure(verdict)))
+        return
+    if not draft.may(memory):
+        return
+    why = f"{category}: {', '.join(verdict.why[:2]) or 'nearest in meaning'} ({verdict.confidence:.2f})"
+    draft.move(memory, category, why)
+    if category == REMINDERS and moment is not None and "remind" not in memory.properties:
+        draft.set(memory, why, **times_of(moment))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a reminder and nothing else."""
+    return len(text) <= SHORT and text.strip().count("\n") < 2
+
+
+def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
+    """When a text wants to remind, reckoned from the day it was written; None when that is over."""
+    now = draft.view.now
+    written = datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
+    moment = reminder(text, written)
+    if moment is not None and moment.repeat:
+        return reminder(text, now) or moment
+    return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
+
+
+def times_of(moment: Moment) -> dict[str, Value]:
+    """The properties that say when to remind."""
+    repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
+    return {"remind": iso(moment), **repeat}
+
+
+def _second(verdict: Verdict) -> str | None:
+    """What a long text is that also wants to remind of something."""
+    rated = guesses(verdict)
+    return rated[0][0] if rated else None
+
+
+def _unsure(verdict: Verdict) -> str:
+    best = [f"{name} ({score:.2f})" for name, score in guesses(verdict)[:2]]
+    return "could be " + " or ".join(best) if best else "nothing in it tells what it is"
+
+
+def _fill_adopted(draft: Draft) -> None:
+    """People's files that came into a category's folder have passed no inbox."""
+    fresh = [
+        memory for memory in draft.memories() if memory.phase != INBOX and _is_new(draft, memory)
+    ]
+    for start in range(0, len(fresh), BATCH):
+        batch = fresh[start : start + BATCH]
+        _fill(draft, batch, {memory.path: draft.content(memory) for memory in batch})
+
+
+def _is_new(draft: Draft, memory: Memory) -> bool:
+    return (
+        draft.is_changed(memory) and not {"importance", "memory_type"} <= memory.properties.keys()
+    )
+
+
+def _fill(draft: Draft, batch: Sequence[Memory], texts: Mapping[str, str]) -> None:
+    """Judge importance and type where nobody has. Without a model nobody can say what is new: it waits."""
+    near = draft.view.familiarity([texts[memory.path][:CAP] for memory in batch])
+    for memory in batch:
+        seen, text = draft.see(memory), texts[memory.path]
+        sets: dict[str, Value] = {}
+        if "memory_type" not in seen.properties:
+            sets["memory_type"] = memory_type(text[:CAP])
+        if "importance" not in seen.properties and near is not None:
+            new = novelty(near.get(text[:CAP]))
+            sets["importance"] = importance(new, salience(text[:CAP]).score)
+        if sets and draft.may(memory):
+            draft.set(memory, "judged: " + ", ".join(sets), **sets)

@@ -1,0 +1,137 @@
+"""Reminders that hide in longer memories get a memory of their own, linked with the one they come from."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.core.likeness import content_hash
+from vaultmem.core.memory import REMINDERS, Memory
+from vaultmem.core.stamps import stamp
+from vaultmem.core.titles import free_title
+from vaultmem.core.view import Draft, New
+from vaultmem.core.when import Moment, absolute, reminder
+from vaultmem.plans.classify import due, is_plain, times_of
+from vaultmem.plans.links import entries
+from vaultmem.plans.names import link_to
+from vaultmem.plans.own import OWN, is_known, is_own
+from vaultmem.plans.stale_days import was_edited, written
+
+FAMILY = uuid.UUID("6f3c2f0e-8a51-5d0c-9d8e-2f1b7c4a9e10")  # of the ids that are made here
+MOST = 5  # reminders out of one memory
+LONGEST = 20_000  # characters that are looked at
+_TIMED = re.compile(
+    r"[📅⏳🛫🔁]|SCHEDULED:|DEADLINE:|\(@\d|@due|\[(?:due|scheduled|remind)::"
+)  # has a date of its own
+_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[.\]\s*)?")
+_STOP = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?]\s+(?=[A-ZÀ-Þ])|[。！？]"
+)
+_DATED = re.compile(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
+_KEPT = ("agent", "personality", "project")
+
+
+class Found(NamedTuple):
+    """A sentence of a memory that wants to remind of something."""
+
+    words: str
+    span: str  # the words that say when
+    moment: Moment
+
+
+def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
+    """Make reminders of future times that memories name. Each one once: also one that was archived since counts.
+    `looked` holds the memories that were looked at before, with their hashes, and is added to."""
+    everything = [*draft.memories(), *draft.view.archived()]
+    known = {
+        _what(memory, memory.properties, memory.hash)
+        for memory in everything
+        if memory.text("remind")
+    }
+    for memory in draft.memories():
+        if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
+            continue
+        if looked is not None and is_known(memory, looked):
+            continue
+        if memory.category == REMINDERS:
+            _complete(draft, memory)
+            continue
+        seen: Counter[str] = Counter()
+        for found in _found(draft, memory, draft.content(memory)[:LONGEST]):
+            seen[found.span] += 1
+            made = _made(draft, memory, found, seen[found.span])
+            what = _what(memory, made.properties, content_hash(made.content))
+            if what not in known and not draft.has_id(made.id) and draft.may(memory, new=1):
+                known.add(what)
+                draft.create(made, f"found in “{memory.title}”: {found.span}")
+                links: list[Value] = [*entries(draft.see(memory)), f"[[{made.title}]]"]
+                draft.set(memory, f"reminds of “{made.title}”", links=links)
+
+
+def _what(memory: Memory, properties: Mapping[str, Value], own_hash: str) -> tuple[object, ...]:
+    """What is reminded of, when, and in whose sight: the same in two memories is one reminder."""
+    return (own_hash, *(properties.get(key) for key in ("remind", "repeat")), memory.scope,
+            *(memory.text(key) for key in _KEPT))  # fmt: skip
+
+
+def _complete(draft: Draft, memory: Memory) -> None:
+    """A reminder that a person put into the folder does not say yet when."""
+    text = draft.content(memory)
+    moment = due(draft, memory, text) if is_plain(text) else None
+    if moment is not None and draft.may(memory):
+        draft.set(memory, "its words say when", **times_of(moment))
+
+
+def _found(draft: Draft, memory: Memory, text: str) -> Iterator[Found]:
+    now, since = draft.view.now, written(draft, memory)
+    bare = _DATED.sub("", text)
+    text = bare if absolute(bare, since) == text else text  # without what stale_days has put in
+    for _ in range(MOST):
+        moment = reminder(text, since)
+        if moment is None:
+            return
+        begin, end = _sentence(text, moment.start, moment.end)
+        words = text[begin:end]
+        span = " ".join(text[moment.start : moment.end].split()).casefold()
+        text = text[:begin] + " " * (end - begin) + text[end:]
+        if moment.repeat and moment.when <= now:
+            moment = reminder(words, now) or moment
+        unsure = moment.relative and was_edited(memory)
+        if moment.when > now and not unsure and not _TIMED.search(words):
+            yield Found(_MARK.sub("", words, count=1).strip(), span, moment)
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """From where to where the sentence goes that says when; the whole line where it says little else."""
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    stops = [match.end() for match in _STOP.finditer(text, first, last)]
+    begin = max((stop for stop in stops if stop <= start), default=first)
+    stop = min((stop for stop in stops if stop >= end), default=last)
+    enough = len(text[begin:stop].split()) > len(text[start:end].split()) or not text.isascii()
+    return (begin, stop) if enough else (first, last)
+
+
+def _made(draft: Draft, memory: Memory, found: Found, number: int) -> New:
+    """The reminder; its id follows from where it was found, so that it is never made twice."""
+    own_id = str(uuid.uuid5(FAMILY, f"{memory.id}\n{found.span}\n{number}"))
+    now = draft.view.now
+    title = free_title(found.words, now.date().isoformat(), own_id, draft.is_taken)
+    properties: dict[str, Value] = {
+        "id": own_id,
+        "phase": "organized",
+        "category": REMINDERS,
+        "scope": memory.scope,
+        "source": OWN,
+        **{key: memory.properties[key] for key in _KEPT if key in memory.properties},
+        "links": [link_to(memory)],
+        **times_of(found.moment),
+        "created_at": stamp(now.timestamp()),
+        "updated_at": stamp(now.timestamp()),
+    }
+    return New(own_id, title, REMINDERS, found.words, properties)
