@@ -17,8 +17,9 @@ from tests.index_dump import catalog_dump, other_state
 from vaultmem import indexer as indexer_module
 from vaultmem.agent.gate import LONGEST_REST, SHORTEST_WORK, Gate
 from vaultmem.agent.losses import WINDOW, Losses
+from vaultmem.agent.orders import Listeners
 from vaultmem.agent.patience import place_of, too_early
-from vaultmem.agent.reconciler import FIRST_BATCH, Listeners, Reconciler
+from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.stage import Both, Stage
 from vaultmem.api import Vault
 from vaultmem.compare import Diff, Known
@@ -279,7 +280,7 @@ class Bench:
         for number in range(notes):
             self.write(f"folder/Note {number}.md", f"apple {number}")
         self.replaced = 0
-        listeners = Listeners(lambda _: None, self._heard)
+        listeners = Listeners(lambda _: None, self._heard, lambda _: None)
         self.reconciler = Reconciler(State(str(vault)), Config({}), Gate(), listeners)
         self.full()
 

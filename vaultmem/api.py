@@ -17,6 +17,7 @@ from vaultmem import paths
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, NoteNotFoundError, VaultmemError
+from vaultmem.memories.verbs import MemoryVerbs
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
 from vaultmem.store.catalog import as_state_error
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from vaultmem.related import Related
     from vaultmem.sync import Report
     from vaultmem.why import Why
+
+SHORTEST_ID = 4  # characters of an id that can mean a memory
+_OF_IDS = frozenset("0123456789abcdefABCDEF-")
 
 
 @value
@@ -55,7 +59,7 @@ class Embedded:
     remark: str | None
 
 
-class Vault:
+class Vault(MemoryVerbs):
     """A folder of notes and its index. Use it as a context manager, or call close().
 
     `path` may be left out: then it is VAULTMEM_VAULT, the vault at or above the working directory, or
@@ -183,12 +187,13 @@ class Vault:
         return related(self.searcher(), self.find_note(note), limit)
 
     def find_note(self, name: str) -> str:
-        """The path of the note a person means by a path, title, file name or alias.
+        """The path of the note a person means by a path, title, file name or alias; where nothing answers to
+        that, by the id of a memory or its beginning.
 
         Raises NoteNotFoundError when there is none, or when several have the name.
         """
         catalog = self.searcher().catalog
-        found = catalog_read.find_notes(catalog, name)
+        found = catalog_read.find_notes(catalog, name) or self._with_id(name)
         if len(found) == 1:
             return found[0]
         if found:
@@ -202,6 +207,18 @@ class Vault:
             else "vaultmem search finds notes by their words"
         )
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
+
+    def _with_id(self, given: str) -> list[str]:
+        """The paths of memories whose id begins like this."""
+        if len(given) < SHORTEST_ID or not set(given) <= _OF_IDS:
+            return []
+        folder = self.config.text("memory_folder")
+        rows = self.searcher().catalog.db.execute(
+            "SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path >= ? AND f.path < ?"
+            " AND n.properties IS NOT NULL AND json_extract(n.properties, '$.id') LIKE ? ORDER BY f.path",
+            (folder + "/", folder + "0", given + "%"),
+        )
+        return [str(row[0]) for row in rows]
 
     def notes(self) -> list[str]:
         """The paths of all notes."""
@@ -261,11 +278,6 @@ class Vault:
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""
         return catalog_read.counts(self.searcher().catalog)
-
-    def memory_count(self) -> int:
-        """How many memories the memory folder holds."""
-        found = catalog_read.memories(self.searcher().catalog, self.config.text("memory_folder"))
-        return sum("id" in properties for _, _, properties in found)
 
     def troubles(self) -> list[tuple[str, str]]:
         """Notes that could not be read (wholly), with the reason."""

@@ -68,6 +68,12 @@ def _span_or_never(text: str) -> str:
         raise ValueError(f"{error}, or never") from error
 
 
+def _on_or_off(text: str) -> str:
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text
+
+
 def _wait_or_run(text: str) -> str:
     if text not in ("wait", "run"):
         raise ValueError("wait or run")
@@ -89,6 +95,25 @@ SETTINGS = {
         50_000, False, "number of blocks above which a graph index is built"
     ),
     "search.limit": Setting(10, True, "how many results a search shows"),
+    "memories.inbox_ttl": Setting(
+        "7d", False, "how long a memory may stay in the inbox before it is archived", _span
+    ),
+    "memories.decay_after": Setting(
+        "30d", False, "when a memory that was never read is archived, unless it is stable", _span
+    ),
+    "memories.upgrade_reads": Setting(
+        3, False, "after how many reads a memory of the inbox is filed"
+    ),
+    "dream.max_changes": Setting(500, False, "how many memories one job changes at most"),
+    "dream.medium_after": Setting(
+        "1h", False, "idle time after which dreams also merge and link memories", _span
+    ),
+    "dream.deep_after": Setting(
+        "6h", False, "idle time after which dreams also look across all of them", _span
+    ),
+    "dream.report": Setting(
+        "on", True, "whether What changed.md is kept in the memory folder: on or off", _on_or_off
+    ),
     "agent.idle": Setting(
         "10m", False, "without edits and requests for so long, the vault counts as idle", _span
     ),
@@ -104,6 +129,13 @@ SETTINGS = {
     "jobs.check": Setting(
         "0 4 * * 0", False, "when the index is looked over for damage", _schedule
     ),
+    "jobs.expire": Setting("1h", False, "when memories end that are due to", _schedule),
+    "jobs.upgrade": Setting("1h", False, "when memories that are read often are filed", _schedule),
+    "jobs.decay": Setting("30 4 * * *", False, "when faded memories are archived", _schedule),
+    "jobs.consolidate": Setting(
+        "0 5 * * *", False, "when memories are expired, faded, filed and merged", _schedule
+    ),
+    "jobs.dream": Setting("20m", False, "when dreams may come, while the vault is idle", _schedule),
     "jobs.typing": Setting(
         "2m", False, "how long after an edit jobs that can wait leave you alone", _span
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaultmem.api import Vault
 from vaultmem.config import Config
@@ -77,6 +77,28 @@ def _tidy(vault: Vault) -> str:
     kept = len(meaning.store)
     dropped = f"{before - kept:,} dropped, " if kept < before else ""
     return f"{dropped}{plural(kept, 'vector')} kept"
+
+
+def _dream(vault: Vault) -> str:
+    """How deep a dream goes depends on how long the vault has been left alone."""
+    idle = vault.idle_seconds()
+    level = 1
+    for deeper, setting in ((2, "dream.medium_after"), (3, "dream.deep_after")):
+        if idle >= durations.seconds(vault.config.text(setting)):
+            level = deeper
+    return f"level {level}: {_told(vault.dream(level, only_news=True))}"
+
+
+def _told(report: dict[str, Any]) -> str:
+    """The report of a job on memories, in one line."""
+    changed = len(report["changes"])
+    parts = [f"{changed:,} changed" if changed else "nothing to change"]
+    for name, said in (("skipped", "being edited"), ("findings", "to review")):
+        if report[name]:
+            parts.append(f"{len(report[name]):,} {said}")
+    if report["left"]:
+        parts.append(f"{report['left']:,} left for the next run")
+    return ", ".join(parts)
 
 
 def _check(vault: Vault) -> str:
@@ -152,6 +174,16 @@ JOBS = {
             "jobs.tidy", _tidy, gentle=True, idle=True),
         Job("check", "looks the index over for damage, and builds it anew where there is some",
             "jobs.check", _check, gentle=True, idle=True),
+        Job("expire", "archives memories that were in the inbox too long, or end by their own word",
+            "jobs.expire", lambda vault: _told(vault.expire()), gentle=True, idle=False),
+        Job("upgrade", "files memories of the inbox that are read again and again",
+            "jobs.upgrade", lambda vault: _told(vault.promote()), gentle=True, idle=False),
+        Job("decay", "archives memories that have faded and were never read",
+            "jobs.decay", lambda vault: _told(vault.decay()), gentle=True, idle=False),
+        Job("consolidate", "expires, fades, files and merges memories, once",
+            "jobs.consolidate", lambda vault: _told(vault.consolidate()), gentle=True, idle=True),
+        Job("dream", "files new memories; with more time it merges, links and looks across them",
+            "jobs.dream", _dream, gentle=True, idle=True),
     )
 }  # fmt: skip
 

@@ -14,8 +14,10 @@ from vaultmem import config as settings
 from vaultmem.agent.bell import ANEW, END, LOOK, Bell
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.gate import Gate
+from vaultmem.agent.memories import Memories
+from vaultmem.agent.orders import Listeners
 from vaultmem.agent.pool import Pool
-from vaultmem.agent.reconciler import Listeners, Reconciler
+from vaultmem.agent.reconciler import Reconciler
 from vaultmem.agent.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
@@ -65,7 +67,8 @@ class Agent:
         self._state = state
         self._gate = Gate()
         self._pool = Pool(folder, config)
-        listeners = Listeners(self._committed, self._replaced)
+        self._memories = Memories(state, config, self._written, self._hears_all)
+        listeners = Listeners(self._committed, self._replaced, self._memories.touched)
         self._reconciler = Reconciler(self._state, config, self._gate, listeners)
         self._embedding = EmbeddingQueue(self._state, self._pool, self._gate, self._rules)
         self._embedding.unload_after = _span(config.text("agent.unload"))
@@ -110,7 +113,7 @@ class Agent:
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
-        threads = (self._reconciler, self._embedding, self._watching)
+        threads = (self._reconciler, self._embedding, self._memories, self._watching)
         dead = [thread.name for thread in threads if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
 
@@ -122,6 +125,7 @@ class Agent:
         self._watching = Watching(self.folder, self._reconciler)
         self._watching.start()
         self._embedding.start()
+        self._memories.start()
         quiet = (lambda: self._reconciler.last_edit, lambda: self._gate.last_request)
         self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
         self._upkeep.start()
@@ -156,6 +160,7 @@ class Agent:
         started = time.monotonic()
         self._reconciler.stop()
         self._embedding.stop()
+        self._memories.stop()
         if self._upkeep:
             self._upkeep.stop()
         if self._server:
@@ -187,6 +192,14 @@ class Agent:
         self._pool.changed()
         self._embedding.add(notes)
 
+    def _written(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._reconciler.touched(path)
+
+    def _hears_all(self) -> bool:
+        told = self._watching.told() if self._watching else {}
+        return bool(told.get("alive") and told.get("whole"))
+
     def _replaced(self) -> None:
         self._pool.replaced()
         self._embedding.add_all()
@@ -215,6 +228,10 @@ class Agent:
             return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
         report = self.sync_now(progress, rebuild=rebuild, confirmed=confirm_removals)
         return report._asdict()
+
+    def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
+        """Carry out a verb of memories."""
+        return self._memories.ask(vault, verb, params)
 
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now."""
@@ -260,6 +277,10 @@ class Agent:
         }
 
     # What a request's vault may ask: its Writer
+
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything."""
+        return time.monotonic() - max(self._reconciler.last_edit, self._gate.last_request)
 
     def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
         """Compare the whole vault now; raises what a sync raises."""

@@ -29,6 +29,9 @@ class Host(Protocol):
         """Compare the whole vault now and wait for it: the fields of a Report. With `embed`, wait until what
         lacks vectors has them instead: "embedded" (blocks), "model", "remark"."""
 
+    def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
+        """Carry out a verb of memories (see vaultmem.memories.table)."""
+
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now; its entry as `vaultmem jobs` lists it."""
 

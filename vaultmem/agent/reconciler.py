@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from vaultmem import sync
 from vaultmem.agent.gate import Gate
 from vaultmem.agent.losses import Losses
+from vaultmem.agent.orders import Listeners, Order, Stopped
 from vaultmem.agent.patience import place_of, too_early
 from vaultmem.agent.stage import Both, Stage
 from vaultmem.compare import Diff, Place, missing, without
@@ -40,26 +39,6 @@ BACK_WAIT = 1.0  # after all that had gone has come back
 PART_BACK_WAIT = 5.0  # after some of it has
 MANY_FRESH = 500  # so many files are looked at again all at once
 FRESH_WAIT = RACY_NS / 1e9 + 0.1
-
-
-class Stopped(BaseException):
-    """The agent ends."""
-
-
-class Order(NamedTuple):
-    """A look at the whole vault that somebody waits for."""
-
-    done: Future[sync.Report]
-    progress: Progress
-    rebuild: bool
-    confirmed: bool
-
-
-class Listeners(NamedTuple):
-    """Who hears what the reconciler did."""
-
-    committed: Callable[[Iterable[int]], None]  # these notes are searchable as they are now
-    replaced: Callable[[], None]  # another index is in force
 
 
 class Reconciler(threading.Thread):
@@ -88,6 +67,7 @@ class Reconciler(threading.Thread):
 
     def touched(self, path: str, *, folder: bool = False) -> None:
         """Something happened at a path of the vault, as the disk spells it."""
+        self._listeners.touched(path)
         now = time.monotonic()
         with self._something:
             due = self._pace.touch(path, now, folder=folder)
@@ -102,6 +82,7 @@ class Reconciler(threading.Thread):
 
     def look_at_all(self, within: float = 0.0, *, only_sure: bool = False) -> None:
         """Compare the whole vault, soon; `only_sure` when nothing is known to be behind."""
+        self._listeners.touched("")
         with self._something:
             due = time.monotonic() + within
             self._only_sure = only_sure and (self._only_sure or self._full_due is None)

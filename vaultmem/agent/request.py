@@ -42,5 +42,9 @@ class Limits:
     half_sent: float = 10.0  # a request that has begun must have come by then
     unread: float = 10.0  # a client that reads nothing for so long is cut off
     answer: float = 30.0  # a request may take so long
-    slow_methods: tuple[str, ...] = ("sync", "jobs.run")  # but these may take any time
+    slow_methods: tuple[str, ...] = (
+        "sync",
+        "jobs.run",
+        "memory.job",
+    )  # but these may take any time
     progress_gap: float = 0.1

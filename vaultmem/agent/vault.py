@@ -12,6 +12,9 @@ from vaultmem.search import Answer, Ask, Searcher
 from vaultmem.store.state import State
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from vaultmem.meaning import Meaning
     from vaultmem.related import Related
     from vaultmem.sync import Report
     from vaultmem.why import Why
@@ -35,6 +38,12 @@ class Writer(Protocol):
     def status(self) -> dict[str, object]:
         """How the agent is."""
 
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything."""
+
+    def memory(self, vault: AgentVault, verb: str, params: dict[str, object]) -> object:
+        """Carry out a verb of memories."""
+
 
 class AgentVault(Vault):
     """For one request. close() and `with` leave the index open; release() gives back what was borrowed."""
@@ -44,6 +53,7 @@ class AgentVault(Vault):
         self.config = config
         self.state = State(folder)
         self._writer = writer
+        self._pool = pool
         self._borrowed = Borrowed(pool)
 
     def close(self) -> None:
@@ -60,6 +70,24 @@ class AgentVault(Vault):
     def is_indexed(self) -> bool:
         """The agent answers from what there is, from the first note on."""
         return True
+
+    def meaning_searcher(self) -> Searcher:
+        """The warm searcher that knows meaning."""
+        return self._borrowed.searcher(meaning=True)
+
+    def warm_meaning(self) -> Meaning | None:
+        """The shared vectors, if the model is in memory."""
+        opened = self._pool.shared.opened()
+        return opened if opened and opened.is_loaded() else None
+
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything."""
+        return self._writer.idle_seconds()
+
+    def ask(self, verb: str, **params: object) -> Any:
+        """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
+        self.release()
+        return self._writer.memory(self, verb, params)
 
     def sync(
         self,

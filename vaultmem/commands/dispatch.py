@@ -12,6 +12,7 @@ from vaultmem.agent.request import Request, RequestError
 from vaultmem.commands.params import Params, switches, text
 from vaultmem.commands.remote import Command, run_words
 from vaultmem.commands.table import ASKED_OF_AGENT
+from vaultmem.errors import UsageError
 
 _SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
 
@@ -24,6 +25,8 @@ def methods(host: Host) -> Callable[[Request], object]:
         "run": lambda request: run_words(host, commands, request.params),
         "sync": lambda request: _sync(host, request),
         "agent": lambda request: _agent(host, request.params),
+        "memory": lambda request: _memory(host, request.params),
+        "memory.job": lambda request: _memory(host, request.params),
         "jobs": lambda request: _jobs(host, request.params),
         "jobs.run": lambda request: _run_job(host, request.params),
         "ping": lambda request: _ping(request.params),
@@ -54,6 +57,19 @@ def _sync(host: Host, request: Request) -> object:
 def _agent(host: Host, params: Params) -> object:
     switches(params, {})
     return host.status()
+
+
+def _memory(host: Host, params: Params) -> object:
+    """A verb of memories with its parameters; "memory.job" is for those that may take long."""
+    verb = text(params, "verb")
+    asked = params.get("params", {})
+    if not isinstance(asked, dict) or params.keys() - {"verb", "params"}:
+        raise RequestError(codes.WRONG_PARAMS, 'the parameters are "verb" and "params"')
+    try:
+        with host.vault() as vault:
+            return vault.ask(verb, **asked)
+    except UsageError as error:
+        raise RequestError(codes.WRONG_PARAMS, str(error)) from error
 
 
 def _jobs(host: Host, params: Params) -> object:

@@ -1,4 +1,5 @@
-"""The ledger: small facts that the notes cannot give back and a rebuild must not lose. For now, job runs.
+"""The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
+memories were read (store.reads), what a person was asked and said (store.reviews).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
 written. Opened for each question, so that threads share nothing and a deleted file is made anew. Lost, it
@@ -23,6 +24,13 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
     ok INTEGER, result TEXT, seconds REAL, last_ok REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notices (at REAL NOT NULL, said TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reads (id TEXT PRIMARY KEY, count INTEGER NOT NULL, last REAL NOT NULL,
+    times TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY, path TEXT NOT NULL, hash TEXT NOT NULL,
+    category TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS undone (id TEXT PRIMARY KEY, path TEXT NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, state TEXT NOT NULL,
+    fields TEXT NOT NULL) WITHOUT ROWID;
 """
 _FIELDS = "name, seen, waiting, last_run, ok, result, seconds, last_ok"
 T = TypeVar("T")
@@ -68,19 +76,19 @@ class Ledger:
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs. Makes no file."""
-        found = self._read(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
+        found = self.rows(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
         return {run.name: run for run in found}
 
     def notices(self) -> list[tuple[float, str]]:
         """What happened to the ledger itself, as (when, what)."""
-        return self._read(
+        return self.rows(
             "SELECT at, said FROM notices", lambda row: (float(str(row[0])), str(row[1]))
         )
 
     def see(self, names: list[str], now: float) -> None:
         """Remember jobs that are planned for the first time, and count what lies in the future, because
         the clock was set back, as of now: nothing may starve for it."""
-        with self._writing(now) as db:
+        with self.writing(now) as db:
             db.executemany(
                 "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
             )
@@ -89,14 +97,14 @@ class Ledger:
 
     def wait(self, name: str, now: float) -> None:
         """Remember since when a job waits; the first time counts."""
-        with self._writing(now) as db:
+        with self.writing(now) as db:
             self._known(db, name, now)
             db.execute("UPDATE runs SET waiting = coalesce(waiting, ?) WHERE name = ?", (now, name))
 
     def begin(self, name: str, now: float) -> None:
         """Write down that a job starts, on the disk before it does: one that kills its process has had
         its turn and counts as failed."""
-        with self._writing(now) as db:
+        with self.writing(now) as db:
             self._known(db, name, now)
             db.execute(
                 "UPDATE runs SET last_run = ?, waiting = NULL, ok = 0, result = ?, seconds = NULL WHERE name = ?",
@@ -105,7 +113,7 @@ class Ledger:
 
     def end(self, run: Run) -> None:
         """Write down how a run ended that begin() has told of."""
-        with self._writing(run.counted_from) as db:
+        with self.writing(run.counted_from) as db:
             self._known(db, run.name, run.counted_from)
             db.execute(
                 "UPDATE runs SET last_run = ?, waiting = NULL, ok = ?, result = ?, seconds = ?,"
@@ -116,7 +124,8 @@ class Ledger:
     def _known(self, db: sqlite3.Connection, name: str, now: float) -> None:
         db.execute("INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", (name, now))
 
-    def _read(self, question: str, read: Callable[[tuple[object, ...]], T]) -> list[T]:
+    def rows(self, question: str, read: Callable[[tuple[object, ...]], T]) -> list[T]:
+        """The answers to a question. Makes no file."""
         if not os.path.exists(self.path):
             return []
         try:
@@ -126,7 +135,7 @@ class Ledger:
             return []  # whoever writes next replaces the file; to look changes nothing
 
     @contextmanager
-    def _writing(self, now: float) -> Iterator[sqlite3.Connection]:
+    def writing(self, now: float) -> Iterator[sqlite3.Connection]:
         """A transaction, in a new file when the one that is there is damaged."""
         make_private(os.path.dirname(self.path))
         try:

@@ -1,0 +1,475 @@
+"""Memories by the Python API, on real folders: nothing is lost, nothing outside is touched, all can be undone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.core.memory import CATEGORIES
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.store.frontmatter import split
+
+Write = Callable[..., Path]
+FACTS = (
+    "User prefers dark mode in every editor",
+    "We decided to use Postgres for billing instead of MySQL",
+    "Anne's birthday is 3 May",
+    "Lesson learned: never deploy on a Friday afternoon",
+    "我喜欢喝绿茶，不喜欢咖啡",
+)
+
+
+@pytest.fixture
+def open_vault(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as opened:
+        yield opened
+
+
+def files(root: Path, below: str = "") -> dict[str, bytes]:
+    """All files of a vault by path."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted((root / below).rglob("*"))
+        if path.is_file()
+    }
+
+
+def texts(vault: Path) -> str:
+    """All that is written in memories, alive or archived."""
+    return "\n".join(data.decode() for data in files(vault, "vaultmem").values())
+
+
+def aged(vault: Path, path: str, days: float) -> None:
+    """Make a file look as if nobody had touched it for days."""
+    at = time.time() - days * 86_400
+    os.utime(vault / path, (at, at))
+
+
+def _but_for_updated(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("updated_at")]
+
+
+# --- writing
+
+
+def test_a_memory_is_a_note_with_the_title_of_its_first_line(
+    vault: Path, open_vault: Vault
+) -> None:
+    said = open_vault.write("# Anne likes tea\n\nGreen, mostly.", agent="claude", tags=["tea"])
+    note = vault / "vaultmem" / "inbox" / "Anne likes tea.md"
+    front = split(note.read_text())
+    assert said["path"] == "vaultmem/inbox/Anne likes tea.md"
+    assert said["content"] == "# Anne likes tea\n\nGreen, mostly."
+    assert [*front.properties][:4] == ["id", "phase", "category", "scope"]
+    assert front.properties["id"] == said["id"]
+    assert front.properties["agent"] == "claude"
+    assert front.properties["tags"] == ["tea"]
+    assert "confidence" not in front.properties
+    assert "content_hash" not in front.properties
+    assert note.read_text().endswith("---\n# Anne likes tea\n\nGreen, mostly.\n")
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["../../x", "CON", "x" * 300, "🎉🎉🎉", "\u202eevil\u202c", "key: [a, b", "a---\n---\nb", "---\nid: 1\n---\nbody", "..", "a/b\\c:d*?", "#", "-", "nul.txt", "Привет", "日記"],
+)  # fmt: skip
+def test_any_first_line_gives_a_safe_name_and_the_same_content(
+    vault: Path, open_vault: Vault, given: str
+) -> None:
+    said = open_vault.write(given)
+    assert said["content"] == given
+    found = files(vault)
+    assert [*found] == [said["path"]]
+    assert said["path"].startswith("vaultmem/inbox/")
+    assert len(Path(said["path"]).name.encode()) <= 190
+    assert open_vault.read(said["id"])["content"] == given
+
+
+@pytest.mark.parametrize(
+    ("about", "says"),
+    [
+        ({"content": ""}, "empty"),
+        ({"content": " \n\t\n"}, "empty"),
+        ({"content": "a\x00b"}, "U+0000 at character 2"),
+        ({"content": "a\x1b[31mb"}, "control character"),
+        ({"content": "x" * 1_000_000}, "at most 262,144"),
+        ({"content": "x", "category": "peple"}, "did you mean people"),
+        ({"content": "x", "scope": "team"}, "no scope"),
+        ({"content": "x", "decay": "never"}, "unknown decay policy"),
+        ({"content": "x", "tags": ["two words"]}, "no tag"),
+        ({"content": "x", "expires": "someday"}, "expires must be"),
+        ({"content": "x", "project": "a\nb"}, "one line"),
+        ({"content": "x", "replaces": "nothing-like-it"}, "Memory not found"),
+    ],
+)
+def test_what_cannot_be_a_memory_is_refused_and_nothing_is_written(
+    vault: Path, open_vault: Vault, about: dict[str, object], says: str
+) -> None:
+    with pytest.raises(VaultmemError, match=says.replace("+", r"\+")) as caught:
+        open_vault.write(**about)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    assert not files(vault)
+
+
+def test_the_same_text_is_not_stored_twice_where_its_writer_can_see_it(open_vault: Vault) -> None:
+    first = open_vault.write(FACTS[0])
+    again = open_vault.write(FACTS[0] + "  \r\n")
+    assert (again["created"], again["duplicate_of"]) == (False, first["id"])
+    assert not open_vault.write(FACTS[0], scope="agent:codex")["created"]
+    own = open_vault.write("a secret of mine", scope="agent:codex")
+    assert open_vault.write("a secret of mine", scope="agent:claude")["created"]
+    assert own["scope"] == "agent:codex"
+
+
+def test_what_is_nearly_the_same_or_contradicts_is_said_and_stored(open_vault: Vault) -> None:
+    dark = open_vault.write(FACTS[0])
+    light = open_vault.write("User prefers light mode in every editor")
+    assert light["created"]
+    assert [one["id"] for one in light["contradicts"]] == [dark["id"]]
+    long = "The release needs a tag, a changelog, a green build and two reviews before it goes out"
+    first = open_vault.write(long)
+    near = open_vault.write(long + " to customers")
+    assert [one["id"] for one in near["similar"]] == [first["id"]]
+    assert near["similar"][0]["similarity"] >= 0.7
+
+
+def test_one_that_replaces_another_says_so_in_both(vault: Path, open_vault: Vault) -> None:
+    old = open_vault.write(FACTS[0])
+    new = open_vault.write("User prefers light mode", replaces=old["id"])
+    gone = open_vault.memories(deleted=True)
+    assert [one["id"] for one in gone] == [old["id"]]
+    kept = split((vault / gone[0]["path"]).read_text())
+    assert kept.properties["replaced_by"] == new["id"]
+
+
+def test_titles_are_unique_in_the_whole_vault(open_vault: Vault, write: Write) -> None:
+    write("Projects/Roof.md", "a note of mine")
+    first = open_vault.write("Roof\nneeds slates")
+    second = open_vault.write("roof\nneeds a ladder")
+    titles = {"roof", first["title"].lower(), second["title"].lower()}
+    assert len(titles) == 3
+    open_vault.sync()
+    third = open_vault.write("ROOF\nneeds nails")
+    assert third["title"].lower() not in titles
+
+
+# --- finding
+
+
+def test_a_memory_answers_to_the_beginning_of_its_id_its_title_and_its_path(
+    open_vault: Vault,
+) -> None:
+    one = open_vault.write(FACTS[2])
+    for given in (one["id"], one["id"][:6], one["title"], one["title"].upper(), one["path"], f"[[{one['title']}]]"):  # fmt: skip
+        assert open_vault.read(given)["id"] == one["id"]
+    with pytest.raises(NoteNotFoundError, match=r"^Memory not found"):
+        open_vault.read("ffffffff")
+
+
+def test_reading_counts_and_listing_does_not(open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[2])
+    open_vault.memories()
+    open_vault.read(one["id"])
+    assert open_vault.read(one["id"])["access_count"] == 2
+    assert "access_count" not in Path(open_vault.path, one["path"]).read_text()
+
+
+def test_a_list_narrows_by_every_field(open_vault: Vault) -> None:
+    a = open_vault.write(
+        FACTS[0], agent="claude", project="x", tags="ui,dark", category="preferences"
+    )
+    open_vault.write(FACTS[1], agent="codex", project="y", scope="agent:codex", everywhere=True)
+    assert [m["id"] for m in open_vault.memories(agent="claude")] == [a["id"]]
+    assert [m["id"] for m in open_vault.memories(tags=["UI"])] == [a["id"]]
+    assert [m["id"] for m in open_vault.memories(phase="organized")] == [a["id"]]
+    assert [m["project"] for m in open_vault.memories(everywhere=True)] == ["y"]
+    assert len(open_vault.memories(scope="agent:codex")) == 1
+    assert not open_vault.memories(until="2001-01-01")
+    assert len(open_vault.memories(since="2001-01-01", limit=1)) == 1
+    with pytest.raises(VaultmemError, match="must be a day"):
+        open_vault.memories(since="soon")
+    with pytest.raises(UsageError, match="from 1 to"):
+        open_vault.memories(limit=0)
+
+
+# --- changing, and taking it back
+
+
+def test_deleting_is_moving_to_the_archive_and_restore_brings_it_back(
+    vault: Path, open_vault: Vault
+) -> None:
+    one = open_vault.write(FACTS[2], category="people")
+    before = (vault / one["path"]).read_text()
+    gone = open_vault.delete(one["id"][:8], by="claude")
+    assert gone["path"].startswith("vaultmem/archive/")
+    assert split((vault / gone["path"]).read_text()).properties["by"] == "claude"
+    with pytest.raises(NoteNotFoundError, match="was deleted on"):
+        open_vault.read(one["id"])
+    open_vault.restore(one["title"])
+    assert _but_for_updated((vault / one["path"]).read_text()) == _but_for_updated(before)
+    with pytest.raises(VaultmemError, match="not deleted"):
+        open_vault.restore(one["title"])
+
+
+def test_links_go_both_ways_and_go_away_again(vault: Path, open_vault: Vault) -> None:
+    a, b = open_vault.write(FACTS[0]), open_vault.write(FACTS[1])
+    said = open_vault.link(a["id"], b["id"])
+    assert said == {"source": a["id"], "target": b["id"], "linked": True, "changed": True}
+    assert open_vault.read(a["id"])["links"] == [b["id"]]
+    assert open_vault.read(b["id"])["links"] == [a["id"]]
+    assert f"[[{b['title']}]]" in (vault / a["path"]).read_text()
+    assert not open_vault.link(b["id"], a["id"])["changed"]
+    open_vault.unlink(b["id"], a["id"])
+    assert open_vault.read(a["id"])["links"] == []
+    with pytest.raises(VaultmemError, match="with itself"):
+        open_vault.link(a["id"], a["title"])
+
+
+def test_reinforcing_is_for_those_that_can_be(open_vault: Vault) -> None:
+    stable = open_vault.write(FACTS[0], decay="stable")
+    fading = open_vault.write(FACTS[1], decay="contextual")
+    learned = open_vault.write(FACTS[3], decay="reinforceable")
+    with pytest.raises(
+        VaultmemError, match=r"^Memory has stable decay policy, reinforcement has no effect$"
+    ):
+        open_vault.reinforce(stable["id"])
+    with pytest.raises(
+        VaultmemError, match=r"^Memory has contextual decay policy, reinforcement is not supported$"
+    ):
+        open_vault.reinforce(fading["id"])
+    said = open_vault.reinforce(learned["id"])
+    assert [*said] == ["id", "confidence", "last_reinforced_at"]
+    assert said["confidence"] == 1.0
+
+
+def test_tags_are_added_and_removed_without_regard_to_case(open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[0], tags=["UI", "old"])
+    said = open_vault.tag(one["id"], "ui", "#dark", remove=["OLD"])
+    assert said["tags"] == ["UI", "dark"]
+    assert not open_vault.tag(one["id"], "dark")["changed"]
+
+
+def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[0])
+    written = files(vault, "vaultmem")
+    open_vault.tag(one["id"], "ui")
+    tagged = files(vault, "vaultmem")
+    open_vault.undo(last=True)
+    assert files(vault, "vaultmem") == written
+    open_vault.undo(last=True)
+    assert files(vault, "vaultmem") == tagged
+
+
+def test_undoing_the_writing_of_a_memory_archives_it(vault: Path, open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[0])
+    open_vault.undo(last=True)
+    assert not (vault / one["path"]).exists()
+    assert [m["id"] for m in open_vault.memories(deleted=True)] == [one["id"]]
+
+
+def test_undo_by_name_takes_back_all_that_somebody_did(open_vault: Vault) -> None:
+    kept = open_vault.write(FACTS[0], by="claude")
+    open_vault.write(FACTS[1], by="codex")
+    open_vault.write(FACTS[2], by="codex")
+    said = open_vault.undo(name="codex", since="1h")
+    assert len(said["undone"]) == 2
+    assert [m["id"] for m in open_vault.memories()] == [kept["id"]]
+
+
+def test_undo_keeps_what_a_person_wrote_since(vault: Path, open_vault: Vault) -> None:
+    one = open_vault.write("First line\n\nMiddle\n\nLast line")
+    open_vault.tag(one["id"], "ui")
+    note = vault / one["path"]
+    note.write_text(note.read_text().replace("Last line", "Last line, by hand"))
+    tagging = next(c for c in open_vault.history() if c["why"].startswith("tag"))
+    open_vault.undo(tagging["commit"])
+    assert "Last line, by hand" in note.read_text()
+    assert "ui" not in note.read_text()
+
+
+def test_history_tells_who_did_what_and_why(vault: Path, open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[0], by="claude")
+    open_vault.tag(one["id"], "ui")
+    note = vault / one["path"]
+    note.write_text(note.read_text() + "by hand\n")
+    said = [(c["kind"], c["by"], c["why"]) for c in open_vault.history(one["id"])]
+    assert [kind for kind, _, _ in said] == ["person", "person", "assistant"]
+    assert said[0][2] == "edited outside vaultmem"
+    assert said[2][1] == "claude"
+    assert "+  - ui" in open_vault.diff(open_vault.history()[1]["commit"])
+
+
+# --- dreaming
+
+
+def test_a_dream_files_what_is_plain_and_says_why(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    write("Mine.md", "[[Nowhere]] and dark mode")
+    open_vault.sync()
+    outside = {
+        path: data for path, data in files(vault).items() if not path.startswith("vaultmem/")
+    }
+    for fact in FACTS:
+        open_vault.write(fact)
+    before = files(vault)
+    shown = open_vault.dream(1, dry_run=True)
+    assert files(vault) == before
+    done = open_vault.dream(1)
+    assert [c["target"] for c in done["changes"]] == [c["target"] for c in shown["changes"]]
+    filed = {m["content"]: m["category"] for m in open_vault.memories()}
+    assert filed[FACTS[0]] == "preferences"
+    assert filed[FACTS[1]] == "decisions"
+    assert filed[FACTS[3]] == "lessons"
+    assert all(change["why"] for change in done["changes"])
+    assert not open_vault.dream(1)["changes"]
+    assert not open_vault.dream(3)["changes"]
+    now = files(vault)
+    assert {path: now[path] for path in outside} == outside
+
+
+def test_what_was_undone_is_not_done_again(open_vault: Vault, vault: Path) -> None:
+    one = open_vault.write(FACTS[0])
+    open_vault.dream(1)
+    open_vault.undo(last=True)
+    assert not open_vault.dream(1)["changes"]
+    assert open_vault.read(one["id"])["category"] == "inbox"
+    open_vault.tag(one["id"], "ui")
+    (vault / one["path"]).write_text((vault / one["path"]).read_text() + "more of it\n")
+    aged(vault, one["path"], 1)
+    assert open_vault.dream(1)["changes"]
+
+
+def test_what_people_do_by_hand_is_understood(vault: Path, open_vault: Vault, write: Write) -> None:
+    write(
+        "vaultmem/inbox/Dropped in.md", "We decided to buy the red one instead of the blue one.\n"
+    )
+    aged(vault, "vaultmem/inbox/Dropped in.md", 1)
+    moved = open_vault.write(FACTS[2])
+    target = vault / "vaultmem" / "people" / Path(moved["path"]).name
+    target.parent.mkdir(parents=True)
+    (vault / moved["path"]).rename(target)
+    aged(vault, target.relative_to(vault).as_posix(), 1)
+    open_vault.dream(1)
+    found = {m["title"]: m for m in open_vault.memories()}
+    assert found["Dropped in"]["category"] == "decisions"
+    assert found[moved["title"]]["category"] == "people"
+    assert found[moved["title"]]["id"] == moved["id"]
+    properties = split(target.read_text()).properties
+    assert (properties["category"], properties["phase"]) == ("people", "organized")
+
+
+def test_merging_keeps_every_word_and_every_link(vault: Path, open_vault: Vault) -> None:
+    text = "The release needs a tag, a changelog, a green build and two reviews before it goes out, and a cake for all"
+    a = open_vault.write(text, category="project")
+    b = open_vault.write(text + "\n\nand somebody has to hum\n", category="project", tags=["hum"])
+    c = open_vault.write(f"See [[{b['title']}]] before Friday", category="project")
+    words = set(texts(vault).split())
+    open_vault.read(a["id"])
+    open_vault.dream(2)
+    alive = {m["id"]: m for m in open_vault.memories()}
+    assert set(alive) == {a["id"], c["id"]}
+    assert "somebody has to hum" in alive[a["id"]]["content"]
+    assert alive[a["id"]]["tags"] == ["hum"]
+    assert a["id"] in alive[c["id"]]["links"] or a["title"] in alive[c["id"]]["content"]
+    assert {word for word in words if word.isalpha()} <= set(texts(vault).split())
+    assert not open_vault.dream(2)["changes"]
+
+
+def test_old_inbox_memories_end_and_stable_ones_stay(vault: Path, open_vault: Vault) -> None:
+    old, stable = (
+        open_vault.write("xyzzy plugh"),
+        open_vault.write(FACTS[0], category="preferences"),
+    )
+    faded = open_vault.write("The demo server runs on port 8100", category="project")
+    for one in (old, stable, faded):
+        note = vault / one["path"]
+        note.write_text(
+            note.read_text().replace("2026", "2020").replace(time.strftime("%Y"), "2020")
+        )
+        aged(vault, one["path"], 400)
+    assert [c["id"] for c in open_vault.expire()["changes"]] == [old["id"]]
+    assert [c["id"] for c in open_vault.decay()["changes"]] == [faded["id"]]
+    assert not open_vault.consolidate()["changes"]
+    assert [m["id"] for m in open_vault.memories()] == [stable["id"]]
+
+
+def test_one_run_changes_no_more_than_it_may(open_vault: Vault) -> None:
+    for number in range(5):
+        open_vault.write(f"We decided to use tool number {number} instead of nothing")
+    said = open_vault.dream(1, limit=2)
+    assert (len(said["changes"]), said["left"]) == (2, 3)
+
+
+# --- a person's own notes
+
+
+def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    write(
+        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
+    )
+    write("Index.md", "See [[Garden plam|the plan]] and the [[Garden plan]].\n")
+    open_vault.sync()
+    before = files(vault)
+    open_vault.dream(3)
+    assert files(vault) == before
+    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
+    assert [(p["path"], p["old"], p["new"]) for p in broken] == [
+        ("Index.md", "Garden plam", "Garden plan")
+    ]
+    assert "+See [[Garden plan|the plan]]" in broken[0]["diff"]
+    open_vault.reject(broken[0]["id"])
+    open_vault.dream(3)
+    assert not [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
+    assert files(vault) == before
+
+
+def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
+    open_vault: Vault, write: Write
+) -> None:
+    write(
+        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
+    )
+    note = write("Index.md", b"\xef\xbb\xbfSee [[Garden plam|the plan]].\r\nMore\r\n")
+    before = note.read_bytes()
+    open_vault.sync()
+    open_vault.dream(3)
+    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
+    open_vault.accept(broken[0]["id"])
+    assert note.read_bytes() == before.replace(b"plam", b"plan")
+    open_vault.undo(last=True)
+    assert note.read_bytes() == before
+
+
+# --- Logseq
+
+
+def test_in_a_logseq_graph_a_memory_is_a_page_with_properties_and_blocks(
+    tmp_path: Path,
+) -> None:
+    graph = tmp_path / "graph"
+    (graph / "logseq").mkdir(parents=True)
+    (graph / "logseq" / "config.edn").write_text("{}")
+    with Vault(str(graph)) as vault:
+        said = vault.write("Anne likes tea\n\nGreen, mostly.", tags=["tea"])
+        text = (graph / said["path"]).read_text()
+        assert text.startswith(f"id:: {said['id']}\nphase:: inbox\n")
+        assert "tags:: tea" in text
+        assert "created-at:: " in text
+        assert "\n- Anne likes tea\n- Green, mostly." in text
+        assert vault.read(said["id"])["content"] == "Anne likes tea\n\nGreen, mostly."
+        vault.tag(said["id"], "green")
+        assert "tags:: tea, green" in (graph / said["path"]).read_text()
+        vault.undo(last=True)
+        assert (graph / said["path"]).read_text() == text
+
+
+def test_there_are_fourteen_categories() -> None:
+    assert len(CATEGORIES) == 14

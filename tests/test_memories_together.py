@@ -1,0 +1,202 @@
+"""Memories with several at work: assistants at once, a person in the same file, kills, an agent and no agent."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import agent_on, until
+from tests.kill_points import killed_after
+from vaultmem import Vault
+from vaultmem.errors import VaultmemError
+from vaultmem.store.frontmatter import split
+
+Write = Callable[..., Path]
+ASSISTANTS, EACH = 20, 50
+PROCESSES = 4
+
+WRITER = """
+import sys, threading
+from vaultmem import Vault
+first, count, each, folder = *map(int, sys.argv[1:4]), sys.argv[4]
+def work(number):
+    vault = Vault(folder)
+    for n in range(each):
+        said = vault.write(f"Assistant {number} noted as its fact number {n}: a{number}x{n}", by=f"a{number}")
+        assert said["created"], said
+threads = [threading.Thread(target=work, args=(first + n,)) for n in range(count)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+def writers(folder: Path, processes: int, assistants: int, each: int) -> None:
+    """So many assistants write, in so many processes, all at once."""
+    share = assistants // processes
+    started = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(n * share), str(share), str(each), str(folder)])
+        for n in range(processes)
+    ]  # fmt: skip
+    assert [process.wait(240) for process in started] == [0] * processes
+
+
+def check_all_there(folder: Path, assistants: int, each: int) -> None:
+    """Each memory is there once, in a file of its own, with an id of its own."""
+    found = [split(path.read_text()) for path in (folder / "vaultmem").rglob("*.md")]
+    assert len({front.properties["id"] for front in found}) == assistants * each
+    bodies = Counter(
+        path.read_text().rpartition(": ")[2].strip() for path in (folder / "vaultmem").rglob("*.md")
+    )
+    assert bodies == Counter(f"a{a}x{n}" for a in range(assistants) for n in range(each))
+
+
+def test_twenty_assistants_at_once_lose_nothing(vault: Path) -> None:
+    with agent_on(vault) as agent:
+        writers(vault, PROCESSES, ASSISTANTS, EACH)
+        check_all_there(vault, ASSISTANTS, EACH)
+        with Vault(str(vault)) as opened:
+            assert opened.overview()["memory_count"] == ASSISTANTS * EACH
+            commits = opened.history(limit=1000)
+        assert Counter(one["by"] for one in commits) == Counter(
+            {f"a{n}": EACH for n in range(ASSISTANTS)}
+        )
+        until(agent.is_current)
+        assert len(agent.found("a7x7")) == 1
+
+
+def test_without_an_agent_they_wait_for_each_other(vault: Path) -> None:
+    writers(vault, 3, 3, 4)
+    check_all_there(vault, 3, 4)
+
+
+def test_a_write_through_the_agent_is_found_and_read_at_once(vault: Path) -> None:
+    with agent_on(vault) as agent, Vault(str(vault)) as opened:
+        one = opened.write("The boiler was serviced in the autumn", by="claude")
+        assert opened.read(one["id"])["content"] == "The boiler was serviced in the autumn"
+        agent.finds("boiler", one["path"])
+        assert opened.delete(one["id"])["deleted"]
+        agent.finds("boiler")
+
+
+def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None:
+    with agent_on(vault) as agent, Vault(str(vault)) as opened:
+        agent.watches()
+        one = opened.write("First words")
+        note = vault / one["path"]
+        note.write_text(note.read_text().replace("First words", "Other words"))
+        until(lambda: opened.read(one["id"])["content"] == "Other words", seconds=5)
+        note.unlink()
+        until(lambda: not opened.memories(), seconds=5)
+
+
+def _edit_often(path: str, count: int) -> None:
+    """A person's editor: adds one line after the other, in place, as Obsidian does."""
+    for number in range(count):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"line {number} by hand\n")
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("through_agent", [False, True], ids=["alone", "agent"])
+def test_a_person_in_the_same_file_loses_nothing(vault: Path, through_agent: bool) -> None:
+    with Vault(str(vault)) as opened:
+        one = opened.write("A file that two write")
+        if through_agent:
+            with agent_on(vault):
+                _race(opened, vault, one["id"], one["path"])
+        else:
+            _race(opened, vault, one["id"], one["path"])
+
+
+def _race(opened: Vault, vault: Path, given: str, path: str) -> None:
+    context = multiprocessing.get_context("fork")
+    person = context.Process(target=_edit_often, args=(str(vault / path), 100))
+    person.start()
+    tagged = []
+    number = 0
+    while person.is_alive():
+        number += 1
+        try:
+            opened.tag(given, f"t{number}")
+        except VaultmemError:
+            continue
+        tagged.append(f"t{number}")
+    person.join()
+    assert person.exitcode == 0
+    text = (vault / path).read_text()
+    assert [line for line in text.splitlines() if line.endswith("by hand")] == [
+        f"line {number} by hand" for number in range(100)
+    ]
+    found = split(text).properties.get("tags", [])
+    assert isinstance(found, list)
+    assert set(tagged) <= {str(tag) for tag in found}
+
+
+def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> None:
+    """All that was written is there after each kill, and the next run ends what was begun."""
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    with Vault(str(vault)) as opened:
+        text = (
+            "The release needs a tag, a changelog, a green build and two reviews before it goes out"
+        )
+        for number in range(6):
+            opened.write(f"{text} to customer {'abcdef'[number]}", category="project")
+            opened.write(f"We decided to use tool number {number} instead of nothing")
+    words = _words(vault)
+    for turn in range(12):
+        kept = tmp_path / "kept"
+        shutil.copytree(vault, kept)
+        killed_after(0.02 + 0.03 * turn, lambda: _dream_and_undo(vault))
+        with Vault(str(vault)) as opened:
+            opened.tag(opened.memories()[0]["id"], f"turn{turn}")
+            ids = [m["id"] for m in (*opened.memories(), *opened.memories(deleted=True))]
+        assert len(ids) == len(set(ids)) == 12, turn
+        assert words <= _words(vault), turn
+        assert not [*vault.rglob(".vaultmem-*")], turn
+        shutil.rmtree(kept)
+    with Vault(str(vault)) as opened:
+        opened.dream(2)
+        assert not opened.dream(2)["changes"]
+
+
+def _words(vault: Path) -> set[str]:
+    """All words of all contents, alive or archived."""
+    texts = [path.read_text() for path in (vault / "vaultmem").rglob("*.md")]
+    return {word for text in texts for word in text[split(text).body :].split()}
+
+
+def _dream_and_undo(vault: Path) -> None:
+    os.environ["VAULTMEM_EMBEDDING_MODEL"] = "off"
+    with Vault(str(vault)) as opened:
+        opened.dream(2)
+        opened.undo(last=True)
+
+
+def test_threads_of_one_process_may_share_a_vault(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        failed: list[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                opened.write(f"thread {number} was here and noted something of its own")
+            except BaseException as error:  # noqa: BLE001 - told to the test below
+                failed.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert len(opened.memories()) == 4

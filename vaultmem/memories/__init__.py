@@ -1,0 +1,1 @@
+"""Memories: what commands and jobs do with them."""

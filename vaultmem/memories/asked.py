@@ -1,0 +1,137 @@
+"""What a verb is asked with: checked once, whether it came from Python, the command line or the socket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from difflib import get_close_matches
+
+from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
+from vaultmem.errors import UsageError, VaultmemError
+
+Params = Mapping[str, object]
+MAX_CONTENT = 262_144  # bytes
+MAX_FIELD = 200  # characters
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_NO_TAG = re.compile(r"[\s,#\[\]\"']")
+
+
+class Asked:
+    """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
+
+    def __init__(self, params: Params, known: frozenset[str]) -> None:
+        if unknown := sorted(params.keys() - known):
+            raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(known))}")
+        self._params = {name: given for name, given in params.items() if given is not None}
+
+    def text(self, name: str, default: str = "") -> str:
+        """A short text of one line."""
+        given = self._params.get(name, default)
+        if not isinstance(given, str):
+            raise UsageError(f'"{name}" must be text')
+        if len(given) > MAX_FIELD or "\n" in given or _CONTROL.search(given):
+            raise VaultmemError(
+                f"{name} must be one line of at most {MAX_FIELD} characters without control characters"
+            )
+        return given.strip()
+
+    def needed(self, name: str) -> str:
+        """A short text that must be there, such as the id of a memory."""
+        given = self._params.get(name)
+        if not isinstance(given, str) or not given.strip():
+            raise UsageError(f'"{name}" is missing')
+        return given.strip()
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        given = self._params.get(name, False)
+        if not isinstance(given, bool):
+            raise UsageError(f'"{name}" must be true or false')
+        return given
+
+    def number(self, name: str, default: float, least: float, most: float) -> float:
+        """A number within limits."""
+        given = self._params.get(name, default)
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            raise UsageError(f'"{name}" must be a number')
+        if not least <= given <= most:
+            raise UsageError(f'"{name}" must be from {least:g} to {most:g}')
+        return given
+
+    def content(self) -> str:
+        """The text of a memory."""
+        given = self._params.get("content")
+        if not isinstance(given, str):
+            raise UsageError('"content" must be text')
+        text = given.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+        if not text.strip():
+            raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
+        found = _CONTROL.search(text)
+        if found:
+            raise VaultmemError(
+                f"the content holds a control character (U+{ord(found[0]):04X} at character "
+                f"{found.start() + 1}); remove it and write again"
+            )
+        size = len(text.encode())
+        if size > MAX_CONTENT:
+            raise VaultmemError(
+                f"the content has {size:,} bytes, and a memory at most {MAX_CONTENT:,}; keep it as a note of the "
+                "vault, or have vaultmem ingest --text cut it into memories"
+            )
+        return text
+
+    def tags(self, name: str = "tags") -> tuple[str, ...]:
+        """Tags: a list, also with commas in its texts; each without "#"."""
+        given = self._params.get(name, ())
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
+            raise UsageError(f'"{name}" must be a list of texts')
+        each = (tag.strip() for one in texts for tag in one.split(","))
+        found = [tag.removeprefix("#") for tag in each if tag]
+        for tag in found:
+            if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or _CONTROL.search(tag):
+                raise VaultmemError(
+                    f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
+                )
+        return tuple(dict.fromkeys(found))
+
+    def category(self) -> str:
+        """One of the categories, or "" for none."""
+        return one_of("category", self.text("category").lower(), CATEGORIES)
+
+    def phase(self) -> str:
+        """One of the phases, or ""."""
+        return one_of("phase", self.text("phase").lower(), PHASES)
+
+    def memory_type(self) -> str:
+        """One of the types of logic, or ""."""
+        return one_of("memory_type", self.text("memory_type").lower(), TYPES)
+
+    def scope(self) -> str:
+        """A scope, or "" for none."""
+        given = self.text("scope")
+        if given and not SCOPE.fullmatch(given):
+            raise VaultmemError(
+                f"{given!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+            )
+        return given
+
+    def day(self, name: str) -> str:
+        """A day as YYYY-MM-DD (or as `days` reads one), or ""."""
+        given = self.text(name)
+        if not given:
+            return ""
+        try:
+            return date.fromisoformat(given).isoformat()
+        except ValueError:
+            raise VaultmemError(f"{name} must be a day such as 2026-11-22, not {given!r}") from None
+
+
+def one_of(name: str, given: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+    """The word itself if it is known. Raises an error that names the nearest."""
+    if not given or given in known:
+        return given
+    near = get_close_matches(given, known, 1)
+    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise VaultmemError(f"unknown {name} {given!r}; {advice}")

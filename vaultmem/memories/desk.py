@@ -1,0 +1,235 @@
+"""Where memories are worked on: the files, the log of batches, the history, one verb or job at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from functools import cached_property
+
+from vaultmem import sync
+from vaultmem.compare import Place
+from vaultmem.config import Config
+from vaultmem.core.changes import Plan
+from vaultmem.core.memory import GENERATED, Memory, MemoryRecord
+from vaultmem.core.view import Draft
+from vaultmem.dialects import Rulebook
+from vaultmem.indexer import Work
+from vaultmem.memories import records
+from vaultmem.memories.apply import wishes
+from vaultmem.memories.reader import Reader
+from vaultmem.memories.records import Known
+from vaultmem.memories.view import Sources, VaultView
+from vaultmem.progress import Silent
+from vaultmem.store import journal, reads
+from vaultmem.store.batches import Batches, Header, Outcome
+from vaultmem.store.catalog import spoken
+from vaultmem.store.collection import Collection
+from vaultmem.store.history import History
+from vaultmem.store.ledger import Ledger
+from vaultmem.store.reads import Left, ReadCount
+from vaultmem.store.state import State
+from vaultmem.store.vault import Root
+
+YOU = "you"
+ALL = None  # of what may have been touched
+
+
+class Desk:
+    """All that is open for the memories of one vault. Who writes holds the lock of the state folder.
+
+    Any thread may use it; they wait for each other. `told` hears the paths that were written.
+    """
+
+    def __init__(
+        self, state: State, config: Config, told: Callable[[Iterable[str]], None] | None = None
+    ) -> None:
+        self.state, self.config = state, config
+        self.vault = state.vault
+        self.folder = config.text("memory_folder")
+        self.now: Callable[[], float] = time.time
+        self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+        self.ledger = Ledger(state.path("ledger.db"))
+        self.batches = Batches(state.path("batches"), self.vault, state.path("journal"))
+        self.history = History(state.path("history.git"), self.vault, self.folder)
+        self.centroid: tuple[float, object] | None = None  # when it was made, and it
+        self.version = 0  # counts the changes that were seen
+        self.dreamt: dict[
+            int, tuple[int, date]
+        ] = {}  # by level, when there was nothing left to dream of
+        self.recent: list[str] = []  # paths written last, which the index may not know yet
+        self._told = told or self._index
+        self._lock = threading.RLock()
+        self._left: dict[str, Left] = {}
+        self._touched: set[str] | None = ALL
+        self._is_healed = False
+
+    @cached_property
+    def rules(self) -> Rulebook:
+        """The rules by which the vault is read."""
+        return sync.rules_of(self.vault, self.config)
+
+    @cached_property
+    def collection(self) -> Collection:
+        """The files of the memory folder."""
+        cache = self.state.path("memories.db")
+        return Collection(self.vault, self.folder, self.rules.page_style, cache)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self.vault, self.folder, self.rules, self.collection)
+
+    def touched(self, path: str) -> None:
+        """Something happened at a path of the vault."""
+        if self._touched is not ALL and (path + "/").startswith(self.folder + "/"):
+            self._touched.add(path)
+        elif self.folder.startswith(path + "/") or not path:
+            self._touched = ALL
+
+    def touched_all(self) -> None:
+        """Anything may have happened."""
+        self._touched = ALL
+
+    @contextmanager
+    def session(self, reader: Reader, *, writes: bool) -> Iterator[Session]:
+        """One verb or job on the memories as they are now."""
+        with self._lock:
+            if writes:
+                self._heal()
+            self._refresh()
+            yield Session(self, reader)
+
+    def _heal(self) -> None:
+        """After a kill: finish what was begun."""
+        if not self._is_healed:
+            journal.recover(self.state.path("journal"))
+            self.batches.heal()
+            self._is_healed = True
+
+    def _refresh(self) -> None:
+        touched, self._touched = self._touched, set()
+        if touched is ALL:
+            self.version += self.collection.refresh()
+        elif touched:
+            self.version += self.collection.refresh(touched)
+
+    def written(self, outcome: Outcome) -> None:
+        """After a batch."""
+        paths = {step.target for step in outcome.done}
+        paths |= {step.path for step in outcome.done if step.path is not None}
+        ours = [path for path in paths if path.startswith(self.folder + "/")]
+        self.version += self.collection.refresh(ours)
+        self.recent = (sorted(step.target for step in outcome.done) + self.recent)[:200]
+        self._leave(outcome)
+        self._told(paths)
+
+    def _leave(self, outcome: Outcome) -> None:
+        targets = {step.target for step in outcome.done}
+        if len(targets) == 1:
+            found = [self.collection.at(target) for target in targets]
+            left = [each for each in found if each is not None]
+        else:
+            left = [each for each in self.collection.live() if each.path in targets]
+        for each in left:
+            self._left[each.id] = Left(each.path, each.hash, each.category)
+
+    def seen(self) -> dict[str, Left]:
+        """How vaultmem left the memories that it wrote, by id."""
+        self.settle()
+        return reads.seen(self.ledger)
+
+    def settle(self) -> None:
+        """Write down what was only kept in memory, to spare each write of a memory a write of the ledger. Lost in
+        a kill, it costs that a person's next edit of these memories is not known for one."""
+        with self._lock:
+            left, self._left = self._left, {}
+            if left:
+                reads.leave(self.ledger, left.items(), self.now())
+
+    def _index(self, paths: Iterable[str]) -> None:
+        """Without an agent, what was written is searchable at once, if there is an index at all."""
+        if not self.state.is_complete():
+            return
+        with spoken(), sync.open_indexer(self.state, self.config) as indexer:
+            diff = indexer.differences(Place(frozenset(paths)))
+            indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+
+    def remember(self) -> int:
+        """Take what was done, and what people did by hand, into the history; how many commits that made."""
+        with self._lock:
+            self.settle()
+            self._refresh()
+            generated = {f"{self.folder}/{name}" for name in GENERATED}
+            blobs = {
+                path: blob
+                for path, blob in self.collection.blobs().items()
+                if path not in generated
+            }
+            return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
+
+    def waiting_batches(self) -> int:
+        """How many batches wait for their place in the history."""
+        try:
+            return len(os.listdir(self.state.path("batches")))
+        except OSError:
+            return 0
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """A file of the vault as it is now; None where there is none."""
+        full = Root(self.vault).inside(path)
+        if full is None:
+            return None
+        try:
+            with open(full, "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+
+class Session:
+    """What one verb or job works with."""
+
+    def __init__(self, desk: Desk, reader: Reader) -> None:
+        self.desk, self.reader = desk, reader
+        self.now = desk.now()
+
+    @cached_property
+    def reads(self) -> dict[str, ReadCount]:
+        """How often memories were read."""
+        return reads.counts(self.desk.ledger)
+
+    @cached_property
+    def view(self) -> VaultView:
+        """The vault for a plan."""
+        zoned = datetime.fromtimestamp(self.now).astimezone()
+        return VaultView(self.desk._sources, self.reader, self.reads, zoned)  # noqa: SLF001 - its own session
+
+    def draft(self, limit: int = 1_000_000_000) -> Draft:
+        """An empty plan."""
+        return Draft(self.view, limit)
+
+    def find(self, given: str, *, archived: bool = False) -> Memory:
+        """The memory a person or assistant means by an id, the beginning of one, a title or a path."""
+        return self.desk.collection.find(given, archived=archived)
+
+    def record(self, memory: Memory) -> MemoryRecord:
+        """All of a memory."""
+        known = Known(self.reads, self.id_of, self.now)
+        return records.record(memory, self.desk.collection.content(memory), known)
+
+    def id_of(self, title: str) -> str:
+        """The id behind a link's title."""
+        found = self.desk.collection.titled(title)
+        return found.id if found else title
+
+    def carry_out(self, plan: Plan, who: Header) -> Outcome:
+        """Do what was planned."""
+        outcome = self.desk.batches.apply(who, wishes(plan.changes, self.desk.rules.page_style))
+        if outcome.done:
+            self.desk.written(outcome)
+            self.__dict__.pop("view", None)
+        return outcome

@@ -1,0 +1,189 @@
+"""Verbs on memories that are there: read, list, delete, restore, tag, upgrade, link, reinforce."""
+
+from __future__ import annotations
+
+import contextlib
+
+from vaultmem.adapter import Value
+from vaultmem.core.changes import RESTORE, Change, Plan
+from vaultmem.core.memory import INBOX, Memory, category_of
+from vaultmem.core.stamps import stamp
+from vaultmem.core.titles import free_path
+from vaultmem.errors import NoteChangedError, StateError, VaultmemError
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.records import Known, Wanted, chosen
+from vaultmem.memories.reports import Report, header, planned
+from vaultmem.plans import links
+from vaultmem.store import reads
+
+_NO_REINFORCING = {
+    "stable": "Memory has stable decay policy, reinforcement has no effect",
+    "contextual": "Memory has contextual decay policy, reinforcement is not supported",
+}
+
+
+def read(session: Session, asked: Asked) -> dict[str, object]:
+    """One memory; being read is remembered."""
+    memory = session.find(asked.needed("id"))
+    with contextlib.suppress(StateError):  # to read is possible where nothing can be written
+        reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
+    return {**session.record(memory)}
+
+
+def listed(session: Session, asked: Asked) -> dict[str, object]:
+    """Memories, the newest first."""
+    wanted = Wanted(
+        asked.phase(), asked.category(), asked.scope(), asked.text("source"), asked.text("agent"),
+        asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("global"),
+        asked.tags(), asked.day("since"), asked.day("until"),
+        asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, 1_000_000)),
+    )  # fmt: skip
+    collection = session.desk.collection
+    everything = collection.archived() if asked.flag("deleted") else collection.live()
+    known = Known(session.reads, session.id_of, session.now)
+    found = chosen(everything, wanted, known)
+    return {"memories": [session.record(memory) for memory in found], "count": len(found)}
+
+
+def delete(session: Session, asked: Asked) -> Report:
+    """Move a memory to the archive."""
+    memory = session.find(asked.needed("id"))
+    who = header(asked, f"delete {memory.title}", session.now)
+    draft = session.draft()
+    draft.archive(memory, who.by, f"deleted by {who.by}")
+    plan = draft.plan("delete")
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    _carry_out(session, plan, asked, who.why)
+    return {"id": memory.id, "deleted": True, "title": memory.title, "path": plan.changes[0].target}
+
+
+def restore(session: Session, asked: Asked) -> Report:
+    """Bring a memory back from the archive."""
+    memory = session.find(asked.needed("id"), archived=True)
+    if not memory.archived:
+        raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
+    view = session.view
+    category = category_of("", memory.properties.get("category"))
+    wanted = f"{view.folder}/{category}/{memory.title}.md"
+    target = free_path(wanted, memory.id, view.exists)
+    # `replaced_by` stays: whoever brings a merged memory back says that it is not the same.
+    gone: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(session.now)}
+    if memory.expires is not None and memory.expires <= session.now:
+        gone["expires_at"] = None
+    change = Change(
+        RESTORE,
+        memory.id,
+        memory.path,
+        target,
+        gone,
+        None,
+        memory.hash,
+        "restored from the archive",
+    )
+    plan = Plan("restore", (change,))
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    return _carry_out(session, plan, asked, f"restore {memory.title}")
+
+
+def tag(session: Session, asked: Asked) -> Report:
+    """Add and remove tags."""
+    memory = session.find(asked.needed("id"))
+    gone = {tag.lower() for tag in asked.tags("remove")}
+    have = [tag for tag in memory.tags if tag.lower() not in gone]
+    known = {tag.lower() for tag in have}
+    now = [*have, *(tag for tag in asked.tags("add") if tag.lower() not in known)]
+    draft = session.draft()
+    if now != list(memory.tags):
+        draft.set(memory, "tags changed", tags=list(now) or None, updated_at=stamp(session.now))
+    return _edited(session, asked, draft.plan("tag"), memory, f"tag {memory.title}")
+
+
+def upgrade(session: Session, asked: Asked) -> Report:
+    """From the inbox to a category: the one that is given, else the likeliest."""
+    memory = session.find(asked.needed("id"))
+    given = asked.category()
+    if given == INBOX:
+        raise VaultmemError("upgrade files a memory out of the inbox; name another category")
+    if memory.category != INBOX and not given:
+        raise VaultmemError(f"{memory.title!r} is in {memory.category} already; nothing to upgrade")
+    why = "as asked"
+    if not given:
+        from vaultmem.core.classify import classify
+
+        verdict = classify(session.view.content(memory))
+        given = verdict.category or max(
+            verdict.scores, key=lambda c: (verdict.scores[c], c), default=""
+        )
+        why = "; ".join(verdict.why) or "no signal of another category"
+        given = given or "knowledge"
+    draft = session.draft()
+    if given != memory.category:
+        draft.move(memory, given, f"filed under {given}: {why}")
+    return _edited(session, asked, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
+
+
+def link(session: Session, asked: Asked) -> Report:
+    """Link two memories, both ways."""
+    return _linked(session, asked, linked=True)
+
+
+def unlink(session: Session, asked: Asked) -> Report:
+    """Take the links between two memories away."""
+    return _linked(session, asked, linked=False)
+
+
+def _linked(session: Session, asked: Asked, *, linked: bool) -> Report:
+    one, other = session.find(asked.needed("id")), session.find(asked.needed("other"))
+    if one.path == other.path:
+        raise VaultmemError("a memory cannot be linked with itself")
+    draft = session.draft()
+    (links.link if linked else links.unlink)(draft, one, other)
+    plan = draft.plan("link" if linked else "unlink")
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    if plan.changes:
+        _carry_out(session, plan, asked, f"{plan.name} {one.title} and {other.title}")
+    return {
+        "source": one.id, "target": other.id, "linked": linked, "changed": bool(plan.changes),
+    }  # fmt: skip
+
+
+def reinforce(session: Session, asked: Asked) -> Report:
+    """Begin the decay of a memory anew."""
+    memory = session.find(asked.needed("id"))
+    refused = _NO_REINFORCING.get(memory.decay_policy)
+    if refused:
+        raise VaultmemError(refused)
+    draft = session.draft()
+    draft.set(memory, "reinforced", last_reinforced_at=stamp(session.now))
+    plan = draft.plan("reinforce")
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    if plan.changes:
+        _carry_out(session, plan, asked, f"reinforce {memory.title}")
+    now = session.record(session.find(memory.id))
+    return {
+        "id": memory.id, "confidence": now["confidence"], "last_reinforced_at": now["last_reinforced_at"],
+    }  # fmt: skip
+
+
+def _edited(session: Session, asked: Asked, plan: Plan, memory: Memory, why: str) -> Report:
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    if not plan.changes:
+        return {**session.record(memory), "changed": False}
+    return {**_carry_out(session, plan, asked, why), "changed": True}
+
+
+def _carry_out(session: Session, plan: Plan, asked: Asked, why: str) -> Report:
+    """Do it, or say why it could not be done; the memory as it is then."""
+    outcome = session.carry_out(plan, header(asked, why, session.now))
+    if outcome.skipped:
+        raise NoteChangedError(f"{outcome.skipped[0][1]}; try again")
+    found = session.desk.collection.at(plan.changes[0].target)
+    if found is None:
+        raise NoteChangedError(f"{plan.changes[0].target} was gone as soon as it was written")
+    return {**session.record(found)}

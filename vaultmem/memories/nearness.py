@@ -1,0 +1,85 @@
+"""How near memories are by meaning: to each other, to the categories' examples, to the middle of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vaultmem.core import prototypes
+from vaultmem.store import catalog_read
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vaultmem.core.memory import Memory
+    from vaultmem.meaning import Meaning
+    from vaultmem.search import Searcher
+
+ROWS_AT_ONCE = 256
+
+
+class Nearness:
+    """The vectors of memories, as far as they have some. One thread at a time."""
+
+    def __init__(self, searcher: Searcher, meaning: Meaning, memories: Sequence[Memory]) -> None:
+        ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
+        self.paths: list[str] = []
+        rows: list[NDArray[np.float32]] = []
+        for path, note in ids.items():
+            vector = meaning.note_vector(searcher.catalog, note)
+            if vector is not None:
+                self.paths.append(path)
+                rows.append(vector)
+        self._rows = np.array(rows, dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
+        self._pairs: dict[float, dict[str, list[tuple[str, float]]]] = {}
+
+    def alike(self, path: str, least: float) -> list[tuple[str, float]]:
+        """The memories with at least that cosine to one of them, nearest first."""
+        if least not in self._pairs:
+            self._pairs[least] = self._all_pairs(least)
+        return self._pairs[least].get(path, [])
+
+    def _all_pairs(self, least: float) -> dict[str, list[tuple[str, float]]]:
+        found: dict[str, list[tuple[str, float]]] = {}
+        for start in range(0, len(self.paths), ROWS_AT_ONCE):
+            part = self._rows[start : start + ROWS_AT_ONCE] @ self._rows.T
+            for one, other in zip(*np.nonzero(part >= least), strict=True):
+                if start + one != other:
+                    pair = (self.paths[other], round(float(part[one, other]), 4))
+                    found.setdefault(self.paths[start + one], []).append(pair)
+        for pairs in found.values():
+            pairs.sort(key=lambda pair: (-pair[1], pair[0]))
+        return found
+
+    def centroid(self) -> NDArray[np.float32] | None:
+        """The direction of the middle of all; None when there are none."""
+        if not len(self._rows):
+            return None
+        mean = self._rows.mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length else None
+
+
+def cosines(meaning: Meaning, texts: Sequence[str], centroid: NDArray[np.float32]) -> list[float]:
+    """How near texts are to the middle of all memories."""
+    return [float(found) for found in meaning.embedder.embed(texts) @ centroid]
+
+
+class Examples:
+    """The embedded examples of the categories, made once."""
+
+    def __init__(self) -> None:
+        self._model: object = None
+        self._rows: NDArray[np.float32] | None = None
+
+    def closeness(self, meaning: Meaning, texts: Sequence[str]) -> dict[str, Mapping[str, float]]:
+        """For each text how close it is to each category."""
+        if self._rows is None or self._model is not meaning:
+            self._rows, self._model = meaning.embedder.embed(prototypes.sentences()), meaning
+        cosines = meaning.embedder.embed(list(texts)) @ self._rows.T
+        return {
+            text: prototypes.closeness(row.tolist())
+            for text, row in zip(texts, cosines, strict=True)
+        }

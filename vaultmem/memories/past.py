@@ -1,0 +1,171 @@
+"""What was done to memories, by whom, and how to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from vaultmem.adapter import Value
+from vaultmem.core import durations
+from vaultmem.core.places import ARCHIVE
+from vaultmem.core.stamps import seconds, stamp
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.reports import Report, header, unified
+from vaultmem.store import pages, reads
+from vaultmem.store import undo as undoing
+from vaultmem.store.batches import Outcome, Wish
+from vaultmem.store.commits import Record
+
+MOST = 1_000
+
+
+def history(session: Session, asked: Asked) -> Report:
+    """What was done, the newest first; of one memory, if one is named."""
+    _remember(session)
+    path = _path(session, asked.text("id")) if asked.text("id") else None
+    found = session.desk.history.log(
+        path,
+        int(asked.number("limit", 20, 1, MOST)),
+        asked.text("by") or None,
+        _since(session, asked),
+    )
+    return {"history": [_shown(one) for one in found], "count": len(found)}
+
+
+def diff(session: Session, asked: Asked) -> Report:
+    """What one commit changed."""
+    _remember(session)
+    history_ = session.desk.history
+    commit = history_.resolve(asked.needed("commit"))
+    return {**_shown(history_.show(commit)), "diff": history_.diff(commit)}
+
+
+def undo(session: Session, asked: Asked) -> Report:
+    """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
+    refused with the reason."""
+    _remember(session)
+    commits = _chosen(session, asked)
+    who = header(asked, "", session.now)
+    subjects = ", ".join(one.why for one in commits)
+    past = session.desk.history
+    undone = [
+        undoing.Undone(past.files(one.commit), past.moved_since(one.commit)) for one in commits
+    ]
+    why = f"undo: {subjects}"[:200]
+    means = undoing.Means(
+        session.desk.folder, session.desk.bytes_of, past.merged, _archived(session, who.by)
+    )
+    found, not_possible = undoing.wishes(undone, means, why)
+    shown = [
+        {"commit": one.commit, "by": one.by, "why": one.why, "at": stamp(one.at)} for one in commits
+    ]
+    refused = [{"path": path, "reason": reason} for path, reason in not_possible]
+    if asked.flag("dry_run"):
+        changes = [_previewed(session, wish) for wish in found]
+        return {"undone": shown, "dry_run": True, "changes": changes, "refused": refused}
+    outcome = session.desk.batches.apply(who._replace(why=why), found)
+    if outcome.done:
+        session.desk.written(outcome)
+        session.desk.remember()
+        if any(one.kind == "job" for one in commits):
+            _keep_undone(session, outcome)
+    refused += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
+    changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
+    return {"undone": shown, "dry_run": False, "changes": changes, "refused": refused}
+
+
+def _archived(session: Session, by: str) -> Callable[[bytes], bytes]:
+    """What makes an archived memory of the bytes of a live one."""
+    sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
+    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+    return lambda data: pages.edited(style, data, sets, None)
+
+
+def _keep_undone(session: Session, outcome: Outcome) -> None:
+    """A job shall not do again at once what a person has undone."""
+    found = [session.desk.collection.at(step.target) for step in outcome.done]
+    rows = [(each.id, each.path, each.hash) for each in found if each and not each.archived]
+    reads.leave_undone(session.desk.ledger, rows, session.now)
+
+
+def _previewed(session: Session, wish: Wish) -> dict[str, object]:
+    old = None if wish.path is None else session.desk.bytes_of(wish.path)
+    text = unified(wish.path, wish.target, old or b"", wish.render(old))
+    return {"path": wish.path, "target": wish.target, "why": wish.why, "diff": text}
+
+
+def _remember(session: Session) -> None:
+    trouble = session.desk.history.trouble()
+    if trouble:
+        raise VaultmemError(trouble)
+    session.desk.remember()
+
+
+def _chosen(session: Session, asked: Asked) -> list[Record]:
+    past = session.desk.history
+    given, name = asked.text("commit"), asked.text("name")
+    if sum(map(bool, (given, asked.flag("last"), name))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
+    if given:
+        return [past.show(past.resolve(given))]
+    since = _since(session, asked)
+    if asked.flag("last"):
+        found = [
+            one
+            for one in past.log(limit=20)
+            if one.kind != "person" or one.by != "you" or _ours(one)
+        ][:1]
+    else:
+        if since is None:
+            raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
+        found = past.log(limit=MOST, by=name, since=since)
+    if not found:
+        raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
+    return found
+
+
+def _ours(record: Record) -> bool:
+    """Whether it was done by a command, and not in an editor."""
+    return record.why not in ("edited outside vaultmem", "as it was found")
+
+
+def _since(session: Session, asked: Asked) -> float | None:
+    given = asked.text("since")
+    if not given:
+        return None
+    if len(given) == 10 and given[4:5] == "-":
+        try:
+            return datetime.fromisoformat(given).astimezone().timestamp()
+        except ValueError:
+            raise VaultmemError(
+                f"since must be a day, a time or a span such as 2h, not {given!r}"
+            ) from None
+    at = seconds(given)
+    if at is not None:
+        return at
+    try:
+        return session.now - durations.seconds(given)
+    except ValueError:
+        raise VaultmemError(
+            f"since must be a day, a time or a span such as 2h, not {given!r}"
+        ) from None
+
+
+def _path(session: Session, given: str) -> str:
+    """The path of a memory, alive or archived, or of what was one."""
+    try:
+        return session.find(given, archived=True).path
+    except NoteNotFoundError:
+        if "/" in given:
+            return given
+        raise
+
+
+def _shown(record: Record) -> dict[str, object]:
+    files = [{"path": one.path, "target": one.target, "why": one.why} for one in record.files]
+    return {
+        "commit": record.commit, "at": stamp(record.at), "by": record.by, "kind": record.kind,
+        "why": record.why, "files": files,
+    }  # fmt: skip

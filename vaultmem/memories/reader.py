@@ -1,0 +1,68 @@
+"""What memories need to know of the rest of the vault: its index, and the model if there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from vaultmem.errors import ModelError, StateError, VaultmemError
+from vaultmem.search import Ask, Searcher
+
+if TYPE_CHECKING:
+    from vaultmem.meaning import Meaning
+
+
+class Opened(Protocol):
+    """A vault with its index, as far as it is needed here (see vaultmem.api.Vault)."""
+
+    def is_indexed(self) -> bool:
+        """Whether there is an index that has once been whole."""
+
+    def searcher(self) -> Searcher:
+        """The open index."""
+
+    def meaning_searcher(self) -> Searcher:
+        """The open index with its vectors."""
+
+    def warm_meaning(self) -> Meaning | None:
+        """The vectors and the model, if the model is in memory already."""
+
+
+class Reader:
+    """Asks the index and never fails for the want of one: a memory can be written before the first sync."""
+
+    def __init__(self, vault: Opened) -> None:
+        self._vault = vault
+
+    def searcher(self) -> Searcher | None:
+        """The open index; None before the first sync, and when it is damaged."""
+        try:
+            return self._vault.searcher() if self._vault.is_indexed() else None
+        except StateError:
+            return None
+
+    def meaning(self) -> tuple[Searcher, Meaning] | None:
+        """The vectors, loading the model if need be; None without an index or a model."""
+        try:
+            if not self._vault.is_indexed():
+                return None
+            searcher = self._vault.meaning_searcher()
+            return searcher, searcher.meaning()
+        except (ModelError, StateError):
+            return None
+
+    def warm_meaning(self) -> Meaning | None:
+        """The model, if that costs no more than a few milliseconds."""
+        try:
+            return self._vault.warm_meaning()
+        except VaultmemError:
+            return None
+
+    def paths_about(self, words: str, folder: str, limit: int) -> list[str]:
+        """The paths of notes below a folder that speak of these words, best first."""
+        from vaultmem.core.query import Filter
+
+        searcher = self.searcher()
+        if searcher is None or not words:
+            return []
+        ask = Ask(words, limit, False, "note", (Filter("path", folder, False),), 0.0)
+        return [result.path for result in searcher.search(ask).results]

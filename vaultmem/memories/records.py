@@ -1,0 +1,140 @@
+"""How a memory is shown, as JSON and to the Python API; and which of them a list wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.core import decay
+from vaultmem.core.memory import DEFAULT_SCOPE, Memory, MemoryRecord
+from vaultmem.core.stamps import seconds, stamp
+from vaultmem.store import spaced
+from vaultmem.store.reads import ReadCount
+
+
+class Known(NamedTuple):
+    """What is known of memories beside their files."""
+
+    reads: Mapping[str, ReadCount]  # by id
+    ids: Callable[[str], str]  # the id of the memory with that title, else the title
+    now: float
+
+
+class Wanted(NamedTuple):
+    """What a list is narrowed to; "" and None mean anything. `since` and `until` are local days, inclusive."""
+
+    phase: str = ""
+    category: str = ""
+    scope: str = ""
+    source: str = ""
+    agent: str = ""
+    personality: str = ""
+    project: str = ""
+    type: str = ""
+    everywhere: bool = False  # only global ones
+    tags: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    min_confidence: float = 0.0
+    limit: int = 100
+
+
+_FIELDS = ("phase", "category", "scope")
+_PROPERTIES = ("source", "agent", "personality", "project", "type")
+
+
+def reads_of(memory: Memory, reads: Mapping[str, ReadCount]) -> int:
+    """How often it was read."""
+    known = reads.get(memory.id)
+    return max(memory.stored_reads, known.number if known else 0)
+
+
+def confidence(memory: Memory, reads: Mapping[str, ReadCount], now: float) -> float:
+    """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
+    policy = memory.decay_policy
+    reinforced = seconds(memory.properties.get("last_reinforced_at"))
+    if policy == spaced.POLICY and spaced.is_installed():
+        known = reads.get(memory.id)
+        reviews = [*(known.times if known else ()), memory.updated, reinforced or memory.created]
+        return spaced.retrievability(memory.created, reviews, now)
+    return decay.confidence(policy, memory.created, reinforced, now)
+
+
+def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
+    """All of a memory."""
+    expires = memory.expires
+    reinforced = seconds(memory.properties.get("last_reinforced_at"))
+    return {
+        "id": memory.id,
+        "content": content.rstrip("\n"),
+        "title": memory.title,
+        "path": memory.path,
+        "agent": memory.text("agent"),
+        "personality": memory.text("personality"),
+        "project": memory.text("project"),
+        "type": memory.text("type"),
+        "global": memory.properties.get("global") is True,
+        "decay_policy": memory.decay_policy,
+        "confidence": confidence(memory, known.reads, known.now),
+        "phase": memory.phase,
+        "category": memory.category,
+        "scope": memory.scope,
+        "tags": list(memory.tags),
+        "source": memory.text("source"),
+        "memory_type": memory.text("memory_type"),
+        "importance": memory.importance,
+        "access_count": reads_of(memory, known.reads),
+        "links": [known.ids(title) for title in memory.linked],
+        "content_hash": memory.hash,
+        "created_at": stamp(memory.created),
+        "updated_at": stamp(memory.updated),
+        "last_reinforced_at": None if reinforced is None else stamp(reinforced),
+        "expires_at": None if expires is None else stamp(expires),
+        "deleted": memory.archived,
+        "version": _version(memory.properties.get("version")),
+    }
+
+
+def _version(given: Value) -> int:
+    return given if isinstance(given, int) and not isinstance(given, bool) else 1
+
+
+def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
+    """Those that are wanted, the newest first."""
+    found = [memory for memory in memories if _fits(memory, wanted)]
+    if wanted.min_confidence > 0:
+        least = wanted.min_confidence
+        found = [each for each in found if confidence(each, known.reads, known.now) >= least]
+    found.sort(key=lambda memory: (-memory.created, memory.path))
+    return found[: wanted.limit]
+
+
+def _fits(memory: Memory, wanted: Wanted) -> bool:
+    for name in _FIELDS:
+        asked = getattr(wanted, name)
+        if asked and getattr(memory, name) != asked:
+            return False
+    for name in _PROPERTIES:
+        asked = getattr(wanted, name)
+        if asked and memory.text(name).lower() != asked.lower():
+            return False
+    if wanted.everywhere and memory.properties.get("global") is not True:
+        return False
+    tags = {tag.lower() for tag in memory.tags}
+    if any(tag.lower().lstrip("#") not in tags for tag in wanted.tags):
+        return False
+    return _dated(memory, wanted)
+
+
+def _dated(memory: Memory, wanted: Wanted) -> bool:
+    if not (wanted.since or wanted.until):
+        return True
+    day = datetime.fromtimestamp(memory.created).astimezone().date().isoformat()
+    return (not wanted.since or day >= wanted.since) and (not wanted.until or day <= wanted.until)
+
+
+def is_visible_to(memory: Memory, scope: str) -> bool:
+    """Whether who works in that scope sees the memory."""
+    return memory.scope in (scope, DEFAULT_SCOPE)

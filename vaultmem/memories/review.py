@@ -1,0 +1,117 @@
+"""Proposals for a person's own notes: shown with a diff, accepted or rejected one by one."""
+
+from __future__ import annotations
+
+from vaultmem.core.changes import ARCHIVE, EDIT, Change, Plan
+from vaultmem.core.titles import free_path
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories import proposing
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.reports import Report, header, planned, unified
+from vaultmem.plans.proposals import DUPLICATE, Proposal, edit
+from vaultmem.store import reviews
+from vaultmem.store.reviews import ACCEPTED, OPEN, REJECTED
+from vaultmem.store.vault import digest
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+
+def propose(session: Session) -> int:
+    """Look what there is to propose, and keep it for review; how many are open now."""
+    found = proposing.collect(session)
+    fields = {each.id: {**each._asdict(), "evidence": list(each.evidence)} for each in found}
+    reviews.replace_open(session.desk.ledger, fields, session.now)
+    return len(_open(session))
+
+
+def _open(session: Session) -> list[Proposal]:
+    kept = [one for one in reviews.kept(session.desk.ledger) if one.state == OPEN]
+    found = [_proposal(one.fields) for one in kept]
+    return sorted(found, key=lambda each: (each.path, each.line, each.kind, each.id))
+
+
+def _proposal(fields: dict[str, object]) -> Proposal:
+    evidence = fields.get("evidence")
+    known = {name: fields[name] for name in Proposal._fields if name in fields}
+    return Proposal(**{**known, "evidence": tuple(evidence) if isinstance(evidence, list) else ()})  # type: ignore[arg-type] # as we wrote them
+
+
+def proposals(session: Session, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
+    """What waits for the person, each with what it would change."""
+    shown = []
+    for each in _open(session):
+        try:
+            change = _change(session, each)
+        except VaultmemError:
+            continue  # the note has changed; the next dream looks again
+        shown.append(
+            {**each._asdict(), "evidence": list(each.evidence), "diff": _diff(session, change)}
+        )
+    return {"proposals": shown, "count": len(shown)}
+
+
+def _diff(session: Session, change: Change) -> str:
+    assert change.path is not None
+    assert change.raw is not None
+    old = session.desk.bytes_of(change.path) or b""
+    text = unified(change.path, change.target, old, change.raw)
+    return (
+        text
+        if change.path == change.target
+        else f"{change.path} -> {change.target}\n{text}".strip() + "\n"
+    )
+
+
+def accept(session: Session, asked: Asked) -> Report:
+    """Make a proposed change. It is in the history, and can be undone."""
+    proposal = _named(session, asked)
+    change = _change(session, proposal)
+    plan = Plan("review", (change,))
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    outcome = session.carry_out(
+        plan, header(asked, f"accepted: {proposal.said}"[:200], session.now)
+    )
+    if outcome.skipped:
+        raise NoteChangedError(f"{outcome.skipped[0][1]}; try again")
+    reviews.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
+    return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
+
+
+def reject(session: Session, asked: Asked) -> Report:
+    """Never propose it again."""
+    proposal = _named(session, asked)
+    if not asked.flag("dry_run"):
+        reviews.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
+    return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
+
+
+def _named(session: Session, asked: Asked) -> Proposal:
+    given = asked.needed("id")
+    found = [each for each in _open(session) if each.id.startswith(given)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{given!r} could mean {len(found)} proposals; give more of the id")
+    raise NoteNotFoundError(f"no open proposal has the id {given!r}; vaultmem review lists them")
+
+
+def _change(session: Session, proposal: Proposal) -> Change:
+    """The change of bytes. Raises NoteChangedError when the note is not as it was when this was proposed."""
+    data = session.desk.bytes_of(proposal.path)
+    if data is None:
+        raise NoteNotFoundError(f"{proposal.path} is gone")
+    mark = _UTF8_BOM if data.startswith(_UTF8_BOM) else b""
+    try:
+        text = data[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        raise NoteChangedError(f"{proposal.path} is not UTF-8; change it in your editor") from error
+    raw = mark + edit(proposal, text).encode()
+    target, action = proposal.path, EDIT
+    if proposal.kind == DUPLICATE:
+        wanted = f"{session.desk.folder}/archive/{proposal.path.rpartition('/')[2]}"
+        target, action = free_path(wanted, proposal.id, session.view.exists), ARCHIVE
+    return Change(
+        action, proposal.id, proposal.path, target, {}, None, digest(data), proposal.said, raw
+    )

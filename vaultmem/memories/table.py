@@ -1,0 +1,81 @@
+"""The table of verbs: what can be asked about memories, by whatever door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+from vaultmem.errors import UsageError
+from vaultmem.memories.asked import Asked, Params
+from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.reader import Reader
+
+
+class Verb(NamedTuple):
+    """One verb: the module and the function that carry it out, loaded when it is first asked for; the parameters
+    it knows; whether it writes (a dry run does not)."""
+
+    module: str
+    function: str
+    params: frozenset[str]
+    writes: bool = True
+
+    def run(self, session: Session, asked: Asked) -> object:
+        """Carry it out."""
+        found: Callable[[Session, Asked], object] = getattr(
+            import_module(f"vaultmem.memories.{self.module}"), self.function
+        )
+        return found(session, asked)
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ABOUT = _names("scope source agent personality project type global tags category")
+_NEW = _ABOUT | _names("content decay memory_type expires title replaces by dry_run")
+_LIST = _ABOUT | _names("phase since until min_confidence limit deleted")
+_ONE = _names("id by dry_run")
+_JOB = _names("dry_run limit by")
+
+VERBS = {
+    "write": Verb("writing", "write", _NEW),
+    "read": Verb("filing", "read", _names("id"), writes=False),
+    "list": Verb("filing", "listed", _LIST, writes=False),
+    "delete": Verb("filing", "delete", _ONE),
+    "restore": Verb("filing", "restore", _ONE),
+    "tag": Verb("filing", "tag", _ONE | _names("add remove")),
+    "upgrade": Verb("filing", "upgrade", _ONE | _names("category")),
+    "link": Verb("filing", "link", _ONE | _names("other")),
+    "unlink": Verb("filing", "unlink", _ONE | _names("other")),
+    "reinforce": Verb("filing", "reinforce", _ONE),
+    "resolve-links": Verb("upkeep", "resolve_links", _JOB),
+    "dream": Verb("upkeep", "dream", _JOB | _names("level only_news")),
+    "expire": Verb("upkeep", "expire", _JOB),
+    "decay": Verb("upkeep", "decay", _JOB),
+    "promote": Verb("upkeep", "promote", _JOB),
+    "consolidate": Verb("upkeep", "consolidate", _JOB),
+    "overview": Verb("overview", "overview", frozenset(), writes=False),
+    "history": Verb("past", "history", _names("id limit by since")),
+    "diff": Verb("past", "diff", _names("commit")),
+    "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
+    "proposals": Verb("review", "proposals", frozenset(), writes=False),
+    "accept": Verb("review", "accept", _ONE),
+    "reject": Verb("review", "reject", _ONE),
+}
+
+
+def do(desk: Desk, reader: Reader, name: str, params: Params) -> object:
+    """Carry out a verb; what it says, ready for JSON. Raises VaultmemError in one clear line."""
+    verb = VERBS.get(name)
+    if verb is None:
+        raise UsageError(f"unknown verb {name[:40]!r}; known: {', '.join(VERBS)}")
+    asked = Asked(params, verb.params)
+    with desk.session(reader, writes=verb.writes) as session:
+        return verb.run(session, asked)
+
+
+def only_reads(name: str) -> bool:
+    """Whether the verb needs no lock."""
+    return name in VERBS and not VERBS[name].writes

@@ -1,0 +1,125 @@
+"""The jobs on memories: each a plan of plain steps, shown or carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vaultmem.core import durations
+from vaultmem.core.changes import Plan
+from vaultmem.core.view import Draft
+from vaultmem.memories import review, weekly
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.reports import Report, done, planned
+from vaultmem.plans import decay as decaying
+from vaultmem.plans import dream as dreaming
+from vaultmem.plans import expire as expiring
+from vaultmem.plans import links
+from vaultmem.plans import upgrade as upgrading
+from vaultmem.plans.adopt import leave_unquiet
+from vaultmem.store import reads
+from vaultmem.store.batches import Header, Outcome
+
+LIGHT, MEDIUM, DEEP = 1, 2, 3
+Step = Callable[[Session, Draft], None]
+
+
+def dream(session: Session, asked: Asked) -> Report:
+    """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them."""
+    level = int(asked.number("level", LIGHT, LIGHT, DEEP))
+    desk, day = session.desk, session.view.now.date()
+    if asked.flag("only_news") and desk.dreamt.get(level) == (desk.version, day):
+        return {**_nothing(f"dream {level}"), "level": level}
+
+    def step(session: Session, draft: Draft) -> None:
+        dreaming.dream(draft, level, _options(session))
+
+    report = _run(session, asked, f"dream {level}", step)
+    if level == DEEP and not asked.flag("dry_run"):
+        report["proposals"] = review.propose(session)
+    if not asked.flag("dry_run") and not report["changes"] and not report["left"]:
+        desk.dreamt[level] = (desk.version, day)
+    return {**report, "level": level}
+
+
+def _nothing(name: str) -> Report:
+    return done(Plan(name), Outcome(None, (), ()))
+
+
+def expire(session: Session, asked: Asked) -> Report:
+    """Archive what has been in the inbox for too long, and what ends by its own word."""
+    return _run(session, asked, "expire", _expire)
+
+
+def decay(session: Session, asked: Asked) -> Report:
+    """Archive what has faded and was never read."""
+    return _run(session, asked, "decay", _decay)
+
+
+def promote(session: Session, asked: Asked) -> Report:
+    """File what is read again and again."""
+    return _run(session, asked, "upgrade", _upgrade)
+
+
+def resolve_links(session: Session, asked: Asked) -> Report:
+    """Link memories both ways where one names another in its text."""
+    return _run(session, asked, "resolve-links", lambda _, draft: links.resolve(draft))
+
+
+def consolidate(session: Session, asked: Asked) -> Report:
+    """Expire, decay, upgrade and merge, once."""
+
+    report = _run(
+        session, asked, "consolidate",
+        lambda session, draft: dreaming.consolidate(draft, _options(session)),
+    )  # fmt: skip
+    if not asked.flag("dry_run") and not session.desk.history.trouble():
+        session.desk.history.tidy()
+    return report
+
+
+def _expire(session: Session, draft: Draft) -> None:
+    options = _options(session)
+    leave_unquiet(draft, options.seen)
+    expiring.expire(draft, options.ttl, options.reads)
+
+
+def _decay(session: Session, draft: Draft) -> None:
+    options = _options(session)
+    leave_unquiet(draft, options.seen)
+    decaying.decay(draft, options.threshold)
+
+
+def _upgrade(session: Session, draft: Draft) -> None:
+    options = _options(session)
+    leave_unquiet(draft, options.seen)
+    upgrading.upgrade(draft, options.reads)
+
+
+def _options(session: Session) -> dreaming.Options:
+    config = session.desk.config
+    return dreaming.Options(
+        session.desk.seen(),
+        float(durations.seconds(config.text("memories.inbox_ttl"))),
+        float(durations.seconds(config.text("memories.decay_after"))),
+        config.number("memories.upgrade_reads"),
+    )
+
+
+def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
+    limit = session.desk.config.number("dream.max_changes")
+    draft = session.draft(int(asked.number("limit", limit, 1, 1_000_000)))
+    undone = reads.undone(session.desk.ledger)
+    for memory in session.view.memories():
+        if undone.get(memory.id) == (memory.path, memory.hash):
+            draft.leave(memory)  # as long as nobody changes it, it shall be as the undo left it
+    step(session, draft)
+    plan = draft.plan(name)
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    who = asked.text("by")
+    why = f"{name}: {len(plan.changes)} changed"
+    header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)
+    report = done(plan, session.carry_out(plan, header))
+    weekly.keep(session)
+    return report

@@ -1,0 +1,254 @@
+"""The verbs of memories in Python; `Vault` has them. They read like the command line."""
+
+from __future__ import annotations
+
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, TypedDict, Unpack
+
+    from vaultmem.config import Config
+    from vaultmem.core.memory import MemoryRecord
+    from vaultmem.meaning import Meaning
+    from vaultmem.search import Searcher
+    from vaultmem.store.state import State
+
+    Report = dict[str, Any]
+
+    class About(TypedDict, total=False):
+        """What can be said of a new memory; see `vaultmem write --help`."""
+
+        category: str
+        tags: Iterable[str]
+        scope: str
+        source: str
+        agent: str
+        personality: str
+        project: str
+        type: str
+        memory_type: str
+        decay: str
+        expires: str
+        title: str
+        replaces: str
+        by: str
+        dry_run: bool
+
+    class Which(TypedDict, total=False):
+        """What a list is narrowed to; `since` and `until` are days, YYYY-MM-DD, inclusive."""
+
+        phase: str
+        category: str
+        scope: str
+        source: str
+        agent: str
+        personality: str
+        project: str
+        type: str
+        tags: Iterable[str]
+        since: str
+        until: str
+        min_confidence: float
+        limit: int
+        deleted: bool
+
+
+class MemoryVerbs:
+    """What can be done with memories. Every `given` is an id, the beginning of one (four characters or more),
+    a title or a path.
+
+    Every method raises VaultmemError in one clear line: NoteNotFoundError where no memory is meant, or several
+    are; NoteChangedError when somebody edits the same file; UsageError for what makes no sense. `by` is the
+    name of the assistant that asks (else it is the person); with `dry_run=True` nothing is written, and the
+    report has "changes" with a "diff" each.
+    """
+
+    path: str
+    config: Config
+    state: State
+
+    def is_indexed(self) -> bool:
+        """Whether there is an index that has once been whole."""
+        raise NotImplementedError
+
+    def searcher(self) -> Searcher:
+        """The open index."""
+        raise NotImplementedError
+
+    def meaning_searcher(self) -> Searcher:
+        """The open index, with its vectors."""
+        return self.searcher()
+
+    def warm_meaning(self) -> Meaning | None:
+        """The vectors and the model, if the model is in memory already."""
+        return None
+
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything; 0 where nobody knows."""
+        return 0.0
+
+    def ask(self, verb: str, **params: object) -> Any:
+        """What a verb says, carried out by the sync agent if one runs, else here."""
+        from vaultmem.memories.door import ask
+
+        return ask(self, self.state, self.config, verb, params)
+
+    def write(
+        self, content: str, *, everywhere: bool = False, **about: Unpack[About]
+    ) -> dict[str, Any]:
+        """Write a memory. The record of the memory (see core.memory.MemoryRecord), with "created" (False when the
+        very same text is there), "duplicate_of" (its id then), "similar" and "contradicts" (lists of
+        memories with "id", "title", "path" and "similarity" or "why"). `everywhere` marks it as global."""
+        tags = about.pop("tags", None)
+        given = {
+            **about,
+            "global": everywhere or None,
+            "tags": None if tags is None else _list(tags),
+        }
+        found: dict[str, Any] = self.ask("write", content=content, **given)
+        return found
+
+    create = write
+
+    def read(self, given: str) -> MemoryRecord:
+        """One memory. Being read is remembered: what is read is kept, and comes first."""
+        found: MemoryRecord = self.ask("read", id=given)
+        return found
+
+    get = read
+
+    def memories(self, *, everywhere: bool = False, **which: Unpack[Which]) -> list[MemoryRecord]:
+        """Memories, the newest first; being listed does not count as being read."""
+        tags = which.pop("tags", None)
+        given = {
+            **which,
+            "global": everywhere or None,
+            "tags": None if tags is None else _list(tags),
+        }
+        found: list[MemoryRecord] = self.ask("list", **given)["memories"]
+        return found
+
+    def delete(self, given: str, *, by: str | None = None, dry_run: bool = False) -> Report:
+        """Move a memory to the archive: "id", "deleted", "title", and "path", where it is now."""
+        return _report(self.ask("delete", id=given, by=by, dry_run=dry_run))
+
+    def restore(self, given: str, *, by: str | None = None, dry_run: bool = False) -> Report:
+        """Bring a memory back from the archive; its record."""
+        return _report(self.ask("restore", id=given, by=by, dry_run=dry_run))
+
+    def tag(
+        self, given: str, *tags: str, remove: Iterable[str] = (), by: str | None = None, dry_run: bool = False
+    ) -> Report:  # fmt: skip
+        """Add and remove tags; the record, with "changed"."""
+        return _report(
+            self.ask("tag", id=given, add=list(tags), remove=_list(remove), by=by, dry_run=dry_run)
+        )
+
+    def upgrade(
+        self, given: str, *, category: str | None = None, by: str | None = None, dry_run: bool = False
+    ) -> Report:  # fmt: skip
+        """File a memory of the inbox under a category, the likeliest if none is named; the record."""
+        return _report(self.ask("upgrade", id=given, category=category, by=by, dry_run=dry_run))
+
+    def link(
+        self, given: str, other: str, *, by: str | None = None, dry_run: bool = False
+    ) -> Report:
+        """Link two memories, both ways: "source", "target", "linked", "changed"."""
+        return _report(self.ask("link", id=given, other=other, by=by, dry_run=dry_run))
+
+    def unlink(
+        self, given: str, other: str, *, by: str | None = None, dry_run: bool = False
+    ) -> Report:
+        """Take the links between two memories away."""
+        return _report(self.ask("unlink", id=given, other=other, by=by, dry_run=dry_run))
+
+    def reinforce(self, given: str, *, by: str | None = None, dry_run: bool = False) -> Report:
+        """Begin the decay of a memory anew: "id", "confidence", "last_reinforced_at"."""
+        return _report(self.ask("reinforce", id=given, by=by, dry_run=dry_run))
+
+    # Jobs: each gives "job", "changes", "counts", "findings", "skipped", "left", "dry_run"
+
+    def resolve_links(self, *, dry_run: bool = False) -> Report:
+        """Link memories both ways where one names another in its text."""
+        return _report(self.ask("resolve-links", dry_run=dry_run))
+
+    def dream(
+        self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, only_news: bool = False
+    ) -> Report:  # fmt: skip
+        """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them and at the
+        user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing when nothing
+        has changed since a dream of that level that had nothing more to do."""
+        return _report(
+            self.ask("dream", level=level, dry_run=dry_run, limit=limit, only_news=only_news)
+        )
+
+    def expire(self, *, dry_run: bool = False) -> Report:
+        """Archive what has been in the inbox for too long, and what ends by its own word."""
+        return _report(self.ask("expire", dry_run=dry_run))
+
+    def decay(self, *, dry_run: bool = False) -> Report:
+        """Archive what has faded and was never read."""
+        return _report(self.ask("decay", dry_run=dry_run))
+
+    def promote(self, *, dry_run: bool = False) -> Report:
+        """File what is in the inbox and is read again and again."""
+        return _report(self.ask("promote", dry_run=dry_run))
+
+    def consolidate(self, *, dry_run: bool = False) -> Report:
+        """Expire, decay, promote and merge, once."""
+        return _report(self.ask("consolidate", dry_run=dry_run))
+
+    def overview(self) -> Report:
+        """Counts of memories by phase, category and scope."""
+        return _report(self.ask("overview"))
+
+    # The past
+
+    def history(
+        self, given: str | None = None, *, limit: int = 20, by: str | None = None, since: str | None = None
+    ) -> list[Report]:  # fmt: skip
+        """What was done, the newest first: "commit", "at", "by", "kind" (assistant, job, person), "why", "files"."""
+        found: list[Report] = self.ask("history", id=given, limit=limit, by=by, since=since)[
+            "history"
+        ]
+        return found
+
+    def diff(self, commit: str) -> str:
+        """What one commit changed, as a unified diff."""
+        return str(self.ask("diff", commit=commit)["diff"])
+
+    def undo(
+        self, commit: str | None = None, *, last: bool = False, name: str | None = None, since: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:  # fmt: skip
+        """Take a commit back, the last one, or all by a `name` `since` a time: "undone", "changes", "refused"."""
+        return _report(
+            self.ask(
+                "undo", commit=commit, last=last or None, name=name, since=since, dry_run=dry_run
+            )
+        )
+
+    # Proposals for the user's own notes
+
+    def proposals(self) -> list[Report]:
+        """What dreams propose for notes that a person wrote, each with its evidence and a diff."""
+        found: list[Report] = self.ask("proposals")["proposals"]
+        return found
+
+    def accept(self, proposal: str, *, dry_run: bool = False) -> Report:
+        """Make a proposed change."""
+        return _report(self.ask("accept", id=proposal, dry_run=dry_run))
+
+    def reject(self, proposal: str) -> Report:
+        """Never propose it again."""
+        return _report(self.ask("reject", id=proposal))
+
+
+def _list(given: Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _report(found: object) -> Report:
+    assert isinstance(found, dict)
+    return found

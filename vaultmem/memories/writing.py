@@ -1,0 +1,206 @@
+"""Writing a memory: what is in it already, what it resembles or contradicts, what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.core import importance, likeness, statements, titles
+from vaultmem.core.decay import POLICIES
+from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, Memory
+from vaultmem.core.stamps import seconds, stamp
+from vaultmem.core.view import New
+from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.records import is_visible_to
+from vaultmem.memories.reports import header, planned
+
+if TYPE_CHECKING:
+    from vaultmem.meaning import Meaning
+
+ALIKE = 0.7  # resemblance from which a memory is named as similar
+MOST_SIMILAR = 5
+ABOUT = 20  # memories that are read to see whether one contradicts
+ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
+CENTROID_KEPT = 600.0  # seconds
+TRIES = 3
+_TEXTS = ("source", "agent", "personality", "project", "type")
+
+
+class Found(NamedTuple):
+    """What there is already that a new memory may clash with."""
+
+    same: Memory | None
+    similar: list[tuple[Memory, float]]
+    against: list[tuple[Memory, str]]  # with the reason
+
+
+def write(session: Session, asked: Asked) -> dict[str, object]:
+    """Write a memory, unless the very same text is there in that scope."""
+    content = asked.content()
+    scope = asked.scope() or DEFAULT_SCOPE
+    replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
+    found = look(session, content, scope)
+    if found.same is not None:
+        return {
+            **_shown(session, found.same, found),
+            "created": False,
+            "duplicate_of": found.same.id,
+        }
+    new = _new(session, asked, content, found)
+    for _ in range(TRIES):
+        draft = session.draft()
+        title = titles.free_title(
+            new.title or content, stamp(session.now)[:10], new.id, draft.is_taken
+        )
+        draft.create(new._replace(title=title), "written")
+        if replaced is not None:
+            draft.archive(
+                replaced, header(asked, "", session.now).by, f"replaced by {title}", new.id
+            )
+        plan = draft.plan("write")
+        if asked.flag("dry_run"):
+            return {**planned(session, plan), **_clashes(session, found), "created": False}
+        outcome = session.carry_out(plan, header(asked, f"write {title}", session.now))
+        written = session.desk.collection.at(plan.changes[-1].target)
+        if written is not None:
+            return {**_shown(session, written, found), "created": True, "duplicate_of": None}
+        if not outcome.skipped:
+            break
+        session.desk.collection.refresh()
+    reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
+    raise NoteChangedError(f"the memory was not written: {reason}; try again")
+
+
+def _new(session: Session, asked: Asked, content: str, found: Found) -> New:
+    category = asked.category() or INBOX
+    now = stamp(session.now)
+    properties: dict[str, Value] = {
+        "id": session.desk.new_id(),
+        "phase": "inbox" if category == INBOX else "organized",
+        "category": category,
+        "scope": asked.scope() or DEFAULT_SCOPE,
+    }
+    if tags := asked.tags():
+        properties["tags"] = list(tags)
+    properties.update({name: given for name in _TEXTS if (given := asked.text(name))})
+    if asked.flag("global"):
+        properties["global"] = True
+    properties["memory_type"] = asked.memory_type() or importance.memory_type(content)
+    if policy := one_of("decay policy", asked.text("decay").lower(), POLICIES):
+        properties["decay_policy"] = policy
+    properties["importance"] = weigh(session, content, found)
+    if ends := asked.text("expires"):
+        properties["expires_at"] = stamp(_end(ends, session.now))
+    properties.update({"created_at": now, "updated_at": now})
+    given = titles.safe(asked.text("title")) if asked.text("title") else ""
+    return New(str(properties["id"]), given, category, content, properties)
+
+
+def _end(given: str, now: float) -> float:
+    """When something expires: a day, a time, or a span from now on."""
+    from vaultmem.core import durations
+
+    at = seconds(given)
+    if at is not None:
+        return at
+    try:
+        return now + durations.seconds(given)
+    except ValueError:
+        raise VaultmemError(
+            f"expires must be a day, a time or a span such as 7d, not {given!r}"
+        ) from None
+
+
+def look(session: Session, content: str, scope: str) -> Found:
+    """What there is already. Of duplicates, those count that the writer's scope can see."""
+    collection = session.desk.collection
+    same = [
+        memory
+        for memory in collection.with_hash(likeness.content_hash(content))
+        if is_visible_to(memory, scope)
+    ]
+    if same:
+        return Found(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
+    sketch = likeness.sketch(content)
+    near = [(memory, likeness.resemblance(sketch, memory.sketch))
+            for memory in collection.like(sketch, ALIKE) if is_visible_to(memory, scope)]  # fmt: skip
+    near.sort(key=lambda pair: (-pair[1], pair[0].path))
+    against = _contradicted(session, content, (memory for memory, _ in near))
+    return Found(None, near[:MOST_SIMILAR], against)
+
+
+def _contradicted(
+    session: Session, content: str, near: Iterable[Memory]
+) -> list[tuple[Memory, str]]:
+    said = statements.statements(content)
+    if not said:
+        return []
+    words = " ".join(dict.fromkeys(w for one in said for w in (one.subject, one.property) if w))
+    known = session.desk.collection
+    if session.reader.searcher() is None:
+        newest = sorted(known.live(), key=lambda memory: (-memory.created, memory.path))
+        paths = [memory.path for memory in newest[:ABOUT_UNSEARCHED]]
+    else:
+        paths = session.reader.paths_about(words, session.desk.folder, ABOUT)
+    about = [known.at(path) for path in [*paths, *session.desk.recent[:ABOUT]]]
+    candidates = {
+        memory.path: memory for memory in (*near, *about) if memory and not memory.archived
+    }
+    found = []
+    for memory in candidates.values():
+        reason = statements.contradiction(content, known.content(memory))
+        if reason:
+            found.append((memory, reason))
+    return found[:MOST_SIMILAR]
+
+
+def weigh(session: Session, content: str, found: Found) -> float:
+    """The importance of a text among what is known. The words stand in for a model that is not loaded."""
+    salience = importance.salience(content).score
+    near = _closeness_to_all(session, content)
+    if near is None:
+        near = max((alike for _, alike in found.similar), default=0.0)
+    return importance.importance(importance.novelty(near), salience)
+
+
+def _closeness_to_all(session: Session, content: str) -> float | None:
+    """The cosine to the centroid of all memories; None when no model is loaded, or nothing has a vector."""
+    meaning = session.reader.warm_meaning()
+    if meaning is None:
+        return None
+    from vaultmem.memories import nearness
+
+    centroid = _centroid(session, session.desk, meaning)
+    return None if centroid is None else nearness.cosines(meaning, [content], centroid)[0]
+
+
+def _centroid(session: Session, desk: Desk, meaning: Meaning):  # type: ignore[no-untyped-def] # an array of numpy, which is not loaded here
+    from vaultmem.memories import nearness
+
+    searcher = session.reader.searcher()
+    if desk.centroid and session.now - desk.centroid[0] < CENTROID_KEPT:
+        return desk.centroid[1]
+    if searcher is None:
+        return None
+    made = nearness.Nearness(searcher, meaning, desk.collection.live()).centroid()
+    desk.centroid = (session.now, made)
+    return made
+
+
+def _shown(session: Session, memory: Memory, found: Found) -> dict[str, object]:
+    return {**session.record(memory), **_clashes(session, found)}
+
+
+def _clashes(session: Session, found: Found) -> dict[str, object]:  # noqa: ARG001 - as _shown
+    similar: Sequence[dict[str, object]] = [
+        {"id": memory.id, "title": memory.title, "path": memory.path, "similarity": round(near, 2)}
+        for memory, near in found.similar
+    ]
+    against = [
+        {"id": memory.id, "title": memory.title, "path": memory.path, "why": why}
+        for memory, why in found.against
+    ]
+    return {"similar": similar, "contradicts": against}

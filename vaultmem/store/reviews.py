@@ -1,0 +1,61 @@
+"""What was proposed to a person, and what the person said: part of the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from vaultmem.store.ledger import Ledger
+
+OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
+
+
+class Kept(NamedTuple):
+    """One proposal as it was made."""
+
+    id: str
+    at: float
+    state: str
+    fields: dict[str, object]
+
+
+def kept(ledger: Ledger) -> list[Kept]:
+    """All that were ever made and are open, accepted or rejected, by id."""
+    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _kept)
+
+
+def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
+    """What is proposed from now on; how many of them are new. What was accepted or rejected is not proposed
+    again, and what nobody would propose any more is forgotten."""
+    with ledger.writing(now) as db:
+        known = {
+            str(id_): str(state) for id_, state in db.execute("SELECT id, state FROM proposals")
+        }
+        gone = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
+        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in gone])
+        fresh = sorted(made.keys() - known.keys())
+        rows = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
+        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", rows)
+        # The evidence may have moved a few lines.
+        again = [
+            (json.dumps(made[id_], ensure_ascii=False), id_)
+            for id_, state in known.items()
+            if state == OPEN and id_ in made
+        ]
+        db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
+    return len(fresh)
+
+
+def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
+    """Remember what the person said."""
+    with ledger.writing(now) as db:
+        db.execute("UPDATE proposals SET state = ?, at = ? WHERE id = ?", (state, now, id_))
+
+
+def _kept(row: tuple[object, ...]) -> Kept:
+    id_, at, state, fields = row
+    found = json.loads(str(fields))
+    if not isinstance(found, dict):
+        raise ValueError("a proposal without fields")  # noqa: TRY004 - damage, not a wrong call
+    return Kept(str(id_), float(str(at)), str(state), found)
