@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from vaultmem import client, paths
 from vaultmem.agent.request import Limits
@@ -16,6 +17,9 @@ from vaultmem.agent.server import Server
 from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.desk import Desk
+from vaultmem.memories.reader import Reader
+from vaultmem.memories.table import do
 from vaultmem.progress import Progress
 from vaultmem.sync import sync
 
@@ -25,6 +29,9 @@ class OpenVault(Vault):
 
     def agent(self) -> dict[str, object] | None:
         return {"pid": 1}
+
+    def ask(self, verb: str, **params: object) -> Any:
+        return do(Desk(self.state, self.config), Reader(self), verb, params)
 
 
 class StandIn:

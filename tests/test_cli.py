@@ -41,6 +41,10 @@ ASKED = {
 }
 # What the agent is started, ended and asked with has tests of its own.
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
+OF_MEMORIES = {
+    "write", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
+    "reinforce", "dream", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
+}  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
     r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d$", re.MULTILINE
@@ -70,7 +74,7 @@ def on(vault: Path, command: str, *more: str) -> Ran:
 
 
 def test_every_command_is_asked_for_here() -> None:
-    assert ASKED.keys() | OF_THE_AGENT == cli.COMMANDS.keys()
+    assert ASKED.keys() | OF_THE_AGENT | OF_MEMORIES == cli.COMMANDS.keys()
 
 
 def golden(name: str, now: str) -> None:

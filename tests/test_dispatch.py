@@ -58,8 +58,14 @@ SAME = [
     "related Knee --limit 3", "related Knee -n 1", "backlinks Knee --mentions", "backlinks Knee", "links Home",
     "links Health/Knee.md", "unresolved", "unresolved --ambiguous", "tasks", "tasks --all", "tasks --due 2026-11-30",
     "tasks --path house/", "why knee Knee", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
+    "list", "list --deleted --category people --from 2026-01-01 --limit 3",
 ]  # fmt: skip
-WRONG = ["links Nowhere", "links ''", "backlinks Knne", "why knee Nowhere", "related x", "links %"]
+# They say each time that a memory was read once more; compared where they find nothing.
+COUNTED = {"read", "get"}
+WRONG = [
+    "links Nowhere", "links ''", "backlinks Knne", "why knee Nowhere", "related x", "links %", "read nobody",
+    "get 'no such title'", "list --category xyzzy",
+]  # fmt: skip
 
 
 def words_of(text: str) -> list[str]:
@@ -69,7 +75,7 @@ def words_of(text: str) -> list[str]:
 
 
 def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
-    assert {line.partition(" ")[0] for line in SAME} == set(ASKED_OF_AGENT)
+    assert {line.partition(" ")[0] for line in SAME} == set(ASKED_OF_AGENT) - COUNTED
 
 
 @pytest.mark.parametrize("line", [*SAME, *WRONG])
@@ -93,7 +99,7 @@ def test_a_command_says_the_same(indexed: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-@pytest.mark.parametrize("name", ASKED_OF_AGENT)
+@pytest.mark.parametrize("name", [name for name in ASKED_OF_AGENT if name not in COUNTED])
 def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     line = next(one for one in SAME if one.startswith(name))
     words = [*words_of(line), "--format", form, "--vault", str(indexed)]

@@ -25,6 +25,7 @@ VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # What is imported, where its name is not that of what is installed.
 IMPORT_NAMES = {
+    "gitpython": "git",
     "python-dateutil": "dateutil",
     "python-frontmatter": "frontmatter",
     "pyyaml": "yaml",
@@ -161,7 +162,9 @@ def test_arrows_point_inward() -> None:
 
 
 def requirements() -> set[str]:
-    listed = PROJECT["project"]["dependencies"]
+    optional = PROJECT["project"]["optional-dependencies"]
+    wanted = (optional[extra] for extra in sorted(optional.keys() - {"test"}))
+    listed = [*PROJECT["project"]["dependencies"], *(one for extra in wanted for one in extra)]
     return {re.split(r"[<>=~! ]", one)[0] for one in listed}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
+from vaultmem import Vault
 
 # Each of these alone costs more than all that a keyword search does.
 HEAVY = {
@@ -23,7 +24,7 @@ HEAVY = {
 # A library that is needed imports these; nothing else of the list may come along with it.
 KEYWORD_NEEDS = {"typing", "sqlite3"}
 
-MOST = 82  # 78 when this was written; json and what it imports are 23 of them
+MOST = 86  # 83 when this was written; json and what it imports are 23 of them
 
 DUMP = """
 import sys
@@ -50,6 +51,16 @@ def loaded(*words: str) -> set[str]:
 def indexed(sample: Path) -> Path:
     synced(sample)
     return sample
+
+
+@pytest.fixture(scope="module")
+def remembering(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault with a memory that was never indexed."""
+    folder = tmp_path_factory.mktemp("remembering") / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    with Vault(str(folder)) as vault:
+        vault.write("tea")
+    return folder
 
 
 def test_help_imports_next_to_nothing() -> None:
@@ -102,6 +113,49 @@ def test_a_search_through_the_agent_imports_next_to_nothing(indexed: Path) -> No
         HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib"}
     )
     assert len(modules) <= 11, sorted(modules)
+
+
+@pytest.mark.parametrize("words", [("read", "tea"), ("list",)], ids=" ".join)
+def test_reading_memories_through_the_agent_imports_next_to_nothing(
+    remembering: Path, words: tuple[str, ...]
+) -> None:
+    with agent_for(remembering) as host:
+        modules = loaded(*words, "--format", "json", "--vault", str(remembering))
+        assert host.opened == 1
+    assert not modules & (
+        HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib"}
+    )
+    assert len(modules) <= 11, sorted(modules)
+
+
+def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
+    with agent_for(remembering) as host:
+        modules = loaded("write", "coffee", "--format", "json", "--vault", str(remembering))
+        assert host.opened == 1
+    assert (remembering / "vaultmem" / "inbox" / "coffee.md").exists()
+    assert not modules & (HEAVY - {"socket"})
+    assert "vaultmem.memories.desk" not in modules
+    assert len(modules) <= 92, (len(modules), sorted(modules))
+
+
+@pytest.mark.parametrize(
+    "words", [("write", "milk"), ("read", "tea"), ("list",), ("delete", "milk")], ids=" ".join
+)
+def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
+    remembering: Path, words: tuple[str, ...]
+) -> None:
+    modules = loaded(*words, "--format", "json", "--vault", str(remembering))
+    heavy = {
+        "numpy",
+        "onnxruntime",
+        "fastembed",
+        "hnswlib",
+        "git",
+        "asyncio",
+        "huggingface_hub",
+        "ssl",
+    }
+    assert not modules & heavy
 
 
 def test_the_package_itself_is_lazy() -> None:

@@ -28,7 +28,7 @@ def usage() -> str:
         "usage: vaultmem COMMAND [...]", "",
         "The memory that people and their AI agents keep for life, in their own notes.", "", "commands:",
     ]  # fmt: skip
-    lines += [f"  {name:<11} {summary}" for name, summary in COMMANDS.items()]
+    lines += [f"  {name:<13} {summary}" for name, summary in COMMANDS.items()]
     return "\n".join(lines) + "\n" + _ENDING
 
 

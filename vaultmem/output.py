@@ -78,6 +78,18 @@ class Output:
         """A text of many lines, of our own making."""
         _write(self._out, text)
 
+    def text(self, text: str) -> None:
+        """Text of a note: it cannot steer a terminal, and elsewhere it is exact."""
+        if self._terminal:
+            _write(self._out, text)
+        else:
+            _put(self._out, text)
+
+    def prompt(self, text: str) -> None:
+        """A question to a person at the terminal, who answers on the same line."""
+        _write(self._out, text)
+        self._out.flush()
+
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
         _write(self._out, json_text(value, 2 if self._terminal else None) + "\n")
@@ -141,9 +153,13 @@ def json_text(value: object, indent: int | None = None) -> str:
 def _write(stream: Stream, text: str) -> None:
     """Write text with control characters made harmless, whatever the encoding of the stream."""
     safe = _STYLE.sub("\033[\\1m", text.translate(_CONTROL))
-    safe = safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd")
+    _put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
+
+
+def _put(stream: Stream, text: str) -> None:
+    """Write text as far as the encoding of the stream has its letters."""
     encoding = stream.encoding or "utf-8"
-    stream.write(safe.encode(encoding, "replace").decode(encoding))
+    stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
 class Bar:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+from collections.abc import Collection
 from importlib import import_module
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from vaultmem.commands.table import COMMANDS
+from vaultmem.commands.table import COMMANDS, SAME_AS
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 
@@ -26,7 +28,8 @@ class Parser(argparse.ArgumentParser):
 
 def module_of(name: str) -> ModuleType:
     """The module of a command."""
-    return import_module(f"vaultmem.commands.{name}")
+    own = SAME_AS.get(name, name).replace("-", "_")
+    return import_module(f"vaultmem.commands.{own}")
 
 
 def parser(name: str, *, add_help: bool = True) -> Parser:
@@ -66,6 +69,27 @@ def prepared(name: str, words: list[str]) -> list[str]:
     """The words as argparse can read them: a query may hold -words, which are no options."""
     prepare = getattr(module_of(name), "prepare", None)
     return list(prepare(words)) if prepare else words
+
+
+_OPTION = re.compile(r"--?[a-z][a-z-]*(?:=|\Z)|-n\d+\Z")
+
+
+def apart(words: list[str], switches: Collection[str]) -> list[str]:
+    """Options first, then all other words behind "--": content and titles of several words may have options
+    among them, and begin with a dash. `switches` are the options that take no value."""
+    options: list[str] = []
+    others: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            others += rest
+        elif _OPTION.match(word):
+            options.append(word)
+            if "=" not in word and word not in ("-h", "--help", *switches):
+                options += islice(rest, 1)
+        else:
+            others.append(word)
+    return [*options, "--", *others] if others else options
 
 
 def asked_format(words: list[str]) -> str:

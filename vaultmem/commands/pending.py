@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 
 from vaultmem.api import Vault
 from vaultmem.commands.shared import open_vault
 from vaultmem.core import pending
+from vaultmem.core.places import INBOX
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
@@ -22,7 +24,7 @@ WIDEST = 160  # characters of a task's text
 FURTHEST = 36_500  # days; a calendar ends somewhere
 EPILOG = """\
 Overdue, due today, due in the next days, and what to look at: sync conflict copies, unreadable notes, a vault
-that lost many notes at once."""
+that lost many notes at once, memories that no dream could file in a day."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace, output: Output, today: str | None = None) -> i
     day = today or dt.date.today().isoformat()  # noqa: DTZ011 - a due day is one of the calendar on the wall
     with open_vault(args, output) as vault:
         found = pending.sections(vault.tasks(), day, args.days)
-        review = _to_review(vault)
+        review = [*_to_review(vault), *_unfiled(vault, day)]
     count = len(found.overdue) + len(found.today) + len(found.upcoming) + len(review)
     if output.as_json:
         listed = {name: [{"path": path, **task} for path, task in placed]
@@ -67,6 +69,18 @@ def _to_review(vault: Vault) -> list[dict[str, str]]:
     vanished = (vault.agent() or {}).get("vanished")
     lost = [{"kind": "vanished", "path": vault.path, "what": str(vanished)}] if vanished else []
     return lost + copies + troubled
+
+
+def _unfiled(vault: Vault, day: str) -> list[dict[str, str]]:
+    """Memories that have been in the inbox since yesterday or longer: it takes a person to say what they are."""
+    if not os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"), INBOX)):
+        return []
+    before = (dt.date.fromisoformat(day) - dt.timedelta(days=1)).isoformat()
+    return [
+        {"kind": "unfiled", "path": one["path"],
+         "what": f"vaultmem upgrade {one['id'][:8]} --category NAME files it"}
+        for one in vault.memories(phase=INBOX, until=before)
+    ]  # fmt: skip
 
 
 def _titled(

@@ -9,7 +9,7 @@ import sys
 import time
 
 from vaultmem.api import Vault
-from vaultmem.commands.shared import open_vault
+from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         limit = args.limit or vault.config.number("search.limit")
         ask = Ask(text, limit, args.semantic, args.group or "note", filters, args.min_confidence)
         if ask.semantic and vault is not args.vault:  # the agent embeds by itself
-            _embed_first(vault, output)
+            embed_first(vault, output)
         answer = vault.answer(ask)
         for remark in answer.remarks:
             output.remark(f"vaultmem: {remark}")
@@ -125,21 +125,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
         if args.open and answer.results:
             _open(answer.results[0].uri)
     return 0
-
-
-def _embed_first(vault: Vault, output: Output) -> None:
-    """A small vault is embedded on the spot; a large one is searched with what is there."""
-    done, total, trouble = vault.embedded()
-    waiting = total - done
-    if trouble or not waiting:
-        return
-    if waiting > 2000:
-        output.remark(
-            f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
-        )
-        return
-    with output.bar() as bar:
-        vault.embed(progress=bar)
 
 
 def _filters(args: argparse.Namespace) -> Iterator[Filter]:
@@ -242,7 +227,7 @@ def _open(uri: str) -> None:
 def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
     with open_vault(args, output) as vault:
         if args.semantic:
-            _embed_first(vault, output)
+            embed_first(vault, output)
         default = args.limit or vault.config.number("search.limit")
         group, least = args.group or "block", args.min_confidence
         for number, line in enumerate(_lines(), start=1):

@@ -46,6 +46,20 @@ def run_embed(vault: Vault, output: Output) -> Embedded:
         return vault.embed(progress=bar if bar.shown else None)
 
 
+def embed_first(vault: Vault, output: Output) -> None:
+    """A small vault is embedded on the spot; a large one is taken with the vectors that are there."""
+    done, total, trouble = vault.embedded()
+    waiting = total - done
+    if trouble or not waiting:
+        return
+    if waiting > 2000:
+        output.remark(
+            f"vaultmem: {waiting:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
+        )
+        return
+    run_embed(vault, output)
+
+
 def say_report(output: Output, report: Report) -> None:
     """The counts of a sync, on stderr."""
     changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"

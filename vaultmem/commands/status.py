@@ -25,19 +25,44 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with given if isinstance(given, Vault) else Vault(given) as vault:
         agent, trouble = _agent(vault)
         facts = _facts(vault) if vault.is_indexed() else {"status": "not indexed"}
-        facts = {**facts, "vault": vault.path, "state": vault.state.folder, "agent": agent}
+        memories = _memories(vault)
+        facts = {
+            **facts, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
+            "memories": memories, "agent": agent,
+        }  # fmt: skip
         if output.as_json:
             output.data(facts)
         elif "synced" in facts:
             _show(facts, vault, output)
-            _show_rows(agent_rows(agent, trouble), output)
+            _show_rows([*_memory_rows(memories), *agent_rows(agent, trouble)], output)
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
-            _show_rows(agent_rows(agent, trouble), output)
+            _show_rows([*_memory_rows(memories), *agent_rows(agent, trouble)], output)
         if trouble and output.as_json:
             output.remark(f"vaultmem: {trouble}")
     return 0
+
+
+_NO_MEMORIES: dict[str, object] = {
+    "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
+}  # fmt: skip
+
+
+def _memories(vault: Vault) -> dict[str, object]:
+    """How many memories there are. Without a memory folder there are none, and nothing more is loaded."""
+    if not os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
+        return _NO_MEMORIES
+    return vault.overview()
+
+
+def _memory_rows(memories: dict[str, object]) -> list[tuple[str, str]]:
+    """What to tell a person of the memories, and why there is no history of them, if so."""
+    waiting = int(_number(_part(memories, "phases"), "inbox"))
+    inbox = f" ({waiting:,} in the inbox)" if waiting else ""
+    archived = f", {_number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
+    rows = [("memories", f"{_number(memories, 'memory_count'):,.0f}{inbox}{archived}")]
+    return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
 
 
 def _agent(vault: Vault) -> tuple[dict[str, object] | None, str]:
@@ -58,7 +83,6 @@ def _facts(vault: Vault) -> dict[str, object]:
         "synced": None if synced is None else int(synced),
         "index_bytes": folder_bytes(vault.state.generation() or ""),
         "vector_bytes": folder_bytes(vault.state.path("vec")),
-        "memory_count": vault.memory_count(),
         **vault.counts(),
         "embedded": embedded,
         "embeddable": embeddable,

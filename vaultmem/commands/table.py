@@ -4,6 +4,27 @@ from __future__ import annotations
 
 COMMANDS = {
     "search": "find notes by words, and by meaning",
+    "write": "write a memory",
+    "create": "write a memory (the same as write)",
+    "read": "show one memory",
+    "get": "show one memory (the same as read)",
+    "list": "list memories, the newest first",
+    "delete": "move a memory to the archive",
+    "restore": "bring a memory back from the archive",
+    "tag": "add tags to a memory, or remove them",
+    "upgrade": "file a memory of the inbox under a category, or all that are read often",
+    "link": "link two memories, both ways",
+    "unlink": "take the links between two memories away",
+    "resolve-links": "link memories where one names another in its text",
+    "reinforce": "begin the decay of a memory anew",
+    "dream": "think the memories over: file, merge, link, look across them",
+    "expire": "archive memories that end, or stayed in the inbox too long",
+    "decay": "archive memories that have faded and were never read",
+    "consolidate": "expire, decay, upgrade and merge, once",
+    "review": "accept or reject what dreams propose for your own notes",
+    "history": "what was done to memories, when, by whom and why",
+    "diff": "show what one entry of the history changed",
+    "undo": "take back what was done to memories",
     "sync": "bring the index up to date with the notes",
     "init": "look at a vault for the first time",
     "related": "notes that belong near a note",
@@ -25,5 +46,10 @@ COMMANDS = {
     "completion": "print a completion script for bash, zsh or fish",
 }
 
+# Other names of commands.
+SAME_AS = {"create": "write", "get": "read"}
+
 # Their words are handed to the sync agent as they are, if one runs; they come back as finished text.
-ASKED_OF_AGENT = ("search", "related", "backlinks", "links", "unresolved", "tasks", "why", "pending")  # fmt: skip
+ASKED_OF_AGENT = (
+    "search", "related", "backlinks", "links", "unresolved", "tasks", "why", "pending", "read", "get", "list",
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""vaultmem history: what was done to memories, when, by whom and why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from vaultmem.commands.memories import SWITCHES, memory_option, short, vault_of
+from vaultmem.commands.parsing import apart
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+EPILOG = """\
+vaultmem diff COMMIT shows what an entry changed, vaultmem undo COMMIT takes it back. What you changed in your
+editor is in the history, too."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    memory_option(parser, optional="all memories, if left out")
+    parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
+    parser.add_argument("--by", metavar="NAME", help="what this assistant, job or person did")
+    parser.add_argument("--since", metavar="WHEN", help="a day, a time, or a span such as 2h")
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, SWITCHES)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """List it, the newest first."""
+    if args.limit < 1:
+        raise UsageError("--limit must be 1 or more")
+    given = " ".join(args.id).strip() or None
+    with vault_of(args, output) as vault:
+        found = vault.history(given, limit=args.limit, by=args.by, since=args.since)
+    if output.as_json:
+        output.data({"history": found, "count": len(found)})
+        return 0
+    if not found:
+        output.remark("vaultmem: the history holds nothing of it")
+    for one in found:
+        output.line(entry(one, output))
+    return 0
+
+
+def entry(one: dict[str, Any], output: Output) -> str:
+    """An entry in one line."""
+    files = one.get("files")
+    many = (
+        f"  {output.paint(plural(len(files), 'file'), 'dim')}" if files and len(files) > 1 else ""
+    )
+    commit = output.paint(short(one["commit"]), "yellow")
+    return f"{commit}  {local(one['at'])}  {output.paint(one['by'], 'cyan')}  {one['why']}{many}"
+
+
+def local(stamp: str) -> str:
+    """A moment by the clock on the wall."""
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,143 @@
+"""vaultmem review: accept or reject, one by one, what dreams propose for notes that a person wrote."""
+
+from __future__ import annotations
+
+import sys
+
+from vaultmem.api import Vault
+from vaultmem.client import is_terminal
+from vaultmem.commands.memories import SWITCHES, dry_run_option, show_diff
+from vaultmem.commands.parsing import apart
+from vaultmem.commands.shared import open_vault
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+EPILOG = """\
+vaultmem never changes a note that you wrote by itself. A deep dream (level 3) proposes: a broken link with the
+nearest title, a mention that could be a link, notes that say the same, notes that nothing links to. Nothing of
+it happens before you accept it here; what you reject is never proposed again. What you accept can be undone.
+
+On a terminal it asks about each: a accept, r reject, s skip, q quit."""
+_QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("id", nargs="?", metavar="ID", help="one proposal; all, if left out")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--accept", action="store_true", help="make the change that is proposed")
+    what.add_argument("--reject", action="store_true", help="never propose it again")
+    what.add_argument("--list", action="store_true", help="list them, and ask nothing")
+    dry_run_option(parser)
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, SWITCHES)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """List the proposals, decide on one, or go through them."""
+    if args.id is None and (args.accept or args.reject):
+        raise UsageError("name the proposal: vaultmem review ID --accept (or --reject)")
+    with open_vault(args, output) as vault:
+        found = vault.proposals()
+        if args.id is not None:
+            found = [_named(found, args.id)]
+        if args.accept or args.reject:
+            _decide(vault, found[0], args, output)
+        elif output.as_json:
+            output.data({"proposals": found, "count": len(found)})
+        elif args.list or not _is_asked():
+            _list(found, output)
+        else:
+            _go_through(vault, found, args, output)
+    return 0
+
+
+def _named(found: list[dict[str, Any]], given: str) -> dict[str, Any]:
+    fitting = [one for one in found if str(one["id"]).startswith(given.lower())]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise NoteNotFoundError(
+            f"{given!r} could mean {len(fitting)} proposals; give more of the id"
+        )
+    raise NoteNotFoundError(f"no proposal has the id {given!r}; vaultmem review --list shows them")
+
+
+def _is_asked() -> bool:
+    """Whether there is a person who can answer."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def _decide(vault: Vault, one: dict[str, Any], args: argparse.Namespace, output: Output) -> None:
+    if args.dry_run:
+        if output.as_json:
+            output.data({**one, "dry_run": True})
+        else:
+            _show(one, output)
+        return
+    report = vault.accept(one["id"]) if args.accept else vault.reject(one["id"])
+    if output.as_json:
+        output.data(report)
+    else:
+        output.line(f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
+
+
+def _list(found: list[dict[str, Any]], output: Output) -> None:
+    output.remark(f"vaultmem: {plural(len(found), 'proposal')}")
+    for one in found:
+        output.line(_line(one, output))
+
+
+def _line(one: dict[str, Any], output: Output) -> str:
+    line = f":{one['line']}" if one.get("line") else ""
+    where = output.paint(f"{one['path']}{line}", "cyan")
+    return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}"
+
+
+def _show(one: dict[str, Any], output: Output) -> None:
+    output.line(_line(one, output))
+    for each in one["evidence"]:
+        output.line(f"    {each}")
+    if one.get("diff"):
+        show_diff(one["diff"], output)
+
+
+def _go_through(
+    vault: Vault, found: list[dict[str, Any]], args: argparse.Namespace, output: Output
+) -> None:
+    if not found:
+        output.remark("vaultmem: nothing to review; vaultmem dream --level 3 looks for something")
+    for number, one in enumerate(found, 1):
+        output.line(output.paint(f"{number} of {len(found)}", "bold"))
+        _show(one, output)
+        answer = _asked(output)
+        if answer == "q":
+            return
+        try:
+            if answer == "a":
+                vault.accept(one["id"], dry_run=args.dry_run)
+            elif answer == "r" and not args.dry_run:
+                vault.reject(one["id"])
+        except VaultmemError as error:  # the note was changed meanwhile; the others are still good
+            output.remark(f"vaultmem: {error}")
+
+
+def _asked(output: Output) -> str:
+    """One of a, r, s, q. The end of the input is q."""
+    while True:
+        output.prompt(_QUESTION)
+        line = sys.stdin.readline()
+        if not line:
+            return "q"
+        answer = line.strip().lower()[:1]
+        if answer and answer in "arsq":
+            return answer

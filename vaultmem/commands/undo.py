@@ -1,0 +1,72 @@
+"""vaultmem undo: take back what was done to memories."""
+
+from __future__ import annotations
+
+from vaultmem.commands.history import entry
+from vaultmem.commands.memories import dry_run_option, show_diff, vault_of
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+EPILOG = """\
+A file that was not touched since gets its exact bytes back. One that was is merged, or left alone with the
+reason. To undo is an entry of the history itself, and can be undone.
+
+examples:
+  vaultmem undo --last
+  vaultmem undo 3fa9c12b --dry-run
+  vaultmem undo --by claude --since 2h"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("commit", nargs="?", metavar="COMMIT", help="as vaultmem history names it")
+    parser.add_argument("--last", action="store_true", help="what was done last")
+    parser.add_argument(
+        "--by", metavar="NAME", help="all that this assistant or job did, with --since"
+    )
+    parser.add_argument("--since", metavar="WHEN", help="a day, a time, or a span such as 2h")
+    dry_run_option(parser)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Take it back, as far as that is possible."""
+    if sum(map(bool, (args.commit, args.last, args.by))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
+    if bool(args.by) != bool(args.since):
+        raise UsageError("--by NAME and --since WHEN go together")
+    with vault_of(args, output) as vault:
+        report = vault.undo(
+            args.commit, last=args.last, name=args.by, since=args.since, dry_run=args.dry_run
+        )
+    if output.as_json:
+        output.data(report)
+    else:
+        _show(report, output)
+    return 1 if report["refused"] and not report["changes"] else 0
+
+
+def _show(report: dict[str, Any], output: Output) -> None:
+    refused = report["refused"]
+    if refused and not report["changes"]:
+        raise VaultmemError(f"nothing was undone: {refused[0]['path']}: {refused[0]['reason']}")
+    done = "would be undone" if report["dry_run"] else "undone"
+    for one in report["undone"]:
+        output.line(f"{done}: {entry(one, output)}")
+    for change in report["changes"]:
+        output.line(f"  {output.paint(_moved(change), 'cyan')}")
+        if change.get("diff"):
+            show_diff(change["diff"], output)
+    output.remark(f"vaultmem: {plural(len(report['changes']), 'file')} as before")
+    for one in refused:
+        output.remark(f"vaultmem: not undone: {one['path']}: {one['reason']}")
+
+
+def _moved(change: dict[str, Any]) -> str:
+    before, after = change["path"], change["target"]
+    return str(after) if before in (None, after) else f"{before} → {after}"

@@ -1,0 +1,112 @@
+"""vaultmem write (and create): write a memory."""
+
+from __future__ import annotations
+
+import sys
+
+from vaultmem.client import is_terminal
+from vaultmem.commands.memories import (
+    SWITCHES,
+    listed,
+    place,
+    say_done,
+    show_report,
+    vault_of,
+    writing_options,
+)
+from vaultmem.commands.parsing import apart
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+MOST_READ = 16_777_216  # bytes of stdin; more is no memory, whatever it is
+EPILOG = """\
+The memory becomes a note in the folder of its category, by default the inbox, from where a dream files it.
+Its title is made of its first line. The very same text is not written twice, and what resembles or
+contradicts it is named. Text may come from stdin, also with a single - in place of words.
+
+examples:
+  vaultmem write Anne prefers trains to planes --category preferences --tags travel
+  git log -3 --format=%B | vaultmem write --agent claude --project website"""
+_TEXTS = {
+    "category": "soul, character, people, project, date, knowledge, feedback, preferences, decisions, lessons, "
+    "habits, skills, reminders or inbox (the default)",
+    "scope": "who sees it: global (the default), agent:NAME, conversation:ID or user:ID",
+    "source": "where it comes from",
+    "agent": "the assistant that writes it",
+    "personality": "the role the assistant plays",
+    "project": "the project it belongs to",
+    "type": "what kind it is, in your own words",
+    "memory-type": "episodic, semantic, procedural or working; guessed if left out",
+    "decay": "stable, contextual, reinforceable or fsrs; the category's own if left out",
+    "expires": "when it ends: a day, a time, or a span such as 7d",
+    "title": "what to call it",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "content", nargs="*", metavar="WORD", help="the text; - reads it from stdin"
+    )
+    parser.add_argument("--tags", metavar="T1,T2", help="its tags")
+    for name, said in _TEXTS.items():
+        parser.add_argument(f"--{name}", help=said)
+    parser.add_argument(
+        "--global", dest="everywhere", action="store_true", help="mark it as global"
+    )
+    parser.add_argument("--replaces", metavar="ID", help="a memory that goes to the archive for it")
+    writing_options(parser)
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, SWITCHES)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Write it, and say what it resembles."""
+    content = _content(args.content)
+    about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
+    with vault_of(args, output) as vault:
+        written = vault.write(
+            content, **about, everywhere=args.everywhere, tags=listed(args.tags), replaces=args.replaces, by=args.by,
+            dry_run=args.dry_run,
+        )  # fmt: skip
+    if args.dry_run and "changes" in written:
+        show_report(written, output)
+    elif output.as_json or written["created"]:
+        say_done("written", written, output)
+    if not output.as_json:
+        _say_clashes(written, output)
+    return 0
+
+
+def _content(words: list[str]) -> str:
+    if words and words != ["-"]:
+        return " ".join(words)
+    if not words and is_terminal(sys.stdin):
+        raise UsageError(
+            "what is to be remembered? type it behind write, or pipe it in; see vaultmem write --help"
+        )
+    data = sys.stdin.buffer.read(MOST_READ)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise VaultmemError(
+            f"what came from stdin is not UTF-8 text (byte {error.start + 1:,}); convert it first, "
+            "for example with iconv"
+        ) from error
+
+
+def _say_clashes(written: dict[str, Any], output: Output) -> None:
+    if written.get("duplicate_of"):
+        output.remark(f"vaultmem: the same text is there already: {place(written, output)}")
+    for one in written["similar"]:
+        output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
+    for one in written["contradicts"]:
+        output.remark(f"vaultmem: may contradict {place(one, output)}: {one['why']}")
