@@ -42,7 +42,7 @@ ASKED = {
 # What the agent is started, ended and asked with has tests of its own.
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
 OF_MEMORIES = {
-    "write", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
+    "write", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given

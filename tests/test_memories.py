@@ -158,6 +158,27 @@ def test_titles_are_unique_in_the_whole_vault(open_vault: Vault, write: Write) -
     assert third["title"].lower() not in titles
 
 
+def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(open_vault: Vault) -> None:
+    minutes = (
+        "Anne and Berit met in Lisbon on 3 May 2026 and agreed that the release of vaultmem 2.0 waits for the new "
+        "index format. I prefer short meetings, and I always want the minutes the same day, in plain text, please.\n\n"
+        "The budget of 4,000 euros for the workshop in October was approved by Carla, who also found the room, and "
+        "the deploy branch will be `release/2.0` from now on, as decided with the platform team and with Daniel.\n"
+    )
+    said = open_vault.ingest_text(minutes, session_id="s1", source="meeting", by="claude")
+    assert [part["result"] for part in said["parts"]] == ["new", "new"]
+    assert [part["memory_type"] for part in said["parts"]][0] == "procedural"
+    found = open_vault.memories()
+    assert {m["source"] for m in found} == {"meeting"}
+    assert all(m["importance"] >= 0.3 for m in found)
+    assert open_vault.history()[0]["by"] == "claude"
+    again = open_vault.ingest_text(minutes)
+    assert [part["result"] for part in again["parts"]] == ["known", "known"]
+    assert not again["changes"]
+    dull = open_vault.ingest_text("it is what it is and so it goes on and on", dry_run=True)
+    assert dull["dry_run"]
+
+
 # --- finding
 
 

@@ -6,6 +6,7 @@ COMMANDS = {
     "search": "find notes by words, and by meaning",
     "write": "write a memory",
     "create": "write a memory (the same as write)",
+    "ingest": "make memories of a long text",
     "read": "show one memory",
     "get": "show one memory (the same as read)",
     "list": "list memories, the newest first",

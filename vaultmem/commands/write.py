@@ -70,7 +70,7 @@ def prepare(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Write it, and say what it resembles."""
-    content = _content(args.content)
+    content = text_or_stdin(args.content)
     about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
     with vault_of(args, output) as vault:
         written = vault.write(
@@ -86,7 +86,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _content(words: list[str]) -> str:
+def text_or_stdin(words: list[str]) -> str:
+    """The words as text, or what comes from stdin in their place."""
     if words and words != ["-"]:
         return " ".join(words)
     if not words and is_terminal(sys.stdin):

@@ -61,9 +61,20 @@ class Asked:
 
     def content(self) -> str:
         """The text of a memory."""
-        given = self._params.get("content")
+        text = self.long_text("content")
+        size = len(text.encode())
+        if size > MAX_CONTENT:
+            raise VaultmemError(
+                f"the content has {size:,} bytes, and a memory at most {MAX_CONTENT:,}; keep it as a note of the "
+                "vault, or have vaultmem ingest --text cut it into memories"
+            )
+        return text
+
+    def long_text(self, name: str) -> str:
+        """A text of many lines that is not empty and holds no control characters."""
+        given = self._params.get(name)
         if not isinstance(given, str):
-            raise UsageError('"content" must be text')
+            raise UsageError(f'"{name}" must be text')
         text = given.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
@@ -72,12 +83,6 @@ class Asked:
             raise VaultmemError(
                 f"the content holds a control character (U+{ord(found[0]):04X} at character "
                 f"{found.start() + 1}); remove it and write again"
-            )
-        size = len(text.encode())
-        if size > MAX_CONTENT:
-            raise VaultmemError(
-                f"the content has {size:,} bytes, and a memory at most {MAX_CONTENT:,}; keep it as a note of the "
-                "vault, or have vaultmem ingest --text cut it into memories"
             )
         return text
 

@@ -20,8 +20,8 @@ LARGE = 65_536  # characters of content from which it is looked at before it is 
 MOST_BATCHES = 50  # that wait for their place in the history
 # They may take longer than the agent gives a request, and step aside for others.
 LONG = frozenset((
-    "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history", "diff", "undo", "proposals",
-    "accept",
+    "ingest", "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history", "diff", "undo",
+    "proposals", "accept",
 ))  # fmt: skip
 WRONG_PARAMS = -32602
 

@@ -41,6 +41,9 @@ _JOB = _names("dry_run limit by")
 
 VERBS = {
     "write": Verb("writing", "write", _NEW),
+    "ingest": Verb(
+        "ingesting", "ingest_text", _ABOUT | _names("text session_id memory_type by dry_run")
+    ),
     "read": Verb("filing", "read", _names("id"), writes=False),
     "list": Verb("filing", "listed", _LIST, writes=False),
     "delete": Verb("filing", "delete", _ONE),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         expires: str
         title: str
         replaces: str
+        session_id: str
         by: str
         dry_run: bool
 
@@ -110,6 +111,14 @@ class MemoryVerbs:
         return found
 
     create = write
+
+    def ingest_text(self, text: str, **about: Unpack[About]) -> Report:
+        """Make memories of a long text: cleaned, cut into parts of 50 to 300 tokens, weighed; what is below the
+        threshold of importance is left out. The report has "parts", each with its "result": new, known or
+        skipped with the reason. (Algorithm: the "logic" seed, section 1.)"""
+        tags = about.pop("tags", None)
+        given = {**about, "tags": None if tags is None else _list(tags)}
+        return _report(self.ask("ingest", text=text, **given))
 
     def read(self, given: str) -> MemoryRecord:
         """One memory. Being read is remembered: what is read is kept, and comes first."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core import importance, likeness, statements, titles
 from vaultmem.core.decay import POLICIES
-from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, Memory
+from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, REMINDERS, Memory
 from vaultmem.core.stamps import seconds, stamp
 from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, VaultmemError
@@ -26,7 +26,7 @@ ABOUT = 20  # memories that are read to see whether one contradicts
 ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
 CENTROID_KEPT = 600.0  # seconds
 TRIES = 3
-_TEXTS = ("source", "agent", "personality", "project", "type")
+_TEXTS = ("source", "agent", "personality", "project", "type", "session_id")
 
 
 class Found(NamedTuple):
@@ -49,7 +49,7 @@ def write(session: Session, asked: Asked) -> dict[str, object]:
             "created": False,
             "duplicate_of": found.same.id,
         }
-    new = _new(session, asked, content, found)
+    new = new_memory(session, asked, content, found)
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
@@ -74,7 +74,8 @@ def write(session: Session, asked: Asked) -> dict[str, object]:
     raise NoteChangedError(f"the memory was not written: {reason}; try again")
 
 
-def _new(session: Session, asked: Asked, content: str, found: Found) -> New:
+def new_memory(session: Session, asked: Asked, content: str, found: Found) -> New:
+    """A memory as it is going to be written; its title is what was asked for, or ""."""
     category = asked.category() or INBOX
     now = stamp(session.now)
     properties: dict[str, Value] = {
@@ -88,6 +89,8 @@ def _new(session: Session, asked: Asked, content: str, found: Found) -> New:
     properties.update({name: given for name in _TEXTS if (given := asked.text(name))})
     if asked.flag("global"):
         properties["global"] = True
+    if category == REMINDERS:
+        properties |= _times(session, content)
     properties["memory_type"] = asked.memory_type() or importance.memory_type(content)
     if policy := one_of("decay policy", asked.text("decay").lower(), POLICIES):
         properties["decay_policy"] = policy
@@ -97,6 +100,19 @@ def _new(session: Session, asked: Asked, content: str, found: Found) -> New:
     properties.update({"created_at": now, "updated_at": now})
     given = titles.safe(asked.text("title")) if asked.text("title") else ""
     return New(str(properties["id"]), given, category, content, properties)
+
+
+def _times(session: Session, content: str) -> dict[str, Value]:
+    """When a reminder wants to remind, if its text says so."""
+    from vaultmem.core import when
+
+    now = session.view.now
+    moment = when.reminder(content, now) or next(
+        (one for one in when.find(content, now) if one.repeat or one.when >= now), None
+    )
+    if moment is None:
+        return {}
+    return {"remind": when.iso(moment), **({"repeat": moment.repeat} if moment.repeat else {})}
 
 
 def _end(given: str, now: float) -> float:
@@ -114,7 +130,7 @@ def _end(given: str, now: float) -> float:
         ) from None
 
 
-def look(session: Session, content: str, scope: str) -> Found:
+def look(session: Session, content: str, scope: str, *, contradictions: bool = True) -> Found:
     """What there is already. Of duplicates, those count that the writer's scope can see."""
     collection = session.desk.collection
     same = [
@@ -128,7 +144,8 @@ def look(session: Session, content: str, scope: str) -> Found:
     near = [(memory, likeness.resemblance(sketch, memory.sketch))
             for memory in collection.like(sketch, ALIKE) if is_visible_to(memory, scope)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
-    against = _contradicted(session, content, (memory for memory, _ in near))
+    nearest = (memory for memory, _ in near)
+    against = _contradicted(session, content, nearest) if contradictions else []
     return Found(None, near[:MOST_SIMILAR], against)
 
 

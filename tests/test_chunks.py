@@ -1,0 +1,54 @@
+"""A text is cut at its paragraphs and sentences, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
+from vaultmem.core.chunks import chunks, clean
+
+LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "
+
+
+def test_cleaning_keeps_markup_and_collapses_empty_lines() -> None:
+    assert clean("\n\n # A\r\n\r\n\r\n\r\n- **b**\n \n\t\n`c`  \n") == "# A\n\n- **b**\n\n`c`"
+    assert clean("e\u0301") == "é"
+    assert clean("```\na\n\n\n\nb\n```\n\n\n\nc") == "```\na\n\n\n\nb\n```\n\nc"
+
+
+def test_short_paragraphs_join_and_long_ones_are_cut_at_sentences() -> None:
+    assert chunks("One.\n\nTwo.\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
+    found = chunks((LONG * 40).strip())
+    assert len(found) > 1
+    assert all(part.endswith("day.") for part in found)
+    assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
+
+
+def test_chinese_is_cut_at_its_own_full_stops() -> None:
+    found = chunks("锅炉在五月份做了保养，用了整整一天的时间。" * 40)
+    assert len(found) > 2
+    assert all(part.endswith("。") for part in found)
+
+
+def test_a_fence_of_code_stays_in_one_piece() -> None:
+    code = "```python\nx = 1\n\ny = 2\n```"
+    assert code in chunks(f"{LONG * 3}\n\n{code}\n\n{LONG * 3}")[0]
+
+
+@given(st.lists(st.sampled_from(["word ", "A. ", "B!\n", "\n\n", "```\n", "锅炉。", "x" * 900, " "]), max_size=60))
+def test_no_word_is_lost_and_no_part_is_too_long(parts: list[str]) -> None:
+    text = clean("".join(parts))
+    found = chunks(text)
+    assert re.sub(r"\s", "", "".join(found)) == re.sub(r"\s", "", text)
+    assert all(count_tokens(part) <= MAX_TOKENS for part in found)
+
+
+def test_it_takes_time_in_proportion() -> None:
+    started = time.process_time()
+    for hostile in ("`" * 100_000, "a" * 100_000, ". " * 50_000, "\n" * 100_000, "```\n" * 25_000):
+        chunks(clean(hostile))
+    assert time.process_time() - started < 5
