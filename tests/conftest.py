@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,3 +54,13 @@ def write(vault: Path) -> Write:
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sample vault that tests only read."""
     return Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a test has logged may hold half characters, and reports of parallel tests travel as UTF-8."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report

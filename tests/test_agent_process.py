@@ -561,7 +561,7 @@ def test_a_sync_that_runs_is_waited_for(own: Path) -> None:
         assert holder.stdout.readline() == "held\n"
         with agent_on(vault) as agent:
             assert holder.poll() is not None or holder.wait(PATIENCE) == 0
-            assert f"process {holder.pid}) is indexing this vault" in agent.err()
+            assert f"process {holder.pid}) is at work on this vault" in agent.err()
             until(lambda: len(agent.found("apple")) == 5)
 
 

@@ -541,7 +541,7 @@ def test_two_syncs_at_once(tmp_path: Path) -> None:
     assert codes in ([0, 0], [0, 1]), ended
     for said, code in ended:
         assert "Traceback" not in said
-        assert code == 0 or "is indexing this vault" in said
+        assert code == 0 or "is at work on this vault" in said
     assert on(vault, "status", "--format", "json").data["notes"] == 800
 
 

@@ -63,7 +63,9 @@ def test_a_batch_becomes_a_commit(kept: Kept) -> None:
     assert kept.take_in() == 1
     assert kept.batches.waiting() == []
     [record] = kept.history.log()
-    assert record[1:] == (1001.0, "Claude <x>", "assistant", "two lines", (FileChange(None, "memories/a.md", "asked for"),))  # fmt: skip
+    assert record[1:5] == (1001.0, "Claude <x>", "assistant", "two lines")
+    assert record.files == (FileChange(None, "memories/a.md", "asked for"),)
+    assert record.is_ours
     assert len(record.commit) == 40
     assert kept.take_in() == 0
 

@@ -759,19 +759,24 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
 
 
 def test_what_no_dream_could_file_is_pending(vault: Path) -> None:
-    two(vault)
-    done(vault, "write", "Fresh in the inbox")
-    old = vault / "vaultmem" / "inbox" / "Odd.md"
-    old.write_text(
-        (vault / "vaultmem" / "knowledge" / "First.md").read_text()
-        .replace("phase: organized\ncategory: knowledge", "phase: inbox\ncategory: inbox").replace(ONE, "beef" + ONE[4:])
-    )  # fmt: skip
+    odd = done(vault, "write", "zzz qqq xyzzy")
     synced(vault)
-    assert done(vault, "pending")["review"] == [
-        {"kind": "unfiled", "path": "vaultmem/inbox/Odd.md", "what": "vaultmem upgrade beef1111 --category NAME files it"}
-    ]  # fmt: skip
-    done(vault, "upgrade", "beef1111", "--category", "skills")
     assert done(vault, "pending")["review"] == []
+    done(vault, "dream")
+    waits = done(vault, "pending")["review"]
+    assert [(one["kind"], one["path"]) for one in waits] == [("unsure", odd["path"])]
+    assert waits[0]["what"].endswith(f"vaultmem upgrade {odd['id'][:8]} --category NAME files it")
+    done(vault, "upgrade", odd["id"], "--category", "skills")
+    assert done(vault, "pending")["review"] == []
+
+
+def test_contradictions_that_a_dream_finds_are_pending(vault: Path) -> None:
+    done(vault, "write", "The deploy branch is main", "--category", "project")
+    done(vault, "write", "The deploy branch is release", "--category", "project")
+    done(vault, "dream", "--level", "3")
+    waits = done(vault, "pending")["review"]
+    assert [one["kind"] for one in waits] == ["contradiction"]
+    assert "main" in waits[0]["what"]
 
 
 # --- processes

@@ -23,7 +23,7 @@ def test_weeks_with_who_did_what() -> None:
     ]
     assert what_changed(records, TODAY, ["dark Mode"]) == (
         "---\ngenerated: vaultmem\n---\n"
-        "Written by vaultmem anew each week; changes made here are lost. `vaultmem history` knows more,"
+        "Written by vaultmem after its jobs; changes made here are lost. `vaultmem history` knows more,"
         " and `vaultmem undo` takes any of it back.\n\n"
         "## Week of 2026-11-16\n\n"
         "- claude wrote 1: [[dark Mode]]\n"

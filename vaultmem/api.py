@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from vaultmem.why import Why
 
 SHORTEST_ID = 4  # characters of an id that can mean a memory
-_OF_IDS = frozenset("0123456789abcdefABCDEF-")
 
 
 @value
@@ -210,13 +209,14 @@ class Vault(MemoryVerbs):
 
     def _with_id(self, given: str) -> list[str]:
         """The paths of memories whose id begins like this."""
-        if len(given) < SHORTEST_ID or not set(given) <= _OF_IDS:
+        if len(given) < SHORTEST_ID:
             return []
+        beginning = given.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         folder = self.config.text("memory_folder")
         rows = self.searcher().catalog.db.execute(
             "SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path >= ? AND f.path < ?"
-            " AND n.properties IS NOT NULL AND json_extract(n.properties, '$.id') LIKE ? ORDER BY f.path",
-            (folder + "/", folder + "0", given + "%"),
+            " AND n.properties IS NOT NULL AND json_extract(n.properties, '$.id') LIKE ? ESCAPE '\\' ORDER BY f.path",
+            (folder + "/", folder + "0", beginning),
         )
         return [str(row[0]) for row in rows]
 

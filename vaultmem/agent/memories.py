@@ -64,7 +64,12 @@ class Memories(threading.Thread):
         self._written.set()
 
     def run(self) -> None:
-        """Write the history whenever writers pause."""
+        """Finish what a kill has cut off, then write the history whenever writers pause."""
+        try:
+            self.desk.heal()
+        except VaultmemError as error:
+            log.error("what a kill cut off is not finished yet: %s", error)
+        self._written.set()
         while True:
             self._written.wait()
             begun = time.monotonic()

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import (
-    SWITCHES,
-    memory_option,
-    named,
-    say_done,
-    show_report,
-    vault_of,
-    writing_options,
-)
+from vaultmem.commands.memories import SWITCHES, memory_option, run_one, writing_options
 from vaultmem.commands.parsing import apart
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -34,11 +26,4 @@ def prepare(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, or show what it would do."""
-    given = named(args.id, "delete")
-    with vault_of(args, output) as vault:
-        report = vault.delete(given, by=args.by, dry_run=args.dry_run)
-    if args.dry_run:
-        show_report(report, output)
-    else:
-        say_done("deleted", report, output)
-    return 0
+    return run_one(args, output, "delete", "deleted")

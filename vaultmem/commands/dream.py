@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import show_report, writing_options
+from vaultmem.commands.memories import limit_option, run_job
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -23,17 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=int, choices=(1, 2, 3), default=1, help="how deep (default 1)"
     )
-    parser.add_argument("-n", "--limit", type=int, help="how many memories to change at most")
-    writing_options(parser)
+    limit_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
-    """Dream, or show what a dream would do."""
+    """Do it, or show what it would do."""
     with open_vault(args, output) as vault:
         if args.level > 1:  # from there on it compares by meaning
             embed_first(vault, output)
-        report = vault.ask(
-            "dream", level=args.level, dry_run=args.dry_run, limit=args.limit, by=args.by
-        )
-    show_report(report, output)
-    return 0
+        return run_job(args, output, "dream", vault, level=args.level)

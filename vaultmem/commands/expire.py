@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import show_report, vault_of, writing_options
+from vaultmem.commands.memories import limit_option, run_job, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
 
@@ -16,13 +16,10 @@ The agent does this by itself every hour."""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("-n", "--limit", type=int, help="how many memories to change at most")
-    writing_options(parser)
+    limit_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, or show what it would do."""
     with vault_of(args, output) as vault:
-        report = vault.ask("expire", dry_run=args.dry_run, limit=args.limit, by=args.by)
-    show_report(report, output)
-    return 0
+        return run_job(args, output, "expire", vault)

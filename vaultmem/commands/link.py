@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import (
-    SWITCHES,
-    WHICH,
-    short,
-    show_report,
-    vault_of,
-    writing_options,
-)
+from vaultmem.commands.memories import SWITCHES, pair_options, run_pair
 from vaultmem.commands.parsing import apart
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -20,9 +13,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("id", metavar="ID", help=f"a memory: {WHICH}")
-    parser.add_argument("other", metavar="OTHER", help="the other one, named likewise")
-    writing_options(parser)
+    pair_options(parser)
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -32,13 +23,4 @@ def prepare(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, or show what it would do."""
-    with vault_of(args, output) as vault:
-        report = vault.link(args.id, args.other, by=args.by, dry_run=args.dry_run)
-    if args.dry_run:
-        show_report(report, output)
-    elif output.as_json:
-        output.data(report)
-    else:
-        pair = f"{short(report['source'])} and {short(report['target'])}"
-        output.line(f"linked: {pair}" if report["changed"] else f"{pair} were linked already")
-    return 0
+    return run_pair(args, output, "link", ("linked", "were linked already"))

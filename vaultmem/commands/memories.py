@@ -51,6 +51,53 @@ def dry_run_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def limit_option(parser: argparse.ArgumentParser) -> None:
+    """What all jobs have beside."""
+    parser.add_argument("-n", "--limit", type=int, help="how many memories to change at most")
+    writing_options(parser)
+
+
+def pair_options(parser: argparse.ArgumentParser) -> None:
+    """Two memories."""
+    parser.add_argument("id", metavar="ID", help=f"a memory: {WHICH}")
+    parser.add_argument("other", metavar="OTHER", help="the other one, named likewise")
+    writing_options(parser)
+
+
+def run_job(
+    args: argparse.Namespace, output: Output, verb: str, vault: Vault, **more: object
+) -> int:
+    """Do a job on memories, or show what it would do."""
+    show_report(vault.ask(verb, dry_run=args.dry_run, limit=args.limit, by=args.by, **more), output)
+    return 0
+
+
+def run_pair(args: argparse.Namespace, output: Output, verb: str, said: tuple[str, str]) -> int:
+    """Do something with two memories; `said` tells that it was done, and that it was so already."""
+    with vault_of(args, output) as vault:
+        report = vault.ask(verb, id=args.id, other=args.other, by=args.by, dry_run=args.dry_run)
+    if args.dry_run:
+        show_report(report, output)
+    elif output.as_json:
+        output.data(report)
+    else:
+        pair = f"{short(report['source'])} and {short(report['target'])}"
+        output.line(f"{said[0]}: {pair}" if report["changed"] else f"{pair} {said[1]}")
+    return 0
+
+
+def run_one(args: argparse.Namespace, output: Output, verb: str, done: str) -> int:
+    """Do something with one memory."""
+    given = named(args.id, verb)
+    with vault_of(args, output) as vault:
+        report = vault.ask(verb, id=given, by=args.by, dry_run=args.dry_run)
+    if args.dry_run:
+        show_report(report, output)
+    else:
+        say_done(done, report, output)
+    return 0
+
+
 def named(words: list[str], command: str) -> str:
     """The memory that is meant."""
     given = " ".join(words).strip()
@@ -108,7 +155,7 @@ def _changed(change: dict[str, Any], output: Output) -> str:
     done = _DONE.get(change["action"], change["action"])
     if change["action"] == "move":
         done = f"{done} {category}"
-    why = change["why"].removeprefix(f"{done}: ").replace(f"{category}: ", "")
+    why = change["why"].removeprefix(f"{done}: ").removeprefix(f"{category}: ")
     tail = "" if not why or why == done else f" — {output.paint(why, 'dim')}"
     return f"{done}: {output.paint(name.removesuffix('.md'), 'bold')}{tail}"
 

@@ -8,7 +8,6 @@ import os
 from vaultmem.api import Vault
 from vaultmem.commands.shared import open_vault
 from vaultmem.core import pending
-from vaultmem.core.places import INBOX
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
@@ -18,13 +17,14 @@ from vaultmem.store.frontmatter import PLACEHOLDER
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
 SHOWN = 20
 WIDEST = 160  # characters of a task's text
 FURTHEST = 36_500  # days; a calendar ends somewhere
 EPILOG = """\
 Overdue, due today, due in the next days, and what to look at: sync conflict copies, unreadable notes, a vault
-that lost many notes at once, memories that no dream could file in a day."""
+that lost many notes at once, and what dreams noticed: memories they could not file, contradictions, what fades."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, output: Output, today: str | None = None) -> i
     day = today or dt.date.today().isoformat()  # noqa: DTZ011 - a due day is one of the calendar on the wall
     with open_vault(args, output) as vault:
         found = pending.sections(vault.tasks(), day, args.days)
-        review = [*_to_review(vault), *_unfiled(vault, day)]
+        review = [*_to_review(vault), *_noticed(vault)]
     count = len(found.overdue) + len(found.today) + len(found.upcoming) + len(review)
     if output.as_json:
         listed = {name: [{"path": path, **task} for path, task in placed]
@@ -71,16 +71,33 @@ def _to_review(vault: Vault) -> list[dict[str, str]]:
     return lost + copies + troubled
 
 
-def _unfiled(vault: Vault, day: str) -> list[dict[str, str]]:
-    """Memories that have been in the inbox since yesterday or longer: it takes a person to say what they are."""
-    if not os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"), INBOX)):
+def _noticed(vault: Vault) -> list[dict[str, str]]:
+    """What dreams noticed in the memories and left to a person; nothing is asked where there are none."""
+    if not os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
         return []
-    before = (dt.date.fromisoformat(day) - dt.timedelta(days=1)).isoformat()
-    return [
-        {"kind": "unfiled", "path": one["path"],
-         "what": f"vaultmem upgrade {one['id'][:8]} --category NAME files it"}
-        for one in vault.memories(phase=INBOX, until=before)
-    ]  # fmt: skip
+    waiting = vault.waiting()
+    found = [
+        {"kind": one["kind"], "path": one["subject"], "what": one["said"] + _advice(one)}
+        for one in waiting["findings"]
+    ]
+    if waiting["proposals"]:
+        many = plural(waiting["proposals"], "proposal")
+        found.append(
+            {
+                "kind": "proposals",
+                "path": vault.path,
+                "what": f"{many} for your notes: vaultmem review",
+            }
+        )
+    return found
+
+
+def _advice(finding: dict[str, Any]) -> str:
+    if finding["kind"] == "unsure":
+        return f": vaultmem upgrade {finding['id'][:8]} --category NAME files it"
+    if finding["kind"] == "fading":
+        return f": vaultmem reinforce {finding['id'][:8]} keeps it"
+    return f" ({', '.join(finding['others'])})" if finding["others"] else ""
 
 
 def _titled(

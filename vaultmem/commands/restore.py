@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import (
-    SWITCHES,
-    memory_option,
-    named,
-    say_done,
-    show_report,
-    vault_of,
-    writing_options,
-)
+from vaultmem.commands.memories import SWITCHES, memory_option, run_one, writing_options
 from vaultmem.commands.parsing import apart
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -36,11 +28,4 @@ def prepare(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, or show what it would do."""
-    given = named(args.id, "restore")
-    with vault_of(args, output) as vault:
-        report = vault.restore(given, by=args.by, dry_run=args.dry_run)
-    if args.dry_run:
-        show_report(report, output)
-    else:
-        say_done("restored", report, output)
-    return 0
+    return run_one(args, output, "restore", "restored")

@@ -6,7 +6,7 @@ import sys
 
 from vaultmem.api import Vault
 from vaultmem.client import is_terminal
-from vaultmem.commands.memories import SWITCHES, dry_run_option, show_diff
+from vaultmem.commands.memories import SWITCHES, show_diff, writing_options
 from vaultmem.commands.parsing import apart
 from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--accept", action="store_true", help="make the change that is proposed")
     what.add_argument("--reject", action="store_true", help="never propose it again")
     what.add_argument("--list", action="store_true", help="list them, and ask nothing")
-    dry_run_option(parser)
+    writing_options(parser)
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -84,7 +84,8 @@ def _decide(vault: Vault, one: dict[str, Any], args: argparse.Namespace, output:
         else:
             _show(one, output)
         return
-    report = vault.accept(one["id"]) if args.accept else vault.reject(one["id"])
+    decide = vault.accept if args.accept else vault.reject
+    report = decide(one["id"], by=args.by)
     if output.as_json:
         output.data(report)
     else:
@@ -124,9 +125,9 @@ def _go_through(
             return
         try:
             if answer == "a":
-                vault.accept(one["id"], dry_run=args.dry_run)
+                vault.accept(one["id"], by=args.by, dry_run=args.dry_run)
             elif answer == "r" and not args.dry_run:
-                vault.reject(one["id"])
+                vault.reject(one["id"], by=args.by)
         except VaultmemError as error:  # the note was changed meanwhile; the others are still good
             output.remark(f"vaultmem: {error}")
 

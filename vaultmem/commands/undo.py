@@ -62,7 +62,8 @@ def _show(report: dict[str, Any], output: Output) -> None:
         output.line(f"  {output.paint(_moved(change), 'cyan')}")
         if change.get("diff"):
             show_diff(change["diff"], output)
-    output.remark(f"vaultmem: {plural(len(report['changes']), 'file')} as before")
+    would = "would be " if report["dry_run"] else ""
+    output.remark(f"vaultmem: {plural(len(report['changes']), 'file')} {would}as before")
     for one in refused:
         output.remark(f"vaultmem: not undone: {one['path']}: {one['reason']}")
 

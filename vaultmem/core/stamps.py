@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
 
 def stamp(seconds: float) -> str:
     """A moment in UTC, in whole seconds."""
@@ -21,3 +26,22 @@ def seconds(stamp: object) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def moment(given: str, now: datetime, *, ahead: bool) -> float | None:
+    """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
+    that names no zone; a span is counted ahead from now, or back. None for anything else."""
+    from datetime import datetime
+
+    from vaultmem.core import durations
+
+    try:
+        found = datetime.fromisoformat(given.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=now.tzinfo)).timestamp()
+    except (ValueError, OverflowError):
+        pass
+    try:
+        span = durations.seconds(given)
+    except ValueError:
+        return None
+    return now.timestamp() + (span if ahead else -span)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from difflib import get_close_matches
 
 from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
+from vaultmem.core.stamps import moment
 from vaultmem.errors import UsageError, VaultmemError
 
 Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes
+MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
@@ -70,6 +72,16 @@ class Asked:
             )
         return text
 
+    def whole_text(self, name: str) -> str:
+        """A text that is to be cut up."""
+        text = self.long_text(name)
+        size = len(text.encode())
+        if size > MAX_TEXT:
+            raise VaultmemError(
+                f"the text has {size:,} bytes, and {MAX_TEXT:,} at most can be taken in at once; cut it in parts"
+            )
+        return text
+
     def long_text(self, name: str) -> str:
         """A text of many lines that is not empty and holds no control characters."""
         given = self._params.get(name)
@@ -121,6 +133,16 @@ class Asked:
                 f"{given!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
             )
         return given
+
+    def moment(self, name: str, now: datetime, *, ahead: bool) -> float:
+        """A day or a time on the person's clock, or a span: from now on, or back from now."""
+        given = self.text(name)
+        found = moment(given, now, ahead=ahead)
+        if found is None:
+            raise VaultmemError(
+                f"{name} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30 or 7d, not {given!r}"
+            )
+        return found
 
     def day(self, name: str) -> str:
         """A day as YYYY-MM-DD (or as `days` reads one), or ""."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -26,7 +27,7 @@ from vaultmem.memories.records import Known
 from vaultmem.memories.view import Sources, VaultView
 from vaultmem.progress import Silent
 from vaultmem.store import journal, reads
-from vaultmem.store.batches import Batches, Header, Outcome
+from vaultmem.store.batches import DOING, Batches, Header, Outcome
 from vaultmem.store.catalog import spoken
 from vaultmem.store.collection import Collection
 from vaultmem.store.history import History
@@ -35,8 +36,11 @@ from vaultmem.store.reads import Left, ReadCount
 from vaultmem.store.state import State
 from vaultmem.store.vault import Root
 
+log = logging.getLogger("vaultmem.memories")
+
 YOU = "you"
 ALL = None  # of what may have been touched
+Topics = frozenset[tuple[str, str]]  # subjects and properties of the statements in a text
 
 
 class Desk:
@@ -57,6 +61,7 @@ class Desk:
         self.batches = Batches(state.path("batches"), self.vault, state.path("journal"))
         self.history = History(state.path("history.git"), self.vault, self.folder)
         self.centroid: tuple[float, object] | None = None  # when it was made, and it
+        self.topics: dict[str, Topics] = {}  # what texts speak of, by their hash
         self.version = 0  # counts the changes that were seen
         self.dreamt: dict[
             int, tuple[int, date]
@@ -99,16 +104,28 @@ class Desk:
         """One verb or job on the memories as they are now."""
         with self._lock:
             if writes:
-                self._heal()
+                self.heal()
             self._refresh()
             yield Session(self, reader)
 
-    def _heal(self) -> None:
-        """After a kill: finish what was begun."""
-        if not self._is_healed:
-            journal.recover(self.state.path("journal"))
-            self.batches.heal()
+    def heal(self) -> None:
+        """After a kill: finish what was begun. The caller holds the lock of the state folder."""
+        with self._lock:
+            if self._is_healed and not self.is_unfinished():
+                return
+            said = [*journal.recover(self.state.path("journal")), *self.batches.heal()]
+            for line in said:
+                log.warning("%s", line)
             self._is_healed = True
+            if said:
+                self._touched = ALL
+
+    def is_unfinished(self) -> bool:
+        """Whether a kill has left a batch half done."""
+        try:
+            return any(name.endswith(DOING) for name in os.listdir(self.state.path("batches")))
+        except OSError:
+            return False
 
     def _refresh(self) -> None:
         touched, self._touched = self._touched, set()
@@ -170,13 +187,6 @@ class Desk:
                 if path not in generated
             }
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
-
-    def waiting_batches(self) -> int:
-        """How many batches wait for their place in the history."""
-        try:
-            return len(os.listdir(self.state.path("batches")))
-        except OSError:
-            return 0
 
     def bytes_of(self, path: str) -> bytes | None:
         """A file of the vault as it is now; None where there is none."""

@@ -28,7 +28,7 @@ WRONG_PARAMS = -32602
 
 def ask(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
     """What a verb says. Raises VaultmemError in one clear line."""
-    _check_size(params)
+    _check_size(name, params)
     deadline = time.monotonic() + PATIENCE
     while True:
         reply = _by_agent(state.vault, name, params)
@@ -42,13 +42,12 @@ def ask(vault: Opened, state: State, config: Config, name: str, params: Params) 
             time.sleep(PAUSE)  # an agent that is just starting will answer soon; a sync will end
 
 
-def _check_size(params: Params) -> None:
+def _check_size(name: str, params: Params) -> None:
     """The agent takes no request of a megabyte, and would not say what is too large in it."""
-    content = params.get("content")
-    if isinstance(content, str) and len(content) > LARGE:
-        from vaultmem.memories.asked import Asked
+    if any(isinstance(given, str) and len(given) > LARGE for given in params.values()):
+        from vaultmem.memories.table import check_texts
 
-        Asked({"content": content}, frozenset(("content",))).content()
+        check_texts(name, params)
 
 
 def _by_agent(folder: str, name: str, params: Params) -> object:
@@ -77,11 +76,12 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: Params
 
     reader = Reader(vault)
     desk = Desk(state, config)
-    if only_reads(name):
+    if only_reads(name) and not desk.is_unfinished():
         return do(desk, reader, name, params)
     with state.lock():
+        desk.heal()
         found = do(desk, reader, name, params)
         desk.settle()
-        if desk.waiting_batches() > MOST_BATCHES and not desk.history.trouble():
+        if desk.batches.count() > MOST_BATCHES and not desk.history.trouble():
             desk.remember()
         return found

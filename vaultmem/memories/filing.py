@@ -109,17 +109,15 @@ def upgrade(session: Session, asked: Asked) -> Report:
         raise VaultmemError("upgrade files a memory out of the inbox; name another category")
     if memory.category != INBOX and not given:
         raise VaultmemError(f"{memory.title!r} is in {memory.category} already; nothing to upgrade")
+    draft = session.draft()
     why = "as asked"
     if not given:
-        from vaultmem.core.classify import classify
+        from vaultmem.plans.judge import judged
+        from vaultmem.plans.upgrade import best
 
-        verdict = classify(session.view.content(memory))
-        given = verdict.category or max(
-            verdict.scores, key=lambda c: (verdict.scores[c], c), default=""
-        )
-        why = "; ".join(verdict.why) or "no signal of another category"
-        given = given or "knowledge"
-    draft = session.draft()
+        verdict = next(verdict for _, _, verdict in judged(draft, [memory]))
+        given = best(verdict)
+        why = "; ".join(verdict.why) or "nothing in it tells of another category"
     if given != memory.category:
         draft.move(memory, given, f"filed under {given}: {why}")
     return _edited(session, asked, draft.plan("upgrade"), memory, f"upgrade {memory.title}")

@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 
 def ingest_text(session: Session, asked: Asked) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out."""
-    text = chunks.clean(asked.long_text("text"))
+    text = chunks.clean(asked.whole_text("text"))
     parts = _judged(session, asked, chunks.chunks(text))
     draft = session.draft()
     for part in parts:

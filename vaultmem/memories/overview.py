@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 
+from vaultmem.core.places import INBOX
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
+from vaultmem.store import reviews
+
+WAITING = ("unsure", "contradiction", "fading")  # a person may want to do something about it
+
+
+def waiting(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+    """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
+    collection = session.desk.collection
+    found = []
+    for each in reviews.findings(session.desk.ledger):
+        memory = collection.at(str(each["subject"]))
+        if each["kind"] not in WAITING or memory is None or memory.archived:
+            continue
+        if each["kind"] != "unsure" or memory.phase == INBOX:
+            found.append({**each, "id": memory.id})
+    open_ = sum(one.state == reviews.OPEN for one in reviews.kept(session.desk.ledger))
+    return {"findings": found, "proposals": open_, "troubles": collection.troubles()}
 
 
 def overview(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 from vaultmem.adapter import Value
-from vaultmem.core import durations
 from vaultmem.core.places import ARCHIVE
-from vaultmem.core.stamps import seconds, stamp
+from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -111,46 +109,19 @@ def _chosen(session: Session, asked: Asked) -> list[Record]:
     if given:
         return [past.show(past.resolve(given))]
     since = _since(session, asked)
-    if asked.flag("last"):
-        found = [
-            one
-            for one in past.log(limit=20)
-            if one.kind != "person" or one.by != "you" or _ours(one)
-        ][:1]
-    else:
-        if since is None:
-            raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
-        found = past.log(limit=MOST, by=name, since=since)
+    if not asked.flag("last") and since is None:
+        raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
+    done = past.log(limit=MOST, by=name or None, since=since)
+    found = [one for one in done if one.is_ours]  # what people do in their editor, they undo there
+    found = found[:1] if asked.flag("last") else found
     if not found:
         raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
     return found
 
 
-def _ours(record: Record) -> bool:
-    """Whether it was done by a command, and not in an editor."""
-    return record.why not in ("edited outside vaultmem", "as it was found")
-
-
 def _since(session: Session, asked: Asked) -> float | None:
     given = asked.text("since")
-    if not given:
-        return None
-    if len(given) == 10 and given[4:5] == "-":
-        try:
-            return datetime.fromisoformat(given).astimezone().timestamp()
-        except ValueError:
-            raise VaultmemError(
-                f"since must be a day, a time or a span such as 2h, not {given!r}"
-            ) from None
-    at = seconds(given)
-    if at is not None:
-        return at
-    try:
-        return session.now - durations.seconds(given)
-    except ValueError:
-        raise VaultmemError(
-            f"since must be a day, a time or a span such as 2h, not {given!r}"
-        ) from None
+    return asked.moment("since", session.view.now, ahead=False) if given else None
 
 
 def _path(session: Session, given: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vaultmem.core.changes import ARCHIVE, EDIT, Change, Plan
 from vaultmem.core.titles import free_path
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.memories import proposing
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -93,7 +93,10 @@ def _named(session: Session, asked: Asked) -> Proposal:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{given!r} could mean {len(found)} proposals; give more of the id")
+        ids = ", ".join(each.id for each in found[:5])
+        raise NoteNotFoundError(
+            f"{given!r} could mean {len(found)} proposals: {ids}; give more of it"
+        )
     raise NoteNotFoundError(f"no open proposal has the id {given!r}; vaultmem review lists them")
 
 

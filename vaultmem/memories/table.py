@@ -60,6 +60,7 @@ VERBS = {
     "promote": Verb("upkeep", "promote", _JOB),
     "consolidate": Verb("upkeep", "consolidate", _JOB),
     "overview": Verb("overview", "overview", frozenset(), writes=False),
+    "waiting": Verb("overview", "waiting", frozenset(), writes=False),
     "history": Verb("past", "history", _names("id limit by since")),
     "diff": Verb("past", "diff", _names("commit")),
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
@@ -77,6 +78,16 @@ def do(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     asked = Asked(params, verb.params)
     with desk.session(reader, writes=verb.writes) as session:
         return verb.run(session, asked)
+
+
+def check_texts(name: str, params: Params) -> None:
+    """See that no text of a request is larger than its verb takes. Raises VaultmemError that says what to do."""
+    if name in VERBS:
+        asked = Asked(params, VERBS[name].params)
+        if "content" in params:
+            asked.content()
+        if "text" in params:
+            asked.whole_text("text")
 
 
 def only_reads(name: str) -> bool:

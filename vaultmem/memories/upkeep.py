@@ -7,7 +7,7 @@ from collections.abc import Callable
 from vaultmem.core import durations
 from vaultmem.core.changes import Plan
 from vaultmem.core.view import Draft
-from vaultmem.memories import review, weekly
+from vaultmem.memories import changed_note, review
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, done, planned
@@ -17,10 +17,15 @@ from vaultmem.plans import expire as expiring
 from vaultmem.plans import links
 from vaultmem.plans import upgrade as upgrading
 from vaultmem.plans.adopt import leave_unquiet
-from vaultmem.store import reads
+from vaultmem.plans.dream import DEEP, LIGHT, MEDIUM
+from vaultmem.store import reads, reviews
 from vaultmem.store.batches import Header, Outcome
 
-LIGHT, MEDIUM, DEEP = 1, 2, 3
+_NOTICED = {
+    LIGHT: ("unsure",),
+    MEDIUM: ("merged",),
+    DEEP: ("contradiction", "fading", "cluster", "entity"),
+}
 Step = Callable[[Session, Draft], None]
 
 
@@ -35,11 +40,21 @@ def dream(session: Session, asked: Asked) -> Report:
         dreaming.dream(draft, level, _options(session))
 
     report = _run(session, asked, f"dream {level}", step)
+    if not asked.flag("dry_run"):
+        _keep_findings(session, level, report)
     if level == DEEP and not asked.flag("dry_run"):
         report["proposals"] = review.propose(session)
     if not asked.flag("dry_run") and not report["changes"] and not report["left"]:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
+
+
+def _keep_findings(session: Session, level: int, report: Report) -> None:
+    """Who was not there when a dream came can still see what it noticed."""
+    kinds = [kind for at, noticed in _NOTICED.items() if at <= level for kind in noticed]
+    found = report["findings"]
+    assert isinstance(found, list)
+    reviews.keep_findings(session.desk.ledger, kinds, found, session.now)
 
 
 def _nothing(name: str) -> Report:
@@ -121,5 +136,5 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)
     report = done(plan, session.carry_out(plan, header))
-    weekly.keep(session)
+    changed_note.keep(session)
     return report

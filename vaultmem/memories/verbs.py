@@ -178,39 +178,55 @@ class MemoryVerbs:
 
     # Jobs: each gives "job", "changes", "counts", "findings", "skipped", "left", "dry_run"
 
-    def resolve_links(self, *, dry_run: bool = False) -> Report:
+    def resolve_links(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
         """Link memories both ways where one names another in its text."""
-        return _report(self.ask("resolve-links", dry_run=dry_run))
+        return _report(self.ask("resolve-links", dry_run=dry_run, limit=limit, by=by))
 
     def dream(
-        self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, only_news: bool = False
+        self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
+        only_news: bool = False,
     ) -> Report:  # fmt: skip
         """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them and at the
         user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing when nothing
         has changed since a dream of that level that had nothing more to do."""
         return _report(
-            self.ask("dream", level=level, dry_run=dry_run, limit=limit, only_news=only_news)
+            self.ask("dream", level=level, dry_run=dry_run, limit=limit, by=by, only_news=only_news)
         )
 
-    def expire(self, *, dry_run: bool = False) -> Report:
+    def expire(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
         """Archive what has been in the inbox for too long, and what ends by its own word."""
-        return _report(self.ask("expire", dry_run=dry_run))
+        return _report(self.ask("expire", dry_run=dry_run, limit=limit, by=by))
 
-    def decay(self, *, dry_run: bool = False) -> Report:
+    def decay(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
         """Archive what has faded and was never read."""
-        return _report(self.ask("decay", dry_run=dry_run))
+        return _report(self.ask("decay", dry_run=dry_run, limit=limit, by=by))
 
-    def promote(self, *, dry_run: bool = False) -> Report:
+    def promote(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
         """File what is in the inbox and is read again and again."""
-        return _report(self.ask("promote", dry_run=dry_run))
+        return _report(self.ask("promote", dry_run=dry_run, limit=limit, by=by))
 
-    def consolidate(self, *, dry_run: bool = False) -> Report:
+    def consolidate(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
         """Expire, decay, promote and merge, once."""
-        return _report(self.ask("consolidate", dry_run=dry_run))
+        return _report(self.ask("consolidate", dry_run=dry_run, limit=limit, by=by))
 
     def overview(self) -> Report:
         """Counts of memories by phase, category and scope."""
         return _report(self.ask("overview"))
+
+    def waiting(self) -> Report:
+        """What dreams noticed and left to a person: "findings" (each with "kind", "subject", "said", "others",
+        "id"), the number of open "proposals", and "troubles", files of the memory folder that cannot be read."""
+        return _report(self.ask("waiting"))
 
     # The past
 
@@ -245,13 +261,13 @@ class MemoryVerbs:
         found: list[Report] = self.ask("proposals")["proposals"]
         return found
 
-    def accept(self, proposal: str, *, dry_run: bool = False) -> Report:
+    def accept(self, proposal: str, *, by: str | None = None, dry_run: bool = False) -> Report:
         """Make a proposed change."""
-        return _report(self.ask("accept", id=proposal, dry_run=dry_run))
+        return _report(self.ask("accept", id=proposal, by=by, dry_run=dry_run))
 
-    def reject(self, proposal: str) -> Report:
+    def reject(self, proposal: str, *, by: str | None = None) -> Report:
         """Never propose it again."""
-        return _report(self.ask("reject", id=proposal))
+        return _report(self.ask("reject", id=proposal, by=by))
 
 
 def _list(given: Iterable[str]) -> list[str]:

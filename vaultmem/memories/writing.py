@@ -10,10 +10,11 @@ from vaultmem.core import importance, likeness, statements, titles
 from vaultmem.core.decay import POLICIES
 from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, REMINDERS, Memory
 from vaultmem.core.stamps import seconds, stamp
+from vaultmem.core.statements import Statement
 from vaultmem.core.view import New
-from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.memories.asked import Asked, one_of
-from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.desk import Desk, Session, Topics
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
 
@@ -24,6 +25,7 @@ ALIKE = 0.7  # resemblance from which a memory is named as similar
 MOST_SIMILAR = 5
 ABOUT = 20  # memories that are read to see whether one contradicts
 ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
+MOST_TOPICS = 20_000  # memories of which it is known what they speak of
 CENTROID_KEPT = 600.0  # seconds
 TRIES = 3
 _TEXTS = ("source", "agent", "personality", "project", "type", "session_id")
@@ -166,12 +168,33 @@ def _contradicted(
     candidates = {
         memory.path: memory for memory in (*near, *about) if memory and not memory.archived
     }
+    mine = _topics(said)
     found = []
     for memory in candidates.values():
-        reason = statements.contradiction(content, known.content(memory))
+        reason = _why_not_both(session.desk, mine, content, memory)
         if reason:
             found.append((memory, reason))
     return found[:MOST_SIMILAR]
+
+
+def _why_not_both(desk: Desk, mine: Topics, content: str, memory: Memory) -> str | None:
+    """What speaks against a memory. Only one that speaks of the same can contradict, and what most speak of is known:
+    they need not be read again."""
+    topics = desk.topics.get(memory.hash)
+    if topics is not None and not topics & mine:
+        return None
+    try:
+        theirs = desk.collection.content(memory)
+    except NoteNotFoundError:
+        return None  # it is just being moved or removed
+    if len(desk.topics) >= MOST_TOPICS:
+        desk.topics.clear()
+    topics = desk.topics[memory.hash] = topics or _topics(statements.statements(theirs))
+    return statements.contradiction(content, theirs) if topics & mine else None
+
+
+def _topics(said: Iterable[Statement]) -> Topics:
+    return frozenset((one.subject, one.property) for one in said)
 
 
 def weigh(session: Session, content: str, found: Found) -> float:

@@ -41,7 +41,8 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
         return
     if not draft.may(memory):
         return
-    why = f"{category}: {', '.join(verdict.why[:2]) or 'nearest in meaning'} ({verdict.confidence:.2f})"
+    signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
+    why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:
         draft.set(memory, why, **times_of(moment))

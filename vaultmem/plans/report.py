@@ -49,7 +49,7 @@ def what_changed(records: Iterable[Record], today: date, living: Iterable[str]) 
 def _head() -> str:
     return (
         f"---\ngenerated: {GENERATED}\n---\n"
-        "Written by vaultmem anew each week; changes made here are lost. `vaultmem history` knows more,"
+        "Written by vaultmem after its jobs; changes made here are lost. `vaultmem history` knows more,"
         " and `vaultmem undo` takes any of it back."
     )
 

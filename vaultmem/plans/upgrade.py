@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vaultmem.core.classify import Verdict
 from vaultmem.core.memory import INBOX
 from vaultmem.core.view import Draft
 from vaultmem.core.wording import plural
@@ -20,5 +21,11 @@ def upgrade(draft: Draft, reads: int = READS) -> None:
     ]
     for memory, _, verdict in judged(draft, waiting):
         if draft.may(memory):
-            category = best_guess(verdict) or OTHERWISE
-            draft.move(memory, category, f"read {plural(draft.reads(memory), 'time')} in the inbox")
+            draft.move(
+                memory, best(verdict), f"read {plural(draft.reads(memory), 'time')} in the inbox"
+            )
+
+
+def best(verdict: Verdict) -> str:
+    """The category that is most likely, and one for what nothing tells of."""
+    return best_guess(verdict) or OTHERWISE

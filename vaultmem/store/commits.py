@@ -42,6 +42,7 @@ class Record(NamedTuple):
     kind: str  # assistant, job or person
     why: str
     files: tuple[FileChange, ...]
+    is_ours: bool = True  # False: what a person did in an editor, seen later
 
 
 class Entry(NamedTuple):

@@ -261,7 +261,8 @@ class History:
             files: tuple[FileChange, ...] = tuple(
                 one for one, _, _ in commits.changes_of(message, entries)
             )
-            yield Record(commit, message.at, message.by, message.kind, message.why, files)
+            ours = bool(message.token)
+            yield Record(commit, message.at, message.by, message.kind, message.why, files, ours)
 
     def _read(self, hashes: Sequence[str]) -> Iterator[tuple[Message, str, list[Entry]]]:
         """Messages, hashes and files of commits."""

@@ -1,9 +1,9 @@
-"""What was proposed to a person, and what the person said: part of the ledger."""
+"""What was proposed to a person and what the person said, and what jobs noticed: part of the ledger."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from vaultmem.store.ledger import Ledger
@@ -53,9 +53,28 @@ def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
         db.execute("UPDATE proposals SET state = ?, at = ? WHERE id = ?", (state, now, id_))
 
 
+def keep_findings(
+    ledger: Ledger, kinds: Iterable[str], found: Iterable[dict[str, object]], now: float
+) -> None:
+    """What a job has noticed takes the place of what was known of these kinds."""
+    rows = [(each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in found]
+    with ledger.writing(now) as db:
+        db.executemany("DELETE FROM findings WHERE kind = ?", [(kind,) for kind in kinds])
+        db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
+
+
+def findings(ledger: Ledger) -> list[dict[str, object]]:
+    """What jobs noticed last, by kind and subject."""
+    return ledger.rows("SELECT fields FROM findings ORDER BY kind, subject, fields", _fields)
+
+
+def _fields(row: tuple[object, ...]) -> dict[str, object]:
+    found = json.loads(str(row[0]))
+    if not isinstance(found, dict):
+        raise ValueError("neither a proposal nor a finding")  # noqa: TRY004 - damage, not a wrong call
+    return found
+
+
 def _kept(row: tuple[object, ...]) -> Kept:
     id_, at, state, fields = row
-    found = json.loads(str(fields))
-    if not isinstance(found, dict):
-        raise ValueError("a proposal without fields")  # noqa: TRY004 - damage, not a wrong call
-    return Kept(str(id_), float(str(at)), str(state), found)
+    return Kept(str(id_), float(str(at)), str(state), _fields((fields,)))

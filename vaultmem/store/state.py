@@ -135,7 +135,7 @@ class State:
             if not _take(handle):
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
                 raise LockedError(
-                    f"another vaultmem (process {holder}) is indexing this vault; wait for it to end"
+                    f"another vaultmem (process {holder}) is at work on this vault; wait for it to end"
                 )
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from vaultmem.core.changes import ARCHIVE, CREATE, EDIT, MOVE, RESTORE
 from vaultmem.core.places import ARCHIVE as ARCHIVE_FOLDER
+from vaultmem.core.places import GENERATED
 from vaultmem.memories.desk import Session
 from vaultmem.plans.report import WEEKS, Record, what_changed
 from vaultmem.store import write
 from vaultmem.store.commits import FileChange
 
-NAME = "What changed.md"
+NAME = GENERATED[1]
 MOST = 10_000  # commits
 WEEK = 7 * 86_400.0
 
@@ -28,7 +29,7 @@ def keep(session: Session) -> bool:
         records += [
             Record(day, commit.by, _action(one, desk.folder), _title(one), one.why or commit.why)
             for one in commit.files
-            if commit.kind != "person" or commit.by != "you"
+            if commit.is_ours
         ]
     living = [memory.title for memory in desk.collection.live()]
     if not records:
