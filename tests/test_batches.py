@@ -280,7 +280,7 @@ def healed(place: Place) -> None:
 def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Drives of several kinds."""
     if request.param == "no exclusive rename":
-        monkeypatch.setattr("vaultmem.store.move._exclusive_rename", lambda: None)
+        monkeypatch.setattr("vaultmem.store.renames._system_rename", lambda: None)
     if request.param == "no hard links":
 
         def unable(source: object, target: object, **given: bool) -> None:

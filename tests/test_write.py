@@ -19,6 +19,7 @@ from vaultmem.errors import (
     StateError,
     VaultmemError,
 )
+from vaultmem.store import renames
 from vaultmem.store import write as write_module
 from vaultmem.store.frontmatter_edit import set_property
 from vaultmem.store.journal import Intent, is_torn, recorded, recover
@@ -264,25 +265,53 @@ def test_a_note_that_vanishes_meanwhile(vault: Path, journal: str) -> None:
     assert everything(vault) == {}
 
 
+@pytest.fixture(params=["exchanged", "renamed over"])
+def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the new file takes the note's place: in one step for both, where the system can do that."""
+    if request.param == "renamed over":
+        monkeypatch.setattr(renames, "_system_rename", lambda: None)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("swap")
 def test_an_editor_that_saves_into_the_displaced_file(
     vault: Path, journal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It opened the note before our rename and writes after it: its words must not be lost."""
     editor = os.open(vault / "n.md", os.O_WRONLY)
-    real = os.replace
-    moves: list[str] = []
+    real = write_module.fsync_folder
+    saves: list[str] = []
 
-    def late(source: str, target: str) -> None:
-        real(source, target)
-        if target.endswith("n.md") and not moves:
-            moves.append(target)
+    def late(folder: str) -> None:
+        real(folder)
+        if not saves:
+            saves.append(folder)
             os.ftruncate(editor, 0)
             os.write(editor, OLD + b"late words\n")
             os.close(editor)
 
-    monkeypatch.setattr(os, "replace", late)
+    monkeypatch.setattr(write_module, "fsync_folder", late)
     change(str(vault), "n.md", done, journal)
     assert everything(vault) == {"n.md": NEW + b"late words\n"}
+
+
+def test_an_editor_that_renames_its_own_file_there_in_the_last_moment(
+    vault: Path, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between our last look and the swap: what it has put there comes back, and is edited like any other."""
+    real = write_module.exchange
+    saves: list[str] = []
+
+    def late(temp: str, target: str) -> bool:
+        if not saves:
+            saves.append(target)
+            (vault / "saved").write_bytes(OLD + b"just saved\n")
+            os.replace(vault / "saved", target)
+        return real(temp, target)
+
+    monkeypatch.setattr(write_module, "exchange", late)
+    change(str(vault), "n.md", done, journal)
+    assert everything(vault) == {"n.md": NEW + b"just saved\n"}
 
 
 # --- New notes

@@ -42,6 +42,8 @@ def _inside(folder: str) -> str:
     parts = folder.replace("\\", "/").split("/")
     if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
         raise ValueError("a visible folder inside the vault")
+    if "node_modules" in parts:
+        raise ValueError("a folder that editors look into, which node_modules is not")
     return folder
 
 

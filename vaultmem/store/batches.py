@@ -16,6 +16,7 @@ from vaultmem.store.batch_heal import Healing
 from vaultmem.store.batch_record import Batch, Header, Step, mark_left, packed, unpacked
 from vaultmem.store.journal import fsync_folder, own_temps, write_all
 from vaultmem.store.move import move
+from vaultmem.store.places import refuse_links
 from vaultmem.store.vault import on_disk
 from vaultmem.store.write import change, create, newest
 
@@ -47,10 +48,13 @@ class Outcome(NamedTuple):
 class Batches:
     """Applies batches and keeps them until forgotten. Whoever calls holds the lock of the state folder."""
 
-    def __init__(self, folder: str, vault: str, journal: str) -> None:
+    def __init__(self, folder: str, vault: str, journal: str, own: str = "") -> None:
+        """`own` is the folder of the vault in which no link is followed, and no other name of a file is
+        changed with it."""
         self._folder = folder
         self._vault = vault
         self._journal = journal
+        self._own = own
 
     def apply(
         self, header: Header, wishes: Sequence[Wish], between: Callable[[], None] = lambda: None
@@ -60,7 +64,7 @@ class Batches:
         What cannot be done is skipped with a reason. Raises for a full disk and the like, and what
         `between` raises; what was done until then is recorded all the same.
         """
-        draft = _Draft(self._vault)
+        draft = _Draft(self._vault, self.is_own)
         for wish in wishes:
             draft.take(wish)
         if not draft.steps:
@@ -169,7 +173,11 @@ class Batches:
 
     def edit(self, path: str, edit: Callable[[bytes], bytes]) -> None:
         """Change a file of the vault; the batch keeps what it held."""
-        change(self._vault, path, edit, _OWN_RECORD)
+        change(self._vault, path, edit, _OWN_RECORD, part=self.is_own(path))
+
+    def is_own(self, path: str) -> bool:
+        """Whether it is in the folder that is vaultmem's own."""
+        return bool(self._own) and path.startswith(f"{self._own}/")
 
     def make(self, path: str, data: bytes) -> None:
         """Write a new file of the vault."""
@@ -195,8 +203,9 @@ class Batches:
 class _Draft:
     """Turns wishes into steps; each sees the files as those before it will leave them."""
 
-    def __init__(self, vault: str) -> None:
+    def __init__(self, vault: str, is_own: Callable[[str], bool]) -> None:
         self._vault = vault
+        self._is_own = is_own
         self._freed: set[str] = set()  # places that a step before moves its file away from
         self._touched: set[str] = set()
         self.steps: list[Step] = []
@@ -222,6 +231,9 @@ class _Draft:
         path, target = wish.path, wish.target
         if target in self._touched or path in self._touched or path in self._freed:
             raise NoteChangedError(f"{path or target} is changed by this batch already")
+        for one in (path, target):
+            if one is not None and self._is_own(one):
+                refuse_links(self._vault, one)
         old = None if path is None else newest(self._vault, path)
         taken = target not in self._freed and on_disk(self._vault, target) is not None
         if taken and (path is None or path.lower() != target.lower()):

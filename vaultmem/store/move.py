@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
-from functools import cache
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.store.journal import Intent, fsync_folder, recorded
 from vaultmem.store.places import existing, new_place
+from vaultmem.store.renames import rename_to_free
 from vaultmem.store.vault import on_disk, reason_of
 from vaultmem.store.walk import nfc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_HERE = -100  # AT_FDCWD of Linux
-_NO_REPLACE, _EXCL = 1, 4  # of renameat2() and renamex_np()
-# What systems and drives say that cannot rename so; a sandbox may say that it is not permitted.
-_UNABLE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 
 
 def move(root: str, path: str, target: str, journal: str) -> None:
@@ -45,7 +35,7 @@ def move(root: str, path: str, target: str, journal: str) -> None:
         place = new_place(root, target)
         if same:
             os.rename(source, place)
-        elif not _renamed(source, place):
+        elif not rename_to_free(source, place):
             _rename_over_own(source, place, journal)
         for folder in dict.fromkeys((os.path.dirname(place), os.path.dirname(source))):
             fsync_folder(folder)
@@ -64,38 +54,6 @@ def _is_same(root: str, source: str, target: str) -> bool:
     except (OSError, ValueError):
         return False
     return found.st_nlink == 1 and os.path.samestat(found, os.lstat(source))
-
-
-def _renamed(source: str, place: str) -> bool:
-    """Rename in one step that fails when the place is taken; False where that cannot be done."""
-    call = _exclusive_rename()
-    code = errno.ENOSYS if call is None else call(os.fsencode(source), os.fsencode(place))
-    if code in _UNABLE:
-        return False
-    if code:
-        raise OSError(code, os.strerror(code), source)
-    return True
-
-
-@cache
-def _exclusive_rename() -> Callable[[bytes, bytes], int] | None:
-    """The system's rename that never replaces, giving 0 or an error number; Python has none."""
-    import ctypes
-
-    library = ctypes.CDLL(None, use_errno=True)
-    name = "renamex_np" if sys.platform == "darwin" else "renameat2"
-    if not hasattr(library, name):
-        return None
-    function = getattr(library, name)
-
-    def renamed(source: bytes, place: bytes) -> int:
-        if name == "renamex_np":
-            failed = function(source, place, _EXCL)
-        else:
-            failed = function(_HERE, source, _HERE, place, _NO_REPLACE)
-        return ctypes.get_errno() if failed else 0
-
-    return renamed
 
 
 def _rename_over_own(source: str, place: str, journal: str) -> None:

@@ -20,6 +20,16 @@ def existing(root: str, path: str) -> str:
     raise NoteNotFoundError(f"there is no note {path}")
 
 
+def refuse_links(root: str, path: str) -> None:
+    """Raise VaultmemError when a part of the path is a link: memories are where their path says."""
+    for at in range(path.count("/") + 1):
+        part = "/".join(path.split("/")[: at + 1])
+        if os.path.islink(f"{root}/{part}"):
+            raise VaultmemError(
+                f"{part} is a link, and memories are only written to real folders and files; nothing was written"
+            )
+
+
 def new_place(root: str, path: str) -> str:
     """The place of a note that is to come; makes its folders, inside the vault only."""
     parts = path.split("/")

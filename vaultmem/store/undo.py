@@ -31,6 +31,7 @@ class Means(NamedTuple):
     archived: Callable[
         [bytes], bytes
     ]  # a memory's bytes with the properties of one that was deleted
+    same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
 
 
 class _File:
@@ -67,7 +68,7 @@ def wishes(commits: Iterable[Undone], means: Means, why: str) -> tuple[list[Wish
             try:
                 undo.take(one, commit.moved_since)
             except NoteChangedError as error:
-                undo.refused.append((one.target or one.path or "", str(error)))
+                undo.refuse(one, commit.moved_since, str(error))
     return undo.ordered(why), undo.refused
 
 
@@ -78,7 +79,15 @@ class _Undo:
         self._means = means
         self._files: dict[str, _File | None] = {}  # by the place they have so far
         self._all: list[_File] = []
+        self._stays: set[str] = set()  # places of files of which something could not be undone
         self.refused: list[Refused] = []
+
+    def refuse(self, one: Difference, moved: Mapping[str, str], why: str) -> None:
+        """Something of a commit cannot be undone; what came before it to that file is left, too."""
+        self._stays |= {path for path in (one.path, one.target) if path is not None}
+        if one.target is not None:
+            self._stays.add(moved.get(one.target, one.target))
+        self.refused.append((one.target or one.path or "", why))
 
     def take(self, one: Difference, moved: Mapping[str, str]) -> None:
         """Undo one file of a commit; NoteChangedError says why not."""
@@ -89,6 +98,7 @@ class _Undo:
         if file is None:
             raise NoteChangedError(f"{one.target} is not there any more")
         if one.path is None or one.old is None or one.new is None:
+            self._expect_ours(one, file)
             self._archive(file)
             return
         self._expect_free(one, file.place)
@@ -106,6 +116,17 @@ class _Undo:
             return merged
 
         return reverse
+
+    def _expect_ours(self, one: Difference, file: _File) -> None:
+        """Whether the file is the memory that was written, and may be put away."""
+        if not file.place.startswith(f"{self._means.folder}/"):
+            raise NoteChangedError(f"{file.place} is a note outside the memory folder, and stays")
+        if one.new is not None and not self._means.same(one.new, file.data):
+            raise NoteChangedError(f"{file.place} is another file by now, and stays")
+        if file.place in self._stays:
+            raise NoteChangedError(
+                f"{file.place} stays, because a later change of it could not be undone"
+            )
 
     def _expect_free(self, one: Difference, place: str) -> None:
         """Whether a file that was moved can go back."""

@@ -24,6 +24,7 @@ from vaultmem.store.journal import (
 )
 from vaultmem.store.open_files import wait_for_writers
 from vaultmem.store.places import existing, new_place
+from vaultmem.store.renames import exchange
 from vaultmem.store.vault import content, digest, on_disk, reason_of, same_moment
 from vaultmem.store.walk import nfc
 
@@ -51,13 +52,16 @@ class _Seen(NamedTuple):
     stat: os.stat_result
 
 
-def change(root: str, path: str, edit: Callable[[bytes], bytes], journal: str) -> Written:
+def change(
+    root: str, path: str, edit: Callable[[bytes], bytes], journal: str, *, part: bool = False
+) -> Written:
     """Apply an edit to a note's bytes and write the result, if it differs.
 
     The edit is called again on the newest bytes when somebody else writes meanwhile; after three
     tries NoteChangedError. `journal` is a folder outside the vault, see store.journal; "" when the
-    caller keeps a record of its own. A symbolic link is followed inside the vault only. What `edit`
-    raises comes through, nothing written.
+    caller keeps a record of its own. A symbolic link is followed inside the vault only. A file with
+    other names (hard links) is written in place, or parted from them with `part`. What `edit` raises
+    comes through, nothing written.
     """
     target = existing(root, path)
     try:
@@ -70,7 +74,7 @@ def change(root: str, path: str, edit: Callable[[bytes], bytes], journal: str) -
                 return _written(path, seen, changed=False)
             if not seen.stat.st_mode & 0o222:
                 raise VaultmemError(f"{path} is read-only; nothing was written")
-            if _put(target, seen, new, journal):
+            if _put(target, seen, new, journal, part=part):
                 now = _look(target)
                 if now is not None and now.data == new:
                     return _written(path, now, changed=True)
@@ -153,9 +157,9 @@ def _look(target: str) -> _Seen | None:
     return _Seen(data, stat) if quiet else None
 
 
-def _put(target: str, seen: _Seen, new: bytes, journal: str) -> bool:
+def _put(target: str, seen: _Seen, new: bytes, journal: str, *, part: bool) -> bool:
     """Write the new bytes if the note still is as seen; whether that worked."""
-    if seen.stat.st_nlink > 1:  # a rename would part the note from its other names
+    if seen.stat.st_nlink > 1 and not part:  # a rename would part the note from its other names
         with recorded(journal, Intent(target, "", seen.data, new)):
             if not _unchanged(target, seen):
                 return False
@@ -203,11 +207,27 @@ def _exchanged(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]
         wait_for_writers(displaced, _BEFORE)
         if os.fstat(displaced).st_ino != seen.stat.st_ino or not _unchanged(target, seen):
             return False, None
-        os.replace(temp, target)
+        ours = os.lstat(temp)
+        if not exchange(temp, target):
+            os.replace(temp, target)
+        elif os.path.samestat(os.lstat(temp), os.fstat(displaced)):
+            os.unlink(temp)
+        else:
+            _give_way(target, temp, ours)
+            return False, None
         fsync_folder(os.path.dirname(target))
         return True, _late_text(displaced, seen)
     finally:
         os.close(displaced)
+
+
+def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
+    """Somebody has renamed a file of his own to this place in the last moment: it goes back there."""
+    exchange(temp, target)
+    if not os.path.samestat(os.lstat(temp), ours):  # and another one right after it
+        exchange(temp, target)
+        _keep_beside(target, temp)
+    fsync_folder(os.path.dirname(target))
 
 
 def _late_text(displaced: int, seen: _Seen) -> bytes | None:
