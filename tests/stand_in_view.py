@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.core import decay
 from vaultmem.core.changes import Plan
 from vaultmem.core.likeness import content_hash, opening, sketch
 from vaultmem.core.memory import ARCHIVE, CATEGORIES, GENERATED, Memory, category_of, link_targets
@@ -128,6 +129,12 @@ class StandInView:
 
     def reads(self, memory: Memory) -> int:
         return self.read_counts.get(memory.path, 0)
+
+    def confidence(self, memory: Memory) -> float:
+        reinforced = seconds(memory.properties.get("last_reinforced_at"))
+        return decay.confidence(
+            memory.decay_policy, memory.created, reinforced, self.now.timestamp()
+        )
 
     def is_taken(self, title: str) -> bool:
         return title.lower() in self._titles

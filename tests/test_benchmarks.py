@@ -41,6 +41,24 @@ AGENT_ROWS = [
     "  memory",
 ]
 
+MEMORY_ROWS = [
+    "write through the agent at 0 memories",
+    "  vaultmem write at 0, no agent",
+    "write through the agent at 3 memories",
+    "  vaultmem write at 3, no agent",
+    "write through the agent at 30 memories",
+    "  memory of the agent",
+    "  vaultmem write at 30, no agent",
+    "2 assistants × 3 writes at once",
+    "  lost, duplicates",
+    "history of what was found",
+    "4 writes inside a process",
+    "history of 4 batches",
+    "  history",
+    "  undo --last",
+    "  undo --last",
+]
+
 
 def run(script: str, *words: str) -> str:
     """What a benchmark prints."""
@@ -115,3 +133,21 @@ def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vaul
     for what, line in zip(AGENT_ROWS, table[2:], strict=True):
         assert line.startswith(what)
     assert fingerprint(vault) == before
+
+
+def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
+    words = ["--memories", "30", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
+    words += ["--assistants", "2", "--each", "3", "--batches", "4", "--state", str(tmp_path)]
+    table = run("memories.py", *words).splitlines()
+    assert table[0].startswith("30 notes, ")
+    for what, line in zip(MEMORY_ROWS, table[2:], strict=True):
+        assert line.startswith(what)
+    lost = next(line for line in table if line.startswith("  lost"))
+    assert lost.split()[-2:] == ["0,", "0"]
+
+
+def test_the_same_arguments_make_the_same_memories(tmp_path: Path) -> None:
+    for name, words in (("one", []), ("two", []), ("other", ["--seed", "2"])):
+        run("make_memories.py", str(tmp_path / name), "--memories", "40", *words)
+    assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "two")
+    assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "other")

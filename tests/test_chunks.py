@@ -39,7 +39,12 @@ def test_a_fence_of_code_stays_in_one_piece() -> None:
     assert code in chunks(f"{LONG * 3}\n\n{code}\n\n{LONG * 3}")[0]
 
 
-@given(st.lists(st.sampled_from(["word ", "A. ", "B!\n", "\n\n", "```\n", "锅炉。", "x" * 900, " "]), max_size=60))
+@given(
+    st.lists(
+        st.sampled_from(["word ", "A. ", "B!\n", "\n\n", "```\n", "锅炉。", "x" * 900, " "]),
+        max_size=60,
+    )
+)
 def test_no_word_is_lost_and_no_part_is_too_long(parts: list[str]) -> None:
     text = clean("".join(parts))
     found = chunks(text)

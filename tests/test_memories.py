@@ -167,7 +167,7 @@ def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(open_vault
     )
     said = open_vault.ingest_text(minutes, session_id="s1", source="meeting", by="claude")
     assert [part["result"] for part in said["parts"]] == ["new", "new"]
-    assert [part["memory_type"] for part in said["parts"]][0] == "procedural"
+    assert said["parts"][0]["memory_type"] == "procedural"
     found = open_vault.memories()
     assert {m["source"] for m in found} == {"meeting"}
     assert all(m["importance"] >= 0.3 for m in found)

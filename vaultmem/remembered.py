@@ -14,6 +14,7 @@ from vaultmem.store.catalog import Catalog
 if TYPE_CHECKING:
     from vaultmem.store.catalog_read import BlockPlace, PlaceRow
 
+LEARNING = "fsrs"
 MOST_PLACES = 2000
 MOST_FILTERS = 8  # each may be a set of all notes
 
@@ -42,12 +43,40 @@ class Remembered:
 
     def faded(self, minimum: float, now: float) -> set[int]:
         """Memories whose confidence has sunk below the minimum."""
-        return {note for note, aging in self._memories if aging.confidence(now) < minimum}
+        if minimum <= 0:
+            return set()
+        learning = [each for each in self._memories if each[1].policy == LEARNING]
+        found = {note for note, aging in self._memories
+                 if aging.policy != LEARNING and aging.confidence(now) < minimum}  # fmt: skip
+        if not learning:
+            return found
+        sure = self._by_reads([aging for _, aging in learning], now)
+        return found | {note for note, aging in learning if sure[aging.id] < minimum}
+
+    def confidence(self, aging: decay.Aging, now: float) -> float:
+        """How sure one memory still is."""
+        if aging.policy != LEARNING:
+            return aging.confidence(now)
+        return self._by_reads([aging], now)[aging.id]
+
+    def _by_reads(self, agings: list[decay.Aging], now: float) -> dict[str, float]:
+        """The same for those whose policy learns from being read, by id. Few have it, and it takes long to load."""
+        from vaultmem.store import reads, spaced
+        from vaultmem.store.ledger import Ledger
+        from vaultmem.store.state import State
+
+        known = reads.counts(Ledger(State(self._folder).path("ledger.db")))
+        times = {each.id: known[each.id].times if each.id in known else () for each in agings}
+        return {each.id: spaced.confidence(each, times[each.id], now) for each in agings}
 
     @cached_property
     def _memories(self) -> list[tuple[int, decay.Aging]]:
-        rows = catalog_read.memories(self._catalog, self._memory_folder)
-        return [(note, decay.aging(own, category)) for note, category, own in rows]
+        rows = catalog_read.aging_memories(self._catalog, self._memory_folder)
+        agings = (
+            (note, decay.aging_of(decay.policy(given, category), own_id, *times))
+            for note, category, (own_id, given, *times) in rows
+        )
+        return [each for each in agings if each[1].policy != "stable"]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""

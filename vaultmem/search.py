@@ -268,7 +268,9 @@ class Searcher:
             category=place.category,
             uri=page.known.uri(place.dialect, place.path, place.title),
             properties=place.properties,
-            confidence=decay.aging(place.properties, place.category).confidence(self._now()),
+            confidence=page.known.confidence(
+                decay.aging(place.properties, place.category), self._now()
+            ),
             score=round(hit.score, 4),
             similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
             parts={name: round(points, 4) for name, points in hit.parts.items()},

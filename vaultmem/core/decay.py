@@ -48,9 +48,11 @@ class Aging:
     policy: str
     created: float
     reinforced: float | None
+    updated: float | None = None
+    id: str = ""
 
     def confidence(self, now: float) -> float:
-        """Its confidence at a time."""
+        """Its confidence at a time; of one with the policy fsrs, see store.spaced."""
         return confidence(self.policy, self.created, self.reinforced, now)
 
 
@@ -61,9 +63,19 @@ def aging(properties: Mapping[str, object], category: str | None) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
-    properties = {key_of(key): given for key, given in properties.items()}
-    created = seconds(properties.get("created_at"))
-    if created is None:
+    named = {key_of(key): given for key, given in properties.items()}
+    kind = policy(named.get("decay_policy"), category)
+    return aging_of(kind, named["id"], *(named.get(key) for key in TIMES))
+
+
+TIMES = ("created_at", "last_reinforced_at", "updated_at")
+
+
+def aging_of(
+    kind: str, own_id: object, created: object, reinforced: object, updated: object
+) -> Aging:
+    """How a memory of a policy ages, by its id and its TIMES as they are written."""
+    since = None if kind == "stable" else seconds(created)
+    if since is None:
         return NEVER
-    kind = policy(properties.get("decay_policy"), category)
-    return Aging(kind, created, seconds(properties.get("last_reinforced_at")))
+    return Aging(kind, since, seconds(reinforced), seconds(updated), str(own_id))

@@ -88,6 +88,21 @@ def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
     return max(0.0, (equal / SIZE - 1 / _BITS) / (1 - 1 / _BITS))
 
 
+def resembling(row: bytes | bytearray, sketch: Sequence[int], least: float) -> list[int]:
+    """Which of the sketches in a row, SIZE bytes each one behind the other, resemble one so much or nearly so. Of
+    two numbers that are exclusive-ored, the bytes that are equal become 0: counting those takes a hundredth of a
+    second for a hundred thousand sketches, and comparing them one by one half a second."""
+    if not row:
+        return []
+    wanted = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
+    both = int.from_bytes(row, "little") ^ int.from_bytes(
+        bytes(sketch) * (len(row) // SIZE), "little"
+    )
+    differing = both.to_bytes(len(row), "little")
+    starts = range(0, len(row), SIZE)
+    return [at // SIZE for at in starts if differing.count(0, at, at + SIZE) >= wanted]
+
+
 def jaccard(one: str, other: str) -> float:
     """The share of their shingles that two contents have in common, counted; 0.0 when there are none."""
     a, b = shingles(one), shingles(other)

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+_FIRST, _LAST = (
+    -62_135_000_000.0,
+    253_402_000_000.0,
+)  # a day within what calendars know, in any zone
+
+
 def stamp(seconds: float) -> str:
     """A moment in UTC, in whole seconds."""
     from datetime import UTC, datetime  # a search only reads confidence, and mostly of no memory
@@ -23,25 +29,33 @@ def seconds(stamp: object) -> float | None:
 
     try:
         moment = datetime.fromisoformat(stamp.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
+    return found if _FIRST <= found <= _LAST else None
 
 
 def moment(given: str, now: datetime, *, ahead: bool) -> float | None:
     """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
     that names no zone; a span is counted ahead from now, or back. None for anything else."""
-    from datetime import datetime
-
     from vaultmem.core import durations
 
-    try:
-        found = datetime.fromisoformat(given.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=now.tzinfo)).timestamp()
-    except (ValueError, OverflowError):
-        pass
+    at = _clock_time(given, now)
+    if at is not None:
+        return at
     try:
         span = durations.seconds(given)
     except ValueError:
         return None
     return now.timestamp() + (span if ahead else -span)
+
+
+def _clock_time(given: str, now: datetime) -> float | None:
+    from datetime import datetime
+
+    try:
+        found = datetime.fromisoformat(given.strip())
+        at = (found if found.tzinfo else found.replace(tzinfo=now.tzinfo)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return at if _FIRST <= at <= _LAST else None

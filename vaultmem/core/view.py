@@ -36,6 +36,9 @@ class View(Protocol):
     def reads(self, memory: Memory) -> int:
         """How often it was read (not: listed), as far as this machine knows."""
 
+    def confidence(self, memory: Memory) -> float:
+        """How sure it still is, from 0.0 to 1.0."""
+
     def is_taken(self, title: str) -> bool:
         """Whether a note or another file of the vault would answer to [[title]], in any case of letters."""
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from datetime import datetime
 
 from vaultmem.core.changes import ARCHIVE, CREATE, EDIT, MOVE, RESTORE
 from vaultmem.core.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.core.places import GENERATED
-from vaultmem.memories.desk import Session
+from vaultmem.errors import VaultmemError
+from vaultmem.memories.desk import Desk, Session
+from vaultmem.plans.report import GENERATED as GENERATED_BY
 from vaultmem.plans.report import WEEKS, Record, what_changed
-from vaultmem.store import write
+from vaultmem.store import pages, write
 from vaultmem.store.commits import FileChange
+from vaultmem.store.places import refuse_links
+from vaultmem.store.vault import decode
+
+log = logging.getLogger("vaultmem.memories")
 
 NAME = GENERATED[1]
 MOST = 10_000  # commits
@@ -35,11 +43,32 @@ def keep(session: Session) -> bool:
     if not records:
         return False
     text = what_changed(records, session.view.now.date(), living).encode()
-    path = f"{desk.folder}/{NAME}"
+    try:
+        return _written(desk, f"{desk.folder}/{NAME}", text)
+    except VaultmemError as error:  # it only tells of what was done
+        log.warning("%s", error)
+        return False
+
+
+def _written(desk: Desk, path: str, text: bytes) -> bool:
+    """Write it to where nothing is, or over what was generated before: never through a link, and never over a
+    note that a person has given this name."""
+    refuse_links(desk.vault, path)
     journal = desk.state.path("journal")
-    if desk.bytes_of(path) is None:
+    full = f"{desk.vault}/{path}"
+    if not os.path.lexists(full):
         return write.create(desk.vault, path, text, journal).changed
-    return write.change(desk.vault, path, lambda _: text, journal).changed
+    if not os.path.isfile(full):
+        raise VaultmemError(f"{path} is no file; what changed is not written down there")
+
+    def anew(found: bytes) -> bytes:
+        if pages.read("frontmatter", decode(found)[0]).properties.get("generated") != GENERATED_BY:
+            raise VaultmemError(
+                f"{path} is a note of yours; what changed is not written down there"
+            )
+        return text
+
+    return write.change(desk.vault, path, anew, journal, part=True).changed
 
 
 def _title(change: FileChange) -> str:

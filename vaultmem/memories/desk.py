@@ -34,11 +34,12 @@ from vaultmem.store.history import History
 from vaultmem.store.ledger import Ledger
 from vaultmem.store.reads import Left, ReadCount
 from vaultmem.store.state import State
-from vaultmem.store.vault import Root
+from vaultmem.store.vault import Root, content
 
 log = logging.getLogger("vaultmem.memories")
 
 YOU = "you"
+WHOLE = 1 << 40  # bytes of a file that are read
 ALL = None  # of what may have been touched
 Topics = frozenset[tuple[str, str]]  # subjects and properties of the statements in a text
 
@@ -58,7 +59,9 @@ class Desk:
         self.now: Callable[[], float] = time.time
         self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
         self.ledger = Ledger(state.path("ledger.db"))
-        self.batches = Batches(state.path("batches"), self.vault, state.path("journal"))
+        self.batches = Batches(
+            state.path("batches"), self.vault, state.path("journal"), self.folder
+        )
         self.history = History(state.path("history.git"), self.vault, self.folder)
         self.centroid: tuple[float, object] | None = None  # when it was made, and it
         self.topics: dict[str, Topics] = {}  # what texts speak of, by their hash
@@ -191,12 +194,9 @@ class Desk:
     def bytes_of(self, path: str) -> bytes | None:
         """A file of the vault as it is now; None where there is none."""
         full = Root(self.vault).inside(path)
-        if full is None:
-            return None
         try:
-            with open(full, "rb") as file:
-                return file.read()
-        except OSError:
+            return None if full is None else content(full, WHOLE)[0]
+        except OSError:  # a folder, a fifo, or nothing at all
             return None
 
 

@@ -15,6 +15,7 @@ from vaultmem.store import pages, reads
 from vaultmem.store import undo as undoing
 from vaultmem.store.batches import Outcome, Wish
 from vaultmem.store.commits import Record
+from vaultmem.store.vault import decode
 
 MOST = 1_000
 
@@ -53,7 +54,11 @@ def undo(session: Session, asked: Asked) -> Report:
     ]
     why = f"undo: {subjects}"[:200]
     means = undoing.Means(
-        session.desk.folder, session.desk.bytes_of, past.merged, _archived(session, who.by)
+        session.desk.folder,
+        session.desk.bytes_of,
+        past.merged,
+        _archived(session, who.by),
+        lambda one, other: _id(session, one) == _id(session, other),
     )
     found, not_possible = undoing.wishes(undone, means, why)
     shown = [
@@ -72,6 +77,12 @@ def undo(session: Session, asked: Asked) -> Report:
     refused += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
     return {"undone": shown, "dry_run": False, "changes": changes, "refused": refused}
+
+
+def _id(session: Session, data: bytes) -> str:
+    """The id that a file names, as far as it can be read."""
+    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+    return str(pages.read(style, decode(data)[0]).properties.get("id", ""))
 
 
 def _archived(session: Session, by: str) -> Callable[[bytes], bytes]:

@@ -55,11 +55,11 @@ def confidence(memory: Memory, reads: Mapping[str, ReadCount], now: float) -> fl
     """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
     policy = memory.decay_policy
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    if policy == spaced.POLICY and spaced.is_installed():
-        known = reads.get(memory.id)
-        reviews = [*(known.times if known else ()), memory.updated, reinforced or memory.created]
-        return spaced.retrievability(memory.created, reviews, now)
-    return decay.confidence(policy, memory.created, reinforced, now)
+    aging = decay.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
+    if policy != spaced.POLICY:
+        return aging.confidence(now)
+    known = reads.get(memory.id)
+    return spaced.confidence(aging, known.times if known else (), now)
 
 
 def record(memory: Memory, content: str, known: Known) -> MemoryRecord:

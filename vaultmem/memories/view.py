@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter
-from vaultmem.core.memory import Memory
+from vaultmem.core.memory import ARCHIVE, CATEGORIES, Memory
 from vaultmem.dialects import Rulebook
 from vaultmem.memories.reader import Reader
-from vaultmem.memories.records import reads_of
+from vaultmem.memories.records import confidence, reads_of
 from vaultmem.store import catalog_read
 from vaultmem.store.collection import Collection
 from vaultmem.store.reads import ReadCount
@@ -60,6 +60,10 @@ class VaultView:
         """How often it was read."""
         return reads_of(memory, self._reads)
 
+    def confidence(self, memory: Memory) -> float:
+        """How sure it still is."""
+        return confidence(memory, self._reads, self.now.timestamp())
+
     def has_id(self, id_: str) -> bool:
         """Whether any memory, alive or archived, has it."""
         return id_ in self._ids
@@ -70,13 +74,18 @@ class VaultView:
 
     def is_taken(self, title: str) -> bool:
         """Whether [[title]] would lead somewhere already."""
-        if self._sources.collection.has_title(title):
+        if self._sources.collection.has_title(title) or self._is_blocked(title):
             return True
         path = f"{self.folder}/inbox/{title}.md"
         catalog = self._catalog
         if catalog is None:
             return title.lower() in self._stems
         return any(self._named(catalog, name) for name in self._sources.rules.names(path, None))
+
+    def _is_blocked(self, title: str) -> bool:
+        """Whether something that is no note has the name, in any folder of memories."""
+        root = f"{self._sources.vault}/{self.folder}"
+        return any(os.path.lexists(f"{root}/{name}/{title}.md") for name in (*CATEGORIES, ARCHIVE))
 
     @cached_property
     def _catalog(self) -> Catalog | None:
@@ -90,8 +99,10 @@ class VaultView:
         return {os.path.basename(entry.path).removesuffix(".md").lower() for entry in found}
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file, in any case of letters."""
-        return self._sources.collection.exists(path)
+        """Whether there is such a file, in any case of letters, or something else of that name."""
+        return self._sources.collection.exists(path) or os.path.lexists(
+            f"{self._sources.vault}/{path}"
+        )
 
     def target(self, name: str) -> str | None:
         """What [[name]] leads to, as a note in the memory folder would mean it."""

@@ -9,7 +9,7 @@ from vaultmem.adapter import Value
 from vaultmem.core import importance, likeness, statements, titles
 from vaultmem.core.decay import POLICIES
 from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, REMINDERS, Memory
-from vaultmem.core.stamps import seconds, stamp
+from vaultmem.core.stamps import stamp
 from vaultmem.core.statements import Statement
 from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
@@ -27,6 +27,8 @@ ABOUT = 20  # memories that are read to see whether one contradicts
 ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
 MOST_TOPICS = 20_000  # memories of which it is known what they speak of
 CENTROID_KEPT = 600.0  # seconds
+SAMPLE = 1_000  # memories whose middle is that of all, near enough: somebody waits
+WEIGHED = 500  # characters of a text that are embedded, for the same reason
 TRIES = 3
 _TEXTS = ("source", "agent", "personality", "project", "type", "session_id")
 
@@ -97,8 +99,8 @@ def new_memory(session: Session, asked: Asked, content: str, found: Found) -> Ne
     if policy := one_of("decay policy", asked.text("decay").lower(), POLICIES):
         properties["decay_policy"] = policy
     properties["importance"] = weigh(session, content, found)
-    if ends := asked.text("expires"):
-        properties["expires_at"] = stamp(_end(ends, session.now))
+    if asked.text("expires"):
+        properties["expires_at"] = stamp(_end(session, asked))
     properties.update({"created_at": now, "updated_at": now})
     given = titles.safe(asked.text("title")) if asked.text("title") else ""
     return New(str(properties["id"]), given, category, content, properties)
@@ -117,19 +119,14 @@ def _times(session: Session, content: str) -> dict[str, Value]:
     return {"remind": when.iso(moment), **({"repeat": moment.repeat} if moment.repeat else {})}
 
 
-def _end(given: str, now: float) -> float:
-    """When something expires: a day, a time, or a span from now on."""
-    from vaultmem.core import durations
-
-    at = seconds(given)
-    if at is not None:
-        return at
-    try:
-        return now + durations.seconds(given)
-    except ValueError:
+def _end(session: Session, asked: Asked) -> float:
+    """When it expires."""
+    at = asked.moment("expires", session.view.now, ahead=True)
+    if at <= session.now:
         raise VaultmemError(
-            f"expires must be a day, a time or a span such as 7d, not {given!r}"
-        ) from None
+            f"expires is over ({asked.text('expires')}); name a time that is still to come"
+        )
+    return at
 
 
 def look(session: Session, content: str, scope: str, *, contradictions: bool = True) -> Found:
@@ -147,12 +144,12 @@ def look(session: Session, content: str, scope: str, *, contradictions: bool = T
             for memory in collection.like(sketch, ALIKE) if is_visible_to(memory, scope)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
     nearest = (memory for memory, _ in near)
-    against = _contradicted(session, content, nearest) if contradictions else []
+    against = _contradicted(session, content, scope, nearest) if contradictions else []
     return Found(None, near[:MOST_SIMILAR], against)
 
 
 def _contradicted(
-    session: Session, content: str, near: Iterable[Memory]
+    session: Session, content: str, scope: str, near: Iterable[Memory]
 ) -> list[tuple[Memory, str]]:
     said = statements.statements(content)
     if not said:
@@ -166,7 +163,9 @@ def _contradicted(
         paths = session.reader.paths_about(words, session.desk.folder, ABOUT)
     about = [known.at(path) for path in [*paths, *session.desk.recent[:ABOUT]]]
     candidates = {
-        memory.path: memory for memory in (*near, *about) if memory and not memory.archived
+        memory.path: memory
+        for memory in (*near, *about)
+        if memory and not memory.archived and is_visible_to(memory, scope)
     }
     mine = _topics(said)
     found = []
@@ -214,7 +213,7 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
     from vaultmem.memories import nearness
 
     centroid = _centroid(session, session.desk, meaning)
-    return None if centroid is None else nearness.cosines(meaning, [content], centroid)[0]
+    return None if centroid is None else nearness.cosines(meaning, [content[:WEIGHED]], centroid)[0]
 
 
 def _centroid(session: Session, desk: Desk, meaning: Meaning):  # type: ignore[no-untyped-def] # an array of numpy, which is not loaded here
@@ -225,7 +224,9 @@ def _centroid(session: Session, desk: Desk, meaning: Meaning):  # type: ignore[n
         return desk.centroid[1]
     if searcher is None:
         return None
-    made = nearness.Nearness(searcher, meaning, desk.collection.live()).centroid()
+    live = desk.collection.live()
+    some = live[:: 1 + len(live) // SAMPLE]
+    made = nearness.Nearness(searcher, meaning, some).centroid()
     desk.centroid = (session.now, made)
     return made
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from vaultmem.core import decay
 from vaultmem.core.changes import Finding
-from vaultmem.core.memory import ARCHIVE, GENERATED, Memory
-from vaultmem.core.stamps import seconds
+from vaultmem.core.memory import ARCHIVE, GENERATED
 from vaultmem.core.view import Draft
 from vaultmem.core.wording import plural
 
@@ -17,7 +15,7 @@ def fading(draft: Draft) -> None:
     away = f"{draft.view.folder}/{ARCHIVE}/"
     ours = {f"{draft.view.folder}/{name}" for name in GENERATED}
     for memory in draft.memories():
-        sure = confidence(memory, draft.view.now.timestamp())
+        sure = draft.view.confidence(memory)
         if sure >= FADING:
             continue
         sources = (path for path in draft.view.sources(memory.path) if path != memory.path)
@@ -26,9 +24,3 @@ def fading(draft: Draft) -> None:
             verb = "links" if len(notes) == 1 else "link"
             said = f"[[{memory.title}]] is fading ({sure:.2f}), but {plural(len(notes), 'note')} {verb} to it"
             draft.find(Finding("fading", memory.path, said, notes))
-
-
-def confidence(memory: Memory, now: float) -> float:
-    """How sure a memory still is."""
-    reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    return decay.confidence(memory.decay_policy, memory.created, reinforced, now)

@@ -32,6 +32,7 @@ _STOP = re.compile(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?]\s+(?=[A-ZÀ-Þ])|[。！？]"
 )
 _DATED = re.compile(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
+_LINK = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _KEPT = ("agent", "personality", "project")
 
 
@@ -134,4 +135,5 @@ def _made(draft: Draft, memory: Memory, found: Found, number: int) -> New:
         "created_at": stamp(now.timestamp()),
         "updated_at": stamp(now.timestamp()),
     }
-    return New(own_id, title, REMINDERS, found.words, properties)
+    words = _LINK.sub(lambda link: link[2] or link[1], found.words)  # it is linked with its source
+    return New(own_id, title, REMINDERS, words, properties)

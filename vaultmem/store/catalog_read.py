@@ -268,17 +268,32 @@ def ids(catalog: Catalog, statement: str, values: Sequence[str | int] = ()) -> s
     return set(json.loads(f"[{found}]")) if found else set()
 
 
-def memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, dict[str, object]]]:
-    """The notes of the memory folder that have properties: id, category, properties."""
+# Either spelling: Logseq has dashes. Read by SQLite, because most memories never fade and need no look.
+_AGING = ", ".join(
+    f"'$.{key}', '$.\"{key.replace('_', '-')}\"'"
+    for key in ("id", "decay_policy", "created_at", "last_reinforced_at", "updated_at")
+)
+
+
+def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Any]]]:
+    """The notes of the memory folder that have an id: number, category, and the properties id, decay_policy,
+    created_at, last_reinforced_at and updated_at."""
     rows = _one_answer(
         catalog,
-        "SELECT json_group_array(json_array(n.id, n.category, n.properties))"
+        f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
         " FROM files f JOIN notes n ON n.id = f.id"
         " WHERE f.path >= ? AND f.path < ? AND n.properties IS NOT NULL",
         folder + "/",
         folder + "0",
     )
-    return [(int(note), category, json.loads(properties)) for note, category, properties in rows]
+    pairs = (
+        (note, category, zip(own[::2], own[1::2], strict=True)) for note, category, own in rows
+    )
+    found = [
+        (int(note), category, [one if one is not None else other for one, other in own])
+        for note, category, own in pairs
+    ]
+    return [each for each in found if each[2][0] is not None]
 
 
 def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:

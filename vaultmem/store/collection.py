@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from vaultmem.core.likeness import resemblance
+from vaultmem.core.likeness import resemblance, resembling
 from vaultmem.core.memory import Memory
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.store import memory_find, pages, vault
@@ -100,7 +100,7 @@ class Collection:
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
         """Those that live with this content, see core.likeness.content_hash."""
-        return [memory for memory in self.live() if memory.hash == hash]
+        return list(self._snapshot.by_hash.get(hash, ()))
 
     def with_opening(self, opening: str) -> list[Memory]:
         """Those that live and begin so, see core.likeness.opening."""
@@ -110,7 +110,9 @@ class Collection:
         """Those that live whose content resembles this one, the likest first, see core.likeness.sketch."""
         if not sketch:
             return []
-        scored = [(resemblance(sketch, memory.sketch), memory) for memory in self.live()]
+        live, row = self.live(), self._snapshot.sketches
+        near = [live[place] for place in resembling(row, sketch, least)]
+        scored = [(resemblance(sketch, memory.sketch), memory) for memory in near]
         found = [pair for pair in scored if pair[0] >= least]
         return [memory for _, memory in sorted(found, key=lambda pair: (-pair[0], pair[1].path))]
 
@@ -196,12 +198,11 @@ class Collection:
             changed |= not self._is_unlisted(path) and self._forget(path)
         return changed
 
-    def _changed(self, old: Stored | None, new: Stored | None) -> None:
+    def _changed(self, path: str, old: Stored | None, new: Stored | None) -> None:
         """Work out the next moment from this one where that is easy, else when it is asked for."""
         if self._now is not None:
             was, now = (each.memory if each else None for each in (old, new))
-            suspects = any(each and is_suspect(each.path) for each in (old, new))
-            self._now = None if suspects else self._now.with_one(was, now)
+            self._now = self._now.with_one(path, was, now)
 
     def _is_unlisted(self, path: str) -> bool:
         """Whether it lies in a folder that could not be looked into."""
@@ -224,7 +225,7 @@ class Collection:
         if stored == known:
             return False
         self._names.put(entry.path, stored)
-        self._changed(known, stored)
+        self._changed(entry.path, known, stored)
         self._unsaved[entry.path] = None
         if is_suspect(entry.path):
             self._suspects.add(entry.path)
@@ -236,7 +237,7 @@ class Collection:
         gone = self._names.drop(path)
         if gone is None:
             return False
-        self._changed(gone, None)
+        self._changed(path, gone, None)
         self._unsaved[path] = None
         return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from vaultmem.core.memory import Memory
@@ -26,20 +26,27 @@ def chosen(given: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     paths = {
         f"{prefix}{name}{ending}" for prefix in ("", f"{folded(folder)}/") for ending in ("", ".md")
     }
-    begins = len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name) is not None
-    ways = (
-        lambda one: one.id.lower() == name,
-        lambda one: folded(one.path) in paths,
-        lambda one: folded(one.title) == name,
-        lambda one: begins and one.id.lower().startswith(name),
-    )
-    for way in ways:
-        found = [memory for memory in pool if way(memory)]
+    last = name.rpartition("/")[2]
+    tails = {last, last.removesuffix(".md")}
+    for found in _ways(name, paths, tails, pool):
         if len(found) > 1:
             raise _several(given, found)
         if found:
             return found[0]
     return None
+
+
+def _ways(
+    name: str, paths: set[str], tails: set[str], pool: Sequence[Memory]
+) -> Iterator[list[Memory]]:
+    """Who has the name as an id, a path, a title or the beginning of an id. Of ten thousand memories no more are
+    looked at closely than those whose file is called so."""
+    yield [memory for memory in pool if memory.id.lower() == name]
+    called = [memory for memory in pool if folded(memory.title) in tails]
+    yield [memory for memory in called if folded(memory.path) in paths]
+    yield [memory for memory in called if folded(memory.title) == name]
+    if len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name):
+        yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
 
 def unknown(given: str, live: Iterable[Memory]) -> NoteNotFoundError:
@@ -72,8 +79,13 @@ def _short(given: str) -> str:
 
 
 def _several(given: str, found: Sequence[Memory]) -> NoteNotFoundError:
-    shown = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in found[:_SHOWN])
     more = ", …" if len(found) > _SHOWN else ""
+    if len({memory.id for memory in found}) < len(found):
+        paths = ", ".join(memory.path for memory in found[:_SHOWN])
+        return NoteNotFoundError(
+            f"{_short(given)!r} could mean {len(found)} memories: {paths}{more}; name one by its path"
+        )
+    shown = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in found[:_SHOWN])
     return NoteNotFoundError(
         f"{_short(given)!r} could mean {len(found)} memories: {shown}{more}; give more of the id"
     )

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from vaultmem.core.decay import Aging
+
 if TYPE_CHECKING:
     from fsrs import Scheduler
 
@@ -30,6 +32,15 @@ def retrievability(created: float, reviews: Iterable[float], now: float) -> floa
     for at in sorted({created, *(at for at in reviews if created < at <= now)}):
         card, _ = scheduler.review_card(card, Rating.Good, _moment(at))
     return round(float(scheduler.get_card_retrievability(card, _moment(max(now, created)))), 4)
+
+
+def confidence(aging: Aging, reads: Iterable[float], now: float) -> float:
+    """How sure a memory of this policy still is: its reads, edits and reinforcements count as reviews. Without the
+    package it fades as a reinforceable one does."""
+    if not is_installed():
+        return aging.confidence(now)
+    marks = (at for at in (aging.updated, aging.reinforced) if at is not None)
+    return retrievability(aging.created, [*reads, *marks], now)
 
 
 @cache

@@ -1,0 +1,187 @@
+"""Hostile and unlucky vaults: memories stay where their path says, and a person's notes stay as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.errors import VaultmemError
+from vaultmem.store.frontmatter import split
+
+Write = Callable[..., Path]
+PLAIN = "We decided to use Postgres for billing instead of MySQL"
+
+
+@pytest.fixture
+def opened(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as found:
+        yield found
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "own note", "folder", "fifo"])
+def test_what_changed_is_written_over_nothing_of_a_person(
+    vault: Path, opened: Vault, write: Write, kind: str
+) -> None:
+    diary = write("Diary.md", "mine\n")
+    (vault / "vaultmem").mkdir()
+    place = vault / "vaultmem" / "What changed.md"
+    if kind == "symlink":
+        place.symlink_to("../Diary.md")
+    elif kind == "hard link":
+        os.link(diary, place)
+    elif kind == "own note":
+        place.write_text("also mine\n")
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        os.mkfifo(place)
+    opened.write(PLAIN)
+    assert len(opened.dream(1)["changes"]) == 1
+    assert diary.read_text() == "mine\n"
+    if kind == "own note":
+        assert place.read_text() == "also mine\n"
+    assert not opened.dream(1)["changes"]
+
+
+def test_a_hard_link_into_the_memory_folder_leaves_the_note_outside_alone(
+    vault: Path, opened: Vault, write: Write
+) -> None:
+    note = write("Notes/Roof.md", "We decided to use slate instead of tin.\n")
+    os.utime(note, (1_700_000_000, 1_700_000_000))
+    inside = vault / "vaultmem" / "inbox" / "R.md"
+    inside.parent.mkdir(parents=True)
+    os.link(note, inside)
+    opened.dream(1)
+    opened.tag("R", "roof")
+    opened.delete("R")
+    assert note.read_text() == "We decided to use slate instead of tin.\n"
+    assert [one["title"] for one in opened.memories(deleted=True)] == ["R"]
+
+
+@pytest.mark.parametrize("link", ["vaultmem", "vaultmem/inbox", "vaultmem/archive"])
+def test_a_linked_folder_is_refused_before_anything_is_written(
+    vault: Path, opened: Vault, write: Write, link: str
+) -> None:
+    write("Notes/Roof.md", "mine\n")
+    if link == "vaultmem/archive":
+        opened.write(PLAIN)
+    (vault / link).parent.mkdir(parents=True, exist_ok=True)
+    (vault / link).symlink_to(vault / "Notes")
+    with pytest.raises(VaultmemError, match="is a link"):
+        opened.delete(PLAIN) if link == "vaultmem/archive" else opened.write(PLAIN)
+    assert [*(vault / "Notes").iterdir()] == [vault / "Notes" / "Roof.md"]
+    if link == "vaultmem/archive":
+        assert opened.read(PLAIN)["content"] == PLAIN
+
+
+@pytest.mark.parametrize(
+    "moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "9999-12-31", "soon"]
+)
+@pytest.mark.parametrize("key", ["created_at", "updated_at", "expires_at", "last_reinforced_at"])
+def test_a_time_that_no_calendar_has_hurts_only_itself(
+    opened: Vault, write: Write, key: str, moment: str
+) -> None:
+    write("vaultmem/knowledge/Odd.md", f'---\nid: odd-1\n{key}: "{moment}"\n---\nText of it\n')
+    opened.write(PLAIN)
+    assert len(opened.memories(since="2001-01-01")) >= 1
+    assert opened.read("Odd")["content"] == "Text of it"
+    opened.dream(3)
+    opened.consolidate()
+    if any(one["title"] == "Odd" for one in opened.memories()):
+        opened.delete("Odd")
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "dangling link"])
+def test_what_is_no_note_takes_no_name_away(vault: Path, opened: Vault, kind: str) -> None:
+    for folder in ("inbox", "archive"):
+        place = vault / "vaultmem" / folder / "Hello there.md"
+        place.parent.mkdir(parents=True)
+        if kind == "folder":
+            place.mkdir()
+        elif kind == "fifo":
+            os.mkfifo(place)
+        else:
+            place.symlink_to("nowhere")
+    one = opened.write("Hello there")
+    assert one["title"] != "Hello there"
+    assert opened.delete(one["id"])["deleted"]
+
+
+def test_undo_takes_nothing_of_a_person_for_a_memory(vault: Path, opened: Vault) -> None:
+    one = opened.write("Groceries list", by="claude")
+    (vault / "Notes").mkdir()
+    (vault / one["path"]).rename(vault / "Notes" / "Groceries list.md")
+    (vault / one["path"]).write_text("my own groceries\n")
+    said = opened.undo(name="claude", since="1h")
+    assert (vault / one["path"]).read_text() == "my own groceries\n"
+    assert (vault / "Notes" / "Groceries list.md").exists()
+    assert not said["changes"]
+    assert said["refused"]
+
+
+def test_undo_of_what_a_person_did_is_for_the_person(vault: Path, opened: Vault) -> None:
+    opened.write(PLAIN, by="claude")
+    assert len(opened.history()) == 1
+    dropped = vault / "vaultmem" / "people" / "Carl.md"
+    dropped.parent.mkdir()
+    dropped.write_text("Carl likes pears\n")
+    assert opened.history()[0]["by"] == "you"
+    assert opened.undo(last=True, dry_run=True)["undone"][0]["by"] == "claude"
+    with pytest.raises(VaultmemError, match="nothing to undo"):
+        opened.undo(name="you", since="1h")
+    assert dropped.exists()
+
+
+def test_reading_never_waits_for_a_fifo(vault: Path, opened: Vault) -> None:
+    one = opened.write(PLAIN)
+    opened.tag(one["id"], "x")
+    (vault / one["path"]).unlink()
+    os.mkfifo(vault / one["path"])
+    assert opened.undo(last=True)["refused"]
+
+
+def test_a_new_reminder_is_linked_in_one_dream(opened: Vault) -> None:
+    other = opened.write("The boiler was serviced", category="knowledge")
+    opened.write(
+        f"Minutes of today, in short and in no order.\n\nRemind me to call the plumber about [[{other['title']}]] "
+        "tomorrow at 9am.\n\nThe rest was about the garden and the fence, as always in spring.",
+        category="project",
+    )
+    assert opened.dream(3)["counts"]["create"] == 1
+    assert not opened.dream(3)["changes"]
+    made = [m for m in opened.memories() if m["category"] == "reminders"]
+    assert len(made) == 1
+    assert "remind" in split(Path(opened.path, made[0]["path"]).read_text()).properties
+
+
+def test_scopes_do_not_leak_into_what_contradicts(opened: Vault) -> None:
+    opened.write("The deploy branch is main", scope="agent:claude")
+    said = opened.write("The deploy branch is release", scope="agent:codex")
+    assert said["contradicts"] == []
+    seen = opened.write("The deploy branch is trunk", scope="agent:codex")
+    assert [one["id"] for one in seen["contradicts"]] == [said["id"]]
+
+
+def test_times_are_those_of_the_person_s_clock(
+    opened: Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        said = opened.write("Ends in the evening", expires="2199-01-01T20:00")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert said["expires_at"] == "2199-01-01T12:00:00Z"
+    assert (vault / said["path"]).exists()
+
+
+def test_what_would_end_at_once_is_refused(opened: Vault) -> None:
+    with pytest.raises(VaultmemError, match="is over"):
+        opened.write("Over already", expires="2020-01-01")
