@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -12,6 +13,13 @@ import pytest
 SAMPLE = Path(__file__).parents[1] / "sample-vault"
 
 Write = Callable[..., Path]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sockets have short paths, and tests that run side by side have their folders one level deeper."""
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        config.option.basetemp = tempfile.mkdtemp(prefix="vm-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 @pytest.fixture(scope="session", autouse=True)
