@@ -161,7 +161,7 @@ def test_user_notes_are_in_it_only_as_far_as_they_were_changed(kept: Kept) -> No
     assert kept.take_in() == 0, "it is not looked at"
     kept.edit("Note.md", b"with two links")
     assert [one.why for one in kept.history.log("Note.md")] == [
-        "edit Note.md", "edited outside vaultmem", "edit Note.md", "created outside vaultmem"
+        "edit Note.md", "edited outside vaultmem", "edit Note.md", "as it was found"
     ]  # fmt: skip
     assert kept.history.last_of("Other.md") is None
 

@@ -494,3 +494,62 @@ def test_in_a_logseq_graph_a_memory_is_a_page_with_properties_and_blocks(
 
 def test_there_are_fourteen_categories() -> None:
     assert len(CATEGORIES) == 14
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    """A Logseq graph with a page."""
+    folder = tmp_path / "graph"
+    for name, text in (("logseq/config.edn", "{}"), ("pages/Features.md", "- one\n")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_in_a_logseq_graph_no_memory_takes_the_name_of_a_page(graph: Path) -> None:
+    with Vault(str(graph)) as vault:
+        assert vault.write("features\nof the new release")["title"] != "features"
+        vault.sync()
+        assert vault.write("Features\nof the old release")["title"].startswith("Features, ")
+        vault.sync()
+        assert vault.ambiguous() == []
+
+
+def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> None:
+    with Vault(str(graph)) as vault:
+        said = vault.write("Python 3.11 and not 3.12")
+        vault.sync()
+        assert vault.note(said["path"]).title == said["title"]
+        assert vault.find_note("Python 3.11 and not 3.12") == said["path"]
+        other = vault.write(f"See [[{said['title']}]]")
+        vault.resolve_links()
+        assert vault.read(other["id"])["links"] == [said["id"]]
+
+
+def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(open_vault: Vault) -> None:
+    open_vault.write("I prefer dark mode in the editor")
+    open_vault.write("I prefer light mode in the editor")
+    said = open_vault.dream(3)
+    found = [one for one in said["findings"] if one["kind"] == "contradiction"]
+    assert found[0]["subject"].startswith("vaultmem/preferences/")
+    waits = [one["subject"] for one in open_vault.waiting()["findings"]]
+    assert found[0]["subject"] in waits
+
+
+def test_of_memories_of_one_second_the_last_written_comes_first(open_vault: Vault) -> None:
+    titles = [open_vault.write(f"Fact of {name}")["title"] for name in "gacbfed"]
+    assert [one["title"] for one in open_vault.memories()] == titles[::-1]
+
+
+def test_what_a_person_deleted_by_hand_can_be_restored(vault: Path, open_vault: Vault) -> None:
+    one = open_vault.write(FACTS[2], category="people")
+    open_vault.write(FACTS[0])
+    open_vault.history()
+    before = (vault / one["path"]).read_bytes()
+    (vault / one["path"]).unlink()
+    with pytest.raises(NoteNotFoundError):
+        open_vault.read(one["title"])
+    assert open_vault.restore(one["title"])["id"] == one["id"]
+    assert (vault / one["path"]).read_bytes() == before
+    with pytest.raises(NoteNotFoundError):
+        open_vault.restore("Never there")

@@ -81,6 +81,38 @@ PLANTED = [
         "            self._state.manifest()\n",
         "tests/test_agent_kill.py -k counted",
     ),
+    (
+        "vaultmem/plans/likes.py",
+        "(all(covered) if strictly else any(covered))",
+        "any(covered)",
+        "tests/test_plan_merge.py",
+    ),
+    (
+        "vaultmem/plans/adopt.py",
+        "< QUIET:",
+        "< 0:",
+        "tests/test_plan_adopt.py",
+    ),
+    (
+        "vaultmem/plans/union.py",
+        "elif _folded(unit) not in had:",
+        "elif _folded(unit) not in had and len(unit) > 8:",
+        "tests/test_plan_merge.py",
+    ),
+    ("vaultmem/store/undo.py", "if data == new:", "if True:", "tests/test_undo.py"),
+    (
+        "vaultmem/store/write.py",
+        "return None if late == seen.data else late",
+        "return None",
+        "tests/test_write.py",
+    ),
+    (
+        "vaultmem/core/stamps.py",
+        "_FIRST <= found <= _LAST",
+        "True",
+        "tests/test_memories_safe.py -k calendar",
+    ),
+    ("vaultmem/memories/past.py", "if one.is_ours", "", "tests/test_memories_safe.py -k person"),
 ]
 
 

@@ -13,9 +13,10 @@ from datetime import date, datetime
 from functools import cached_property
 
 from vaultmem import sync
+from vaultmem.adapter import FrontMatter
 from vaultmem.compare import Place
 from vaultmem.config import Config
-from vaultmem.core.changes import Plan
+from vaultmem.core.changes import CREATE, Change, Plan
 from vaultmem.core.memory import GENERATED, Memory, MemoryRecord
 from vaultmem.core.view import Draft
 from vaultmem.dialects import Rulebook
@@ -238,8 +239,19 @@ class Session:
 
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
         """Do what was planned."""
-        outcome = self.desk.batches.apply(who, wishes(plan.changes, self.desk.rules.page_style))
+        changes = [self._called(change) for change in plan.changes]
+        outcome = self.desk.batches.apply(who, wishes(changes, self.desk.rules.page_style))
         if outcome.done:
             self.desk.written(outcome)
             self.__dict__.pop("view", None)
         return outcome
+
+    def _called(self, change: Change) -> Change:
+        """A new memory says its title where its editor would read another one out of the file's name."""
+        if change.action != CREATE or change.raw is not None:
+            return change
+        title = change.target.rpartition("/")[2].removesuffix(".md")
+        read = self.desk.rules.parse(change.target, "", FrontMatter({}, None, 0)).title
+        if read == title:
+            return change
+        return change._replace(properties={**change.properties, "title": title})

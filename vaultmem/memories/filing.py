@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from vaultmem.adapter import Value
-from vaultmem.core.changes import RESTORE, Change, Plan
+from vaultmem.core.changes import CREATE, RESTORE, Change, Plan
 from vaultmem.core.memory import INBOX, Memory, category_of
 from vaultmem.core.stamps import stamp
 from vaultmem.core.titles import free_path
-from vaultmem.errors import NoteChangedError, StateError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.records import Known, Wanted, chosen
@@ -17,6 +17,7 @@ from vaultmem.memories.reports import Report, header, planned
 from vaultmem.plans import links
 from vaultmem.store import reads
 
+MOST_LOOKED = 1_000  # commits in which a file is looked for that a person has deleted
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
     "contextual": "Memory has contextual decay policy, reinforcement is not supported",
@@ -61,7 +62,13 @@ def delete(session: Session, asked: Asked) -> Report:
 
 def restore(session: Session, asked: Asked) -> Report:
     """Bring a memory back from the archive."""
-    memory = session.find(asked.needed("id"), archived=True)
+    try:
+        memory = session.find(asked.needed("id"), archived=True)
+    except NoteNotFoundError:
+        removed = _removed_by_hand(session, asked.needed("id"))
+        if removed is None:
+            raise
+        return _written_again(session, asked, *removed)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     view = session.view
@@ -86,6 +93,34 @@ def restore(session: Session, asked: Asked) -> Report:
     if asked.flag("dry_run"):
         return planned(session, plan)
     return _carry_out(session, plan, asked, f"restore {memory.title}")
+
+
+def _removed_by_hand(session: Session, given: str) -> tuple[str, bytes] | None:
+    """The path and bytes of a file that a person has deleted, as the history has them."""
+    history = session.desk.history
+    if history.trouble():
+        return None
+    session.desk.remember()
+    wanted = given.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    for commit in history.log(limit=MOST_LOOKED):
+        for one in commit.files:
+            if one.target is None and one.path is not None and not commit.is_ours:
+                name = one.path.lower().removesuffix(".md")
+                if wanted in (name, name.rpartition("/")[2]):
+                    bytes_ = {each.path: each.old for each in history.files(commit.commit)}
+                    data = bytes_.get(one.path)
+                    return None if data is None else (one.path, data)
+    return None
+
+
+def _written_again(session: Session, asked: Asked, path: str, data: bytes) -> Report:
+    target = free_path(path, session.desk.new_id(), session.view.exists)
+    why = "restored from the history"
+    change = Change(CREATE, "", None, target, {}, None, None, why, data)
+    plan = Plan("restore", (change,))
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    return _carry_out(session, plan, asked, f"restore {target.rpartition('/')[2]}")
 
 
 def tag(session: Session, asked: Asked) -> Report:

@@ -107,7 +107,7 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
         found = [each for each in found if confidence(each, known.reads, known.now) >= least]
-    found.sort(key=lambda memory: (-memory.created, memory.path))
+    found.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
     return found[: wanted.limit]
 
 

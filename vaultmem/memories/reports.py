@@ -37,7 +37,15 @@ def done(plan: Plan, outcome: Outcome) -> Report:
     wanted = {change.target: change for change in plan.changes}
     changes = [shown(wanted[step.target]) for step in outcome.done if step.target in wanted]
     skipped = [{"path": path, "reason": reason} for path, reason in outcome.skipped]
-    return _report(plan, changes, skipped, dry_run=False)
+    now = {step.path: step.target for step in outcome.done if step.path is not None}
+    moved = [
+        finding._replace(
+            subject=now.get(finding.subject, finding.subject),
+            others=tuple(now.get(path, path) for path in finding.others),
+        )
+        for finding in plan.findings
+    ]
+    return _report(plan._replace(findings=tuple(moved)), changes, skipped, dry_run=False)
 
 
 def _report(

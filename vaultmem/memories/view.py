@@ -80,7 +80,9 @@ class VaultView:
         catalog = self._catalog
         if catalog is None:
             return title.lower() in self._stems
-        return any(self._named(catalog, name) for name in self._sources.rules.names(path, None))
+        rules = self._sources.rules
+        note = rules.parse(path, "", FrontMatter({}, None, 0))
+        return any(self._named(catalog, name) for name in rules.names(path, note))
 
     def _is_blocked(self, title: str) -> bool:
         """Whether something that is no note has the name, in any folder of memories."""

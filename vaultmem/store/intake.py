@@ -103,6 +103,10 @@ class Intake:
             "removed": len(drops) > len(moves),
         }
         why = f"{' and '.join(word for word, was in done.items() if was)} {_OUTSIDE}"
+        if not any(path.startswith(self._inside) for path in (*puts, *drops)) and len(
+            created
+        ) == len(puts):
+            why = _FOUND  # a person's own note, seen for the first time because it is about to be changed
         self._commit(Message(YOU, PERSON, why, at, files=tuple(moves)), puts, drops)
 
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
