@@ -28,6 +28,22 @@ def test_short_paragraphs_join_and_long_ones_are_cut_at_sentences() -> None:
     assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
 
 
+def test_what_is_long_enough_takes_up_no_more() -> None:
+    paragraphs = [f"{LONG}{number}." for number in range(9)]
+    found = chunks("\n\n".join(paragraphs))
+    assert "\n\n".join(found) == "\n\n".join(paragraphs)
+    assert len(found) > 2
+    assert all(count_tokens(part.rpartition("\n\n")[0]) < MIN_TOKENS for part in found)
+
+
+def test_no_part_goes_over_a_heading() -> None:
+    assert chunks("# A\n\n## B\n\nOne.\n\nTwo.\n\n## C\n\nThree.") == [
+        "# A\n\n## B\n\nOne.\n\nTwo.",
+        "## C\n\nThree.",
+    ]
+    assert chunks("One.\n\n#tag is none") == ["One.\n\n#tag is none"]
+
+
 def test_chinese_is_cut_at_its_own_full_stops() -> None:
     found = chunks("锅炉在五月份做了保养，用了整整一天的时间。" * 40)
     assert len(found) > 2
@@ -36,7 +52,7 @@ def test_chinese_is_cut_at_its_own_full_stops() -> None:
 
 def test_a_fence_of_code_stays_in_one_piece() -> None:
     code = "```python\nx = 1\n\ny = 2\n```"
-    assert code in chunks(f"{LONG * 3}\n\n{code}\n\n{LONG * 3}")[0]
+    assert code in chunks(clean(f"{LONG}\n\n{code}\n\n{LONG * 3}"))[0]
 
 
 @given(

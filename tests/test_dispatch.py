@@ -64,7 +64,7 @@ SAME = [
 COUNTED = {"read", "get"}
 WRONG = [
     "links Nowhere", "links ''", "backlinks Knne", "why knee Nowhere", "related x", "links %", "read nobody",
-    "get 'no such title'", "list --category xyzzy",
+    "get 'no such title'",
 ]  # fmt: skip
 
 

@@ -127,6 +127,36 @@ def test_unrelated_contents_share_hardly_a_key() -> None:
     assert max(resemblance(sketch(texts[a]), sketch(texts[b])) for a, b in pairs) < 0.4
 
 
+SHORT = [
+    "2026-11-22", "Advanced Queries", "9 km", "speed test", "Queries", "buy milk", "a", "b", "ok", "7", "🙂", "🙃",
+    "我", "茶", "买牛奶", "red fox runs", "red fox walks", "one two three four", "five six seven eight",
+]  # fmt: skip
+
+
+def test_short_texts_are_alike_only_when_they_are_equal() -> None:
+    texts = SHORT + [f"word{n} thing{n * 7}" for n in range(300)]
+    made = [sketch(text) for text in texts]
+    for at, one in enumerate(made):
+        assert resemblance(one, one) == 1.0
+        assert max((resemblance(one, other) for other in made[:at]), default=0.0) < 0.3
+
+
+@pytest.mark.parametrize("words", [4, 5, 6, 8])
+def test_short_texts_are_as_alike_as_they_are(words: int) -> None:
+    """The last word differs; the estimate is right on average, and hardly ever that of equal texts."""
+    rng = random.Random(words)
+    errors: list[float] = []
+    equal = 0
+    for _ in range(200):
+        first = [f"w{rng.randrange(10**6)}" for _ in range(words)]
+        one, other = " ".join(first), " ".join([*first[:-1], "else"])
+        told = resemblance(sketch(one), sketch(other))
+        equal += told == 1.0
+        errors.append(told - jaccard(one, other))
+    assert equal < 5
+    assert abs(sum(errors)) / len(errors) < 0.04
+
+
 def test_a_sketch_takes_less_than_a_millisecond_for_a_kilobyte() -> None:
     text = " ".join(f"word{i}" for i in range(150))[:1000]
     best = min(_seconds(lambda: sketch(text)) for _ in range(20))

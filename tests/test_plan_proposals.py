@@ -98,13 +98,23 @@ def test_an_orphan_gets_a_last_line(text: str, outline: bool, after: str | None)
             edit(proposal, text + "\nmore")
 
 
-def test_of_duplicates_the_one_with_fewer_backlinks_goes_and_no_text_changes() -> None:
-    facts = Facts(twins=[Twins(("B.md", "A.md", "C.md"), (1, 5, 5), 1.0)])
-    found = proposed(facts, A="same", B="same", C="same")
+SAME = "The same words in each of the notes, and enough of them to say something that counts."
+
+
+def test_of_duplicates_those_without_backlinks_go_and_no_text_changes() -> None:
+    facts = Facts(twins=[Twins(("B.md", "A.md", "C.md", "D.md"), (0, 5, 0, 1), 1.0)])
+    found = proposed(facts, A=SAME, B=SAME, C=SAME, D=SAME)
     assert [(each.path, each.new) for each in found] == [("B.md", "A.md"), ("C.md", "A.md")]
-    assert edit(found[0], "same\n") == "same\n"
+    assert edit(found[0], SAME + "\n") == SAME + "\n"
     with pytest.raises(NoteChangedError):
-        edit(found[0], "same but more")
+        edit(found[0], SAME + " but more")
+
+
+def test_notes_that_say_next_to_nothing_are_no_duplicates() -> None:
+    facts = Facts(twins=[Twins(("A.md", "B.md"), (0, 0), 1.0)])
+    for text in ("same", f"---\nwhy: {SAME}\n---\nsame", f"why:: {SAME}\n\n- same"):
+        assert proposed(facts, A=text, B=text) == []
+    assert len(proposed(facts, A=SAME, B=SAME)) == 1
 
 
 def test_an_id_stays_as_long_as_the_evidence() -> None:

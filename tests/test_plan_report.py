@@ -49,6 +49,11 @@ def test_words_of_notes_steer_nothing() -> None:
     assert max(map(len, text.split("\n")[5:])) < 300
 
 
+def test_a_long_reason_ends_at_a_word() -> None:
+    text = what_changed([Record(TODAY, "dream", "edit", "A", "reasonable " * 40)], TODAY, [])
+    assert "reasonable…)" in text
+
+
 records = st.builds(
     Record,
     st.integers(0, 80).map(lambda days: TODAY - timedelta(days)),

@@ -82,6 +82,20 @@ CONTRADICTORY = [
     ("我们使用 Redis", "我们不再使用 Redis"),
     ("用户偏好简短的回答", "用户偏好详细的回答"),
     ("Settings of the shop server.\nport: 8100", "Settings of the shop server.\nport: 8200"),
+    ("We chose PostgreSQL over MySQL", "We chose MySQL over PostgreSQL"),
+    ("We chose PostgreSQL over MySQL.", "The team chose MySQL over PostgreSQL for now."),
+    ("我们选择 PostgreSQL 而不是 MySQL", "我们选择 MySQL 而不是 PostgreSQL"),
+    ("we use Redis for caching", "we do not use Redis for caching"),
+    ("We decided to use Redis for caching", "We decided not to use Redis for caching"),
+    ("我们决定使用Redis", "我们决定不使用Redis"),
+    ("The office is on the third floor", "The office is on the fourth floor."),
+    ("The office is on the third floor", "The office is on the 4th floor."),
+    ("办公室在三楼", "办公室在十二楼"),
+    ("We use Python 3.11", "We use Python 3.13"),
+    ("我们使用 Python 3.11", "我们使用 Python 3.13"),
+    ("rotate keys every 30 days", "rotate keys every 90 days"),
+    ("Rotate the keys every 30 days.", "We rotate keys every three weeks."),
+    ("密钥每30天轮换一次", "密钥每90天轮换一次"),
 ]
 
 COMPATIBLE = [
@@ -137,6 +151,21 @@ COMPATIBLE = [
     ("The bakery opens in March. Budget: 40k.", "Budget: 12k. The kiln is ordered."),
     ("I have to return the books", "I don't have the books"),
     ("我们不用 Redis 做队列", "我们用 Redis 做缓存"),
+    ("We chose PostgreSQL over MySQL", "We chose PostgreSQL over SQLite"),
+    ("We chose PostgreSQL over MySQL for billing", "We chose MySQL over PostgreSQL for the shop"),
+    ("We use Python 3.11", "We use Python 3.11.4"),
+    ("We use Python 3.11", "We use Node 20.1"),
+    ("We use Python 3.11 on the server", "We use Python 3.13 in the lab"),
+    ("We use Python 3.11 and Python 3.13", "We use Python 3.11"),
+    ("The office is on the third floor", "The kitchen is on the fourth floor"),
+    ("The office is on the third floor", "The office is on the 3rd floor"),
+    ("办公室在三楼", "办公室在第3层"),
+    ("rotate keys every 14 days", "Rotate the keys every two weeks"),
+    ("rotate keys every 30 days", "rotate keys every month"),
+    ("rotate keys every 30 days", "rotate logs every 90 days"),
+    ("I call Mum every Monday", "I call Mum every Friday"),
+    ("She calls every 3 days", "She calls every 5 days"),
+    ("Do not rotate keys every 30 days", "Rotate keys every 90 days"),
 ]
 
 

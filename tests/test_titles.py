@@ -162,6 +162,17 @@ def test_graphemes() -> None:
         ("The first sentence of all is short. The second one is longer than a title can be.", "The first sentence of all is short"),
         ("我喜欢在早上喝咖啡，因为它让我清醒。下午我喝茶，因为咖啡因会让我睡不着觉，所以不喝。", "我喜欢在早上喝咖啡，因为它让我清醒"),
         ("🎉🎉", "🎉🎉"),
+        ("After the long review of the two databases we chose MySQL over PostgreSQL", "After the long review of the two databases we chose MySQL"),
+        ("The first half of the sentence has so many words that in the end it stops", "The first half of the sentence has so many words"),
+        ("we chose MySQL over", "we chose MySQL over"),  # nothing was cut
+        ("---\nid: evil\n---\nThe real text", "The real text"),
+        ("---\nid: evil\ntags:\n  - a\nThe real text", "The real text"),
+        ("---\nid: evil", "id: evil"),  # there is nothing else
+        ("---\nThe real text: a story\n---\nmore", "The real text: a story"),
+        ("commit da340b0d4c4525aa (HEAD -> main)\nAuthor: Ann <ann@example.org>\nDate:   Sun Nov 22 09:52:53 2026 +0000\n\n    Mend the boat\n", "Mend the boat"),
+        ("da340b0d4c4525aa\nMend the boat", "Mend the boat"),
+        ("commit da340b0d4c4525aa", "commit da340b0d4c4525aa"),
+        ("Date: 3 May, at the harbour", "Date: 3 May, at the harbour"),
         ("", ""),
         ("...\n---\n!?", ""),
         ("\u202e", ""),
@@ -225,6 +236,25 @@ def test_a_free_title_says_the_day_and_then_the_id() -> None:
         "Tea, 2026-11-22 a1b2c3d4",
     ]
     assert free_title("", "2026-11-22", own, lambda _: False) == "Memory"
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("call the dentist at 9", "call the dentist at 9 (note)"),
+        ("thing 2", "thing 2 (note)"),
+        ("Plan (1)", "Plan 1 (note)"),
+        ("thing 1", "thing 1"),
+        ("thing 2026", "thing 2026"),
+        ("thing2", "thing2"),
+        ("x" * 76 + " 12", "x" * 76),
+        ("thing 2 (note)", "thing 2 (note)"),
+    ],
+)
+def test_a_number_at_the_end_stays_readable(given: str, made: str) -> None:
+    assert safe(given) == made
+    assert conflict_original(f"{made}.md") is None
+    assert doubtful(Places([f"{made}.md", "thing.md", "Plan.md", "call the dentist at.md"])) == []
 
 
 def test_a_free_path_keeps_folder_and_ending() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
     import argparse
 
+Options = dict[str, dict[str, str]]  # by command and option: the values it knows
 EPILOG = """\
 bash:  vaultmem completion bash > ~/.local/share/bash-completion/completions/vaultmem
 zsh:   vaultmem completion zsh > ~/.zfunc/_vaultmem    (with fpath+=~/.zfunc before compinit)
@@ -29,31 +32,57 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _options(name: str) -> list[str]:
+def _options(name: str) -> dict[str, str]:
+    """The long options of a command, each with the values it knows, in words with blanks between them."""
     from vaultmem.commands.parsing import parser
 
-    return sorted(
-        option
-        for action in parser(name)._actions  # noqa: SLF001 - argparse has no public list of its options
-        for option in action.option_strings
-        if option.startswith("--")
-    )
+    found = {}
+    for action in parser(name)._actions:  # noqa: SLF001 - argparse has no public list of its options
+        for option in action.option_strings:
+            if option.startswith("--"):
+                known = action.choices or (_values(option) if action.nargs is None else ())
+                found[option] = " ".join(map(str, known))
+    return dict(sorted(found.items()))
 
 
-def _bash(commands: dict[str, str], options: dict[str, list[str]]) -> str:
+def _values(option: str) -> Iterable[str]:
+    from vaultmem.core.decay import POLICIES
+    from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
+
+    known: dict[str, Iterable[str]] = {
+        "--category": CATEGORIES, "--phase": PHASES, "--decay": POLICIES, "--memory-type": TYPES,
+    }  # fmt: skip
+    return known.get(option, ())
+
+
+def _job_names() -> str:
+    from vaultmem.jobs import JOBS
+
+    return " ".join(JOBS)
+
+
+def _bash(commands: dict[str, str], options: Options) -> str:
     cases = "\n".join(
         f'        {name}) words="{" ".join(given)}" ;;' for name, given in options.items()
+    )
+    values = "\n".join(
+        f'        {name}:{option}) COMPREPLY=($(compgen -W "{known}" -- "$current")); return ;;'
+        for name, given in options.items()
+        for option, known in given.items()
+        if known
     )
     return f"""\
 _vaultmem() {{
     local words current=${{COMP_WORDS[COMP_CWORD]}}
-    case ${{COMP_WORDS[COMP_CWORD-1]}} in
-        --vault) COMPREPLY=($(compgen -d -- "$current")); return ;;
-        --format) COMPREPLY=($(compgen -W "auto text json" -- "$current")); return ;;
-    esac
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "{" ".join(commands)}" -- "$current")); return
     fi
+    case ${{COMP_WORDS[1]}}:${{COMP_WORDS[COMP_CWORD-1]}} in
+        *:--vault) COMPREPLY=($(compgen -d -- "$current")); return ;;
+        jobs:jobs) COMPREPLY=($(compgen -W "run" -- "$current")); return ;;
+        jobs:run) COMPREPLY=($(compgen -W "{_job_names()}" -- "$current")); return ;;
+{values}
+    esac
     case ${{COMP_WORDS[1]}} in
 {cases}
     esac
@@ -63,12 +92,18 @@ complete -F _vaultmem vaultmem
 """
 
 
-def _zsh(commands: dict[str, str], options: dict[str, list[str]]) -> str:
+def _zsh(commands: dict[str, str], options: Options) -> str:
     listed = "\n".join(
         f"        '{name}:{summary.replace(chr(39), '')}'" for name, summary in commands.items()
     )
     cases = "\n".join(
         f"        {name}) compadd -- {' '.join(given)} ;;" for name, given in options.items()
+    )
+    values = "\n".join(
+        f"        {name}:{option}) compadd -- {known}; return ;;"
+        for name, given in options.items()
+        for option, known in given.items()
+        if known
     )
     return f"""\
 #compdef vaultmem
@@ -77,9 +112,11 @@ _vaultmem() {{
 {listed}
     )
     if (( CURRENT == 2 )); then _describe command commands; return; fi
-    case $words[CURRENT-1] in
-        --vault) _files -/; return ;;
-        --format) compadd auto text json; return ;;
+    case $words[2]:$words[CURRENT-1] in
+        *:--vault) _files -/; return ;;
+        jobs:jobs) compadd run; return ;;
+        jobs:run) compadd {_job_names()}; return ;;
+{values}
     esac
     case $words[2] in
 {cases}
@@ -89,19 +126,16 @@ _vaultmem "$@"
 """
 
 
-def _fish(commands: dict[str, str], options: dict[str, list[str]]) -> str:
+def _fish(commands: dict[str, str], options: Options) -> str:
     lines = ["complete -c vaultmem -f"]
     for name, summary in commands.items():
         lines.append(f'complete -c vaultmem -n __fish_use_subcommand -a {name} -d "{summary}"')
-        for option in options[name]:
-            extra = (
-                " -r -a 'auto text json'"
-                if option == "--format"
-                else " -r -F"
-                if option == "--vault"
-                else ""
-            )
+        for option, known in options[name].items():
+            extra = f" -r -a '{known}'" if known else " -r -F" if option == "--vault" else ""
             lines.append(
                 f"complete -c vaultmem -n '__fish_seen_subcommand_from {name}' -l {option[2:]}{extra}"
             )
+    lines.append(
+        f"complete -c vaultmem -n '__fish_seen_subcommand_from jobs' -a 'run {_job_names()}'"
+    )
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import limit_option, run_job
+from vaultmem.commands.memories import STRAY, limit_option, run_job, strays
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -31,4 +31,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         if args.level > 1:  # from there on it compares by meaning
             embed_first(vault, output)
-        return run_job(args, output, "dream", vault, level=args.level)
+        code = run_job(args, output, "dream", vault, level=args.level)
+        if not output.as_json:
+            for path in strays(vault):
+                output.remark(f"vaultmem: {path} {STRAY}")
+    return code

@@ -25,7 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     memory_option(parser, optional="all memories, if left out")
     parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
     parser.add_argument("--by", metavar="NAME", help="what this assistant, job or person did")
-    parser.add_argument("--since", metavar="WHEN", help="a day, a time, or a span such as 2h")
+    parser.add_argument(
+        "--since", metavar="WHEN", help="a day or a time, also in words, or a span such as 2h"
+    )
 
 
 def prepare(words: list[str]) -> list[str]:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     import argparse
 
 EPILOG = """\
-The text is cut at its paragraphs into parts of 50 to 300 tokens. A part that says nothing new and
-nothing that matters is left out; what is there already is not written twice. All of it lands in the inbox.
+The text is cut at its paragraphs: those of fewer than 50 tokens join the next one, never over a heading, and none
+has more than 300. A part with nothing in it to remember ("ok", "thanks") or of little importance is left out; what
+is there already, or stands in the text before, is not written twice. All of it lands in the inbox.
 
 examples:
   vaultmem ingest --text - --source meeting < minutes.txt
@@ -41,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Make memories of it, and say what became of each part."""
-    text = text_or_stdin([args.text])
+    text = text_or_stdin([args.text], output)
     about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
     with vault_of(args, output) as vault:
         report = vault.ingest_text(

@@ -23,7 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--global", dest="everywhere", action="store_true", help="memories marked as global"
     )
     parser.add_argument("--tags", metavar="T1,T2", help="memories that have all these tags")
-    parser.add_argument("--from", dest="since", metavar="DAY", help="written on this day or later")
+    parser.add_argument(
+        "--from",
+        dest="since",
+        metavar="DAY",
+        help="written on this day or later, such as 2026-11-22 or yesterday",
+    )
     parser.add_argument("--to", dest="until", metavar="DAY", help="written on this day or earlier")
     parser.add_argument("-n", "--limit", type=int, default=100, help="how many (default 100)")
     parser.add_argument("--min-confidence", type=float, default=0.0, help="leave out faded ones")

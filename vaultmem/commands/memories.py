@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from vaultmem.api import Vault
 from vaultmem.commands.shared import say_warnings
+from vaultmem.core.places import GENERATED
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHORT_ID = 8
+MOST_PROPERTIES = 65_536  # bytes in which the properties of a note end
+STRAY = "is in no folder of a category, and is left alone"
 SWITCHES = ("--dry-run", "--global", "--deleted", "--last", "--accept", "--reject", "--list")
 WHICH = "its id, the beginning of one, its title or its path"
 _DONE = {
@@ -32,8 +37,10 @@ def vault_of(args: argparse.Namespace, output: Output) -> Vault:
 
 def memory_option(parser: argparse.ArgumentParser, *, optional: str = "") -> None:
     """The memory that is meant; a title of several words needs no quotes."""
-    said = f"{WHICH}; {optional}" if optional else WHICH
-    parser.add_argument("id", nargs="*", metavar="ID", help=said)
+    said = f"{WHICH}; a title of several words needs no quotes"
+    said = f"{said}; {optional}" if optional else said
+    made = parser.add_argument("id", nargs="*", metavar="ID", help=said)
+    made.required = not optional  # for its usage; named() says what is missing
 
 
 def writing_options(parser: argparse.ArgumentParser) -> None:
@@ -169,6 +176,8 @@ def _say_counts(report: dict[str, Any], output: Output) -> None:
     output.remark(f"vaultmem: {head}: {', '.join(said) or 'nothing to change'}")
     for skipped in report["skipped"]:
         output.remark(f"vaultmem: left alone: {skipped['path']}: {skipped['reason']}")
+    if report.get("aside"):
+        output.remark(f"vaultmem: left alone: {plural(report['aside'], 'file')} edited just now")
     if report.get("proposals"):
         many = plural(report["proposals"], "proposal")
         output.remark(f"vaultmem: {many} for notes of yours: vaultmem review")
@@ -182,6 +191,30 @@ def _counted(action: str) -> str:
 
 def _wait(count: int) -> str:
     return "waits" if count == 1 else "wait"
+
+
+def strays(vault: Vault) -> list[str]:
+    """Notes that lie in the memory folder itself, in no folder of a category, and have no id: no job minds them."""
+    folder = vault.config.text("memory_folder")
+    try:
+        with os.scandir(os.path.join(vault.path, folder)) as entries:
+            notes = [each for each in entries if each.name.endswith(".md") and each.is_file()]
+    except OSError:
+        return []
+    theirs = (each for each in notes if each.name not in GENERATED and each.name[0] != ".")
+    return sorted(f"{folder}/{each.name}" for each in theirs if not _has_id(each.path))
+
+
+def _has_id(path: str) -> bool:
+    from vaultmem.store import pages
+    from vaultmem.store.vault import decode
+
+    try:
+        with open(path, "rb") as file:
+            text = decode(file.read(MOST_PROPERTIES))[0]
+        return bool(pages.read("frontmatter", text).properties.get("id"))
+    except (OSError, VaultmemError):
+        return True  # the doctor tells of it
 
 
 def show_diff(text: str, output: Output) -> None:

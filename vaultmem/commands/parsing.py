@@ -26,6 +26,15 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """One memory may be named in several words; that is no list of memories."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.dest == "id" and action.nargs == "*":
+            return "ID" if action.required else "[ID]"
+        return super()._format_args(action, default_metavar)
+
+
 def module_of(name: str) -> ModuleType:
     """The module of a command."""
     own = SAME_AS.get(name, name).replace("-", "_")
@@ -40,7 +49,7 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
         prog=f"vaultmem {name}",
         description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
         epilog=getattr(module, "EPILOG", None),
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
+        formatter_class=lambda prog: _Formatter(prog, width=width),
         allow_abbrev=False,
         add_help=add_help,
     )

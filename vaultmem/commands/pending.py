@@ -6,6 +6,7 @@ import datetime as dt
 import os
 
 from vaultmem.api import Vault
+from vaultmem.commands.memories import STRAY, strays
 from vaultmem.commands.shared import open_vault
 from vaultmem.core import pending
 from vaultmem.core.values import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHOWN = 20
+REVIEWED = 5  # lines to review at least, however many tasks there are
 WIDEST = 160  # characters of a task's text
 FURTHEST = 36_500  # days; a calendar ends somewhere
 EPILOG = """\
@@ -76,7 +78,8 @@ def _noticed(vault: Vault) -> list[dict[str, str]]:
     if not os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
         return []
     waiting = vault.waiting()
-    found = [
+    found = [{"kind": "stray", "path": path, "what": STRAY} for path in strays(vault)]
+    found += [
         {"kind": one["kind"], "path": one["subject"], "what": one["said"] + _advice(one)}
         for one in waiting["findings"]
     ]
@@ -127,12 +130,18 @@ def _line(path: str, task: pending.Task, output: Output) -> str:
 
 
 def _show(titled: list[tuple[str, list[str]]], output: Output, most: int) -> None:
-    left = most
-    for title, lines in titled:
-        if lines and left > 0:
+    """What is to review comes last, and is not crowded out by tasks."""
+    left = most - min(REVIEWED, len(titled[-1][1]))
+    hidden = 0
+    for number, (title, lines) in enumerate(titled):
+        if number == len(titled) - 1:
+            left += min(REVIEWED, len(lines))
+        shown = lines[:left]
+        if shown:
             output.line(title)
-        for line in lines[: max(left, 0)]:
+        for line in shown:
             output.line(f"  {line}")
-        left -= len(lines)
-    if left < 0:
-        output.line(f"+{-left:,} more: vaultmem pending --all")
+        left -= len(shown)
+        hidden += len(lines) - len(shown)
+    if hidden:
+        output.line(f"+{hidden:,} more: vaultmem pending --all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vaultmem.commands.history import entry
 from vaultmem.commands.memories import dry_run_option, show_diff, vault_of
+from vaultmem.core.places import ARCHIVE
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError, VaultmemError
@@ -30,7 +31,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", metavar="NAME", help="all that this assistant or job did, with --since"
     )
-    parser.add_argument("--since", metavar="WHEN", help="a day, a time, or a span such as 2h")
+    parser.add_argument(
+        "--since",
+        metavar="WHEN",
+        help="a day or a time, also in words, or a span such as 2h",
+    )
     dry_run_option(parser)
 
 
@@ -55,6 +60,9 @@ def _show(report: dict[str, Any], output: Output) -> None:
     refused = report["refused"]
     if refused and not report["changes"]:
         raise VaultmemError(f"nothing was undone: {refused[0]['path']}: {refused[0]['reason']}")
+    if not report["changes"]:
+        output.remark("vaultmem: already undone: nothing was changed")
+        return
     done = "would be undone" if report["dry_run"] else "undone"
     for one in report["undone"]:
         output.line(f"{done}: {entry(one, output)}")
@@ -62,10 +70,23 @@ def _show(report: dict[str, Any], output: Output) -> None:
         output.line(f"  {output.paint(_moved(change), 'cyan')}")
         if change.get("diff"):
             show_diff(change["diff"], output)
-    would = "would be " if report["dry_run"] else ""
-    output.remark(f"vaultmem: {plural(len(report['changes']), 'file')} {would}as before")
+    output.remark(f"vaultmem: {_count(report)}")
     for one in refused:
         output.remark(f"vaultmem: not undone: {one['path']}: {one['reason']}")
+
+
+def _count(report: dict[str, Any]) -> str:
+    """How many files are as before; what was written then goes to the archive."""
+    archived = sum(_is_archived(change) for change in report["changes"])
+    before = len(report["changes"]) - archived
+    would = "would be " if report["dry_run"] else ""
+    said = [(before, f"{would}as before"), (archived, f"{would}archived")]
+    return ", ".join(f"{plural(count, 'file')} {became}" for count, became in said if count)
+
+
+def _is_archived(change: dict[str, Any]) -> bool:
+    away = f"/{ARCHIVE}/"
+    return away in change["target"] and away not in (change["path"] or "")
 
 
 def _moved(change: dict[str, Any]) -> str:

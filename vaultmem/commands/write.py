@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 
 from vaultmem.client import is_terminal
@@ -43,7 +45,7 @@ _TEXTS = {
     "type": "what kind it is, in your own words",
     "memory-type": "episodic, semantic, procedural or working; guessed if left out",
     "decay": "stable, contextual, reinforceable or fsrs; the category's own if left out",
-    "expires": "when it ends: a day, a time, or a span such as 7d",
+    "expires": "when it ends: a day or a time, also in words (tomorrow), or a span such as 7d",
     "title": "what to call it",
 }
 
@@ -70,7 +72,7 @@ def prepare(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Write it, and say what it resembles."""
-    content = text_or_stdin(args.content)
+    content = text_or_stdin(args.content, output)
     about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
     with vault_of(args, output) as vault:
         written = vault.write(
@@ -86,9 +88,14 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def text_or_stdin(words: list[str]) -> str:
-    """The words as text, or what comes from stdin in their place."""
+def text_or_stdin(words: list[str], output: Output) -> str:
+    """The words as text, or what comes from stdin in their place. Scripts that read lines in a loop leave the rest of
+    them on stdin: that is no error."""
     if words and words != ["-"]:
+        if is_data_waiting():
+            output.remark(
+                "vaultmem: stdin is left alone, because there are words; - in their place reads it"
+            )
         return " ".join(words)
     if not words and is_terminal(sys.stdin):
         raise UsageError(
@@ -102,6 +109,24 @@ def text_or_stdin(words: list[str]) -> str:
             f"what came from stdin is not UTF-8 text (byte {error.start + 1:,}); convert it first, "
             "for example with iconv"
         ) from error
+
+
+def is_data_waiting() -> bool:
+    """Whether something was piped in, as far as it is there by now: nobody is waited for."""
+    try:
+        handle = sys.stdin.fileno()
+        mode = os.fstat(handle)
+        if stat.S_ISREG(mode.st_mode):
+            return os.lseek(handle, 0, os.SEEK_CUR) < mode.st_size
+        if not (stat.S_ISFIFO(mode.st_mode) or stat.S_ISSOCK(mode.st_mode)):
+            return False
+        import fcntl  # most commands never ask
+        import termios
+
+        waiting = fcntl.ioctl(handle, termios.FIONREAD, bytes(4))
+    except (AttributeError, OSError, ValueError):  # closed, missing, or no file at all
+        return False
+    return bool(int.from_bytes(waiting, sys.byteorder))
 
 
 def _say_clashes(written: dict[str, Any], output: Output) -> None:

@@ -1,17 +1,20 @@
 """Cuts a long text into memories: the "logic" seed, sections 1.2 and 1.3.
 
-Paragraphs are the boundaries; what is too long is cut at sentence ends, what is too short joins its neighbour. A
-fenced block of code is one paragraph, whatever stands in it.
+Paragraphs are the boundaries; what is too long is cut at sentence ends, what is too short joins what comes next, until
+both together are long enough, and never over a heading. A fenced block of code is one paragraph, whatever
+stands in it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from vaultmem.core.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 
 _GAP = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_HEADING = re.compile(r"[ ]{0,3}#{1,6}(?:[ \t]|\n|\Z)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _SENTENCE = re.compile(r"(?<=[.!?])[ \n]+(?=[\"'“(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])(?=\S)")
 
@@ -24,10 +27,27 @@ def clean(text: str) -> str:
 
 def chunks(text: str) -> list[str]:
     """The parts of a cleaned text, in order, of 50 to 300 tokens where that can be."""
-    pieces: list[str] = []
+    return joined(pieces(text))
+
+
+def pieces(text: str) -> list[str]:
+    """The paragraphs of a cleaned text, in order; one that is too long in several pieces."""
+    found: list[str] = []
     for paragraph in _paragraphs(text):
-        pieces += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
-    return _joined(pieces)
+        found += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
+    return found
+
+
+def joined(pieces: Iterable[str]) -> list[str]:
+    """What is too short joins what comes next, where both together fit. What has become long enough takes up no
+    more: a part is one memory, not a page."""
+    found: list[str] = []
+    for piece in pieces:
+        if found and _belong(found[-1], piece):
+            found[-1] = f"{found[-1]}\n\n{piece}"
+        else:
+            found.append(piece)
+    return found
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -50,12 +70,17 @@ def _paragraphs(text: str) -> list[str]:
 def _cut(paragraph: str) -> list[str]:
     """At the ends of sentences; a sentence that is too long for itself is cut between words."""
     if _FENCE.match(paragraph):
-        return _packed(paragraph.split("\n"), "\n")
-    sentences: list[str] = []
-    for sentence in _SENTENCE.split(paragraph):
-        fits = count_tokens(sentence) <= MAX_TOKENS
-        sentences += [sentence] if fits else _packed(_words(sentence), " ")
-    return _packed(sentences, " ")
+        return _packed(_fitting(paragraph.split("\n")), "\n")
+    return _packed(_fitting(_SENTENCE.split(paragraph)), " ")
+
+
+def _fitting(parts: Iterable[str]) -> list[str]:
+    """The parts, and those that are too long for themselves in several."""
+    found: list[str] = []
+    for part in parts:
+        fits = count_tokens(part) <= MAX_TOKENS
+        found += [part] if fits else _packed(_words(part), " ")
+    return found
 
 
 def _words(sentence: str) -> list[str]:
@@ -81,17 +106,12 @@ def _packed(parts: list[str], glue: str) -> list[str]:
     return [*packed, glue.join(held)] if held else packed
 
 
-def _joined(pieces: list[str]) -> list[str]:
-    """What is too short joins what comes next, or the last one what came before, where both together fit."""
-    found: list[str] = []
-    for piece in pieces:
-        if found and _belong(found[-1], piece):
-            found[-1] = f"{found[-1]}\n\n{piece}"
-        else:
-            found.append(piece)
-    return found
-
-
 def _belong(one: str, other: str) -> bool:
-    first, second = count_tokens(one), count_tokens(other)
-    return min(first, second) < MIN_TOKENS and first + second <= MAX_TOKENS
+    if _HEADING.match(other) and not is_heading(one):
+        return False
+    return count_tokens(one) < MIN_TOKENS and count_tokens(f"{one}\n\n{other}") <= MAX_TOKENS
+
+
+def is_heading(piece: str) -> bool:
+    """Whether there is nothing but headings in it."""
+    return all(_HEADING.match(line) for line in piece.split("\n") if line)

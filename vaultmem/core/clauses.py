@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.core import slots
+from vaultmem.core.fixed_forms import said
 
 _LONGEST = 240  # characters of a clause that is still read
 _SENTENCE = re.compile(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
@@ -92,15 +93,18 @@ _WORD = r"[^\s:：]+"
 _SUBJECT = rf"(?P<subject>{_WORD}(?:[ \t]{_WORD}){{0,6}}?)"
 _ADVERB = (
     r"(?:(?:really|strongly|still|now|always|also|usually|generally|definitely|actually|currently|absolutely|just|"
-    r"only|mostly|both|normally|typically|personally|much|all)\s+)*"
+    r"only|mostly|both|normally|typically|personally|much|all|(?:have\s+)?(?:decided|agreed)\s+to)\s+)*"
 )
-_NOT = r"(?:(?P<not>do not|don['’]?t|does not|doesn['’]?t|never|no longer)\s+)?"
+_NOT = (
+    r"(?:(?P<not>do not|don['’]?t|does not|doesn['’]?t|never|no longer|(?:have\s+)?(?:decided|agreed)\s+not\s+to)"
+    r"\s+)?"
+)
 _WRITTEN = {  # canonical: as written
     "prefers": ("prefer",), "likes": ("like", "love", "enjoy"), "uses": ("use",), "speaks": ("speak",),
     "owns": ("own",), "drinks": ("drink",), "eats": ("eat",), "drives": ("drive",), "plays": ("play",),
     "needs": ("need",), "wants": ("want",), "supports": ("support",), "requires": ("require",), "allows": ("allow",),
     "knows": ("know",), "lives in": ("live in",), "works at": ("work at", "work for"), "has": ("have",),
-    "smokes": ("smoke",), "port": ("listen on", "run on port"),
+    "smokes": ("smoke",), "chooses": ("choose", "chose", "picked", "selected"), "port": ("listen on", "run on port"),
 }  # fmt: skip
 _VERBS = {  # as written: (canonical, whether it denies)
     **{verb: (canonical, False) for canonical, verbs in _WRITTEN.items() for verb in verbs},
@@ -114,6 +118,7 @@ _THIRD = {
         if plain not in ("have", "stand")
     },
 }
+_WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
 _PLAIN_AFTER = re.compile(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
 _VERB_FACT = re.compile(
     rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
@@ -133,7 +138,8 @@ _WHERE = re.compile(
     re.IGNORECASE,
 )
 _DROPPED = re.compile(
-    r"\s+(?:(?:since|from|with|because|now|anymore|any more|these days|at all|too|as well|by default|,)(?:\s.*)?|"
+    r"\s+(?:(?:since|from|with|because|"
+    r"(?:for )?now|anymore|any more|these days|at all|too|as well|by default|,)(?:\s.*)?|"
     r"and\s+(?:is|are|was|were|has|have|had|does|takes?|speaks?|hates?|likes?|loves?|prefers?|uses?|lives?|works?|finds?|"
     r"answers?|they|he|she|it|we|i|the|also|only|never|not|dislikes?|wants?|needs?)\s.*)$",
     re.IGNORECASE,
@@ -152,6 +158,9 @@ def facts(clause: Clause) -> list[Fact]:
 
 
 def _read(clause: str) -> list[Fact]:
+    fixed = said(clause)
+    if fixed:
+        return [Fact(*fixed)]
     if re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
     for found, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
@@ -198,22 +207,25 @@ def _valued(fact: Fact) -> list[Fact]:
         if not negated:
             return []
     against = _OVER.search(value)
-    if against and (fact.property == "prefers" or " to " not in against[0][:4]):
-        value, over = (
-            value[: against.start()],
-            _WHERE.split(_LISTED.split(against[1])[0], maxsplit=1)[0],
-        )
+    if against and (fact.property in _WEIGHED or " to " not in against[0][:4]):
+        value, over = value[: against.start()], _LISTED.split(against[1])[0]
+        beside = _WHERE.search(over)
+        if beside:
+            over, where = over[: beside.start()], over[beside.end() :]
     cut = _WHERE.search(value)
     if cut:
         value, where = value[: cut.start()], value[cut.end() :]
     value = re.sub(r"^(?:to |using |that )", "", value)
     things = [thing for thing in _LISTED.split(value) if thing]
-    if over and fact.property != "prefers":
+    if over and fact.property not in _WEIGHED:
         denied = fact._replace(value=over, where=where, negated=not negated)
         return [fact._replace(value=value, where=where, negated=negated), denied]
     if over:
         return [fact._replace(value=value, where=where, negated=negated, over=over)]
-    return [fact._replace(value=thing, where=where, negated=negated) for thing in things]
+    several = len(things) > 1
+    return [
+        fact._replace(value=thing, where=where, negated=negated, plural=several) for thing in things
+    ]
 
 
 def _copula(found: re.Match[str]) -> list[Fact]:
@@ -251,13 +263,13 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
 _HAN_SUBJECT = r"(?P<subject>[^:：=，。]{0,24}?)"
 _HAN_ADVERB = (
     r"(?:也|都|还是|一直|总是|特别|非常|很|最|比较|通常|一般|平时|真的|其实|现在|目前|就|只|仍然|早就|"
-    r"的确|确实)*"
+    r"的确|确实|已经|决定)*"
 )
 _HAN_NOT = r"(?P<not>不太|不怎么|并不|再也不|不再|从来不|从不|不|没有?)?(?:很|太|那么|再|想)?"
 _HAN_WRITTEN = {
     "prefers": "更喜欢 偏好 偏爱 更愿意用 倾向于 更爱", "likes": "喜欢 喜爱 热爱",
     "eats": "爱吃 吃", "drinks": "爱喝 喝", "lives in": "住在 居住在", "uses": "使用 采用 用",
-    "speaks": "会说", "supports": "支持", "needs": "需要",
+    "chooses": "选择 选用 选了", "speaks": "会说", "supports": "支持", "needs": "需要",
     "has": "养了", "port": "监听",
 }  # fmt: skip
 _HAN_VERBS = {
@@ -328,7 +340,7 @@ def _han_verb(found: re.Match[str]) -> list[Fact]:
     if over:
         return [Fact(subject, kind, value, negated, over=over)]
     things = [thing for thing in _LISTED.split(value) if thing]
-    return [Fact(subject, kind, thing, negated) for thing in things]
+    return [Fact(subject, kind, thing, negated, plural=len(things) > 1) for thing in things]
 
 
 def _han_copula_of(clause: str) -> list[Fact]:

@@ -27,6 +27,8 @@ _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN = re.compile(r"[a-z]")
 _TOKEN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\s\u3400-\u4dbf\u4e00-\u9fff,]+")
 
+_VERSIONED = re.compile(r"^(\S.*?)[ -]?(?:v(?:ersion )?(\d+(?:\.\d+)*)|(?<=[ -])(\d+(?:\.\d+)+))$")
+
 _PAIRS = (
     "light dark", "bright dark", "tabs spaces", "short long", "brief detailed", "concise verbose", "concise detailed",
     "short detailed", "brief long", "on off", "enabled disabled", "true false", "yes no", "metric imperial",
@@ -90,6 +92,21 @@ def differ(one: str, other: str) -> bool:
         return False
     short, long = sorted((one.replace(" ", ""), other.replace(" ", "")), key=len)
     return short not in long or (short + long).isdecimal()
+
+
+def versioned(value: str) -> tuple[str, str] | None:
+    """Name and version of a folded value such as "python 3.11"; None where it ends in no version."""
+    found = _VERSIONED.match(value)
+    return (found[1], found[2] or found[3]) if found else None
+
+
+def rivals(one: str, other: str) -> bool:
+    """Whether two folded values are versions of one thing that exclude each other: 3.11.4 is still 3.11."""
+    mine, theirs = versioned(one), versioned(other)
+    if mine is None or theirs is None or mine[0] != theirs[0]:
+        return False
+    pairs = zip(mine[1].split("."), theirs[1].split("."), strict=False)
+    return any(a != b for a, b in pairs)
 
 
 def _other_script(one: str, other: str) -> bool:

@@ -20,6 +20,9 @@ CATEGORIES = {
 }
 INBOX, REMINDERS = "inbox", "reminders"
 ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categories
+ARCHIVED_NOTES = (
+    f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
+)
 GENERATED = ("pending.md", "What changed.md")  # written by us in the memory folder, no memories
 
 

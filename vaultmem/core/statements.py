@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vaultmem.core.clauses import Fact, clauses, facts
-from vaultmem.core.opposites import differ, fold, opposite
+from vaultmem.core.opposites import differ, fold, opposite, rivals, versioned
 from vaultmem.core.slots import canonical_subject, is_pronoun, slot
 
 CAP = 4000  # characters; what lies behind them is no short memory
@@ -18,7 +18,10 @@ _BESIDE = 12  # characters around a statement that are no context: "Note: ", a b
 _SHOWN = 80  # characters of a statement in a reason
 _HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
 _SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
-_SINGLE_VERBS = ("lives in", "works at", "married to", "born in")
+_SINGLE_VERBS = (
+    *("lives in", "works at", "married to", "born in", "floor"),
+    *(f"every so many {unit}" for unit in ("minutes", "days", "months")),
+)
 
 
 class Statement(NamedTuple):
@@ -52,6 +55,9 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
         subject, kind, single = _copula(fact)
     single = single or fact.property in _SINGLE_VERBS
     value = fold(fact.value)
+    single = single or (
+        fact.property == "uses" and not fact.plural and versioned(value) is not None
+    )
     where = " ".join(part for part in (fold(fact.where), fold(under)) if part)
     if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
         return []
@@ -77,7 +83,7 @@ def contradicts(one: Statement, other: Statement) -> bool:
     if one.over or other.over:
         return _against(one, other) or _against(other, one)
     if one.single and other.single:
-        return differ(one.value, other.value)
+        return (rivals if one.property == "uses" else differ)(one.value, other.value)
     return _opposed(one, other)
 
 

@@ -32,6 +32,21 @@ _TAG = re.compile(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
 _SENTENCE_END = re.compile(r"[.!?](?= )|[。！？；]")
+_YAML = re.compile(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
+_LOGGED = re.compile(  # what "git log" says before the words
+    r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
+    r"|(?:Author|Commit):[ \t].*<[^<>]*>"
+    r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
+    r"[ \t]*"
+)
+# What no title ends with that was cut.
+_FUNCTION_WORD = re.compile(
+    r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
+    r"|were|be|been|than|that|which|who|because|if|when|while|so|its?|this|these|those|my|our|your|his|her|their|will|would"
+    r"|can|has|have|had|not|via|per|between|about|after|before|until|since|through|against|&)[\s,;:–—-]*$"
+    r"|(?<=[\u4e00-\u9fff])[的和与及跟在把被向从对于而且或是]$",
+    re.IGNORECASE,
+)
 _TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《【"
 
 # --- Of the name of a file
@@ -57,6 +72,7 @@ _DEVICE = re.compile(
     r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE
 )
 _NUMBERED = re.compile(r"^(.*\S) (?:\(([1-9][0-9]?)\)|([2-9]|[1-9][0-9]))$")
+_NOTE = " (note)"  # behind a number that looks like that of a copy: Plan 2
 _CONFLICTED = re.compile(r"conflicted copy", re.IGNORECASE)
 _DATE_PART = re.compile(
     r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
@@ -127,17 +143,34 @@ def _shortened(title: str, addition: str) -> str:
 
 
 def _lines(content: str) -> Iterable[str]:
-    """The lines a title may be taken from: first those of the text, then those of its code."""
+    """The lines a title may be taken from: first those of the text, then those of its code, of properties in front
+    of it and of a log of commits."""
+    lines = content.split("\n")
+    begin = _front(lines)
     code: list[str] = []
     inside = False
-    for line in content.split("\n"):
+    for line in lines[begin:]:
         if _FENCE.match(line):
             inside = not inside
-        elif inside:
+        elif inside or _LOGGED.fullmatch(line):
             code.append(line)
         elif not _PROPERTY.match(line):
             yield line
     yield from code
+    yield from lines[:begin]
+
+
+def _front(lines: list[str]) -> int:
+    """How many lines in front look like properties in YAML."""
+    start = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if lines[start].rstrip() != "---":
+        return 0
+    for at, line in enumerate(lines[start + 1 :], start + 1):
+        if line.rstrip() in ("---", "..."):
+            return at + 1
+        if not _YAML.match(line):
+            return at
+    return len(lines)
 
 
 def _plain(line: str) -> str:
@@ -165,10 +198,15 @@ def _cut_to_columns(text: str) -> str:
     sentence = _SENTENCE_END.search(text[: len(head) + 1], least)
     if sentence:
         return text[: sentence.start()]
-    if pieces[fit] == " ":
-        return head
-    blank = head.rfind(" ")
-    return head[:blank] if blank >= least else head
+    blank = len(head) if pieces[fit] == " " else head.rfind(" ")
+    return _ended(head[:blank] if blank >= least else head, least)
+
+
+def _ended(cut: str, least: int) -> str:
+    """What was cut, without the words at its end that want another one behind them: "MySQL over"."""
+    while found := _FUNCTION_WORD.search(cut, least):
+        cut = cut[: found.start()]
+    return cut
 
 
 def _step(title: str) -> str:
@@ -211,13 +249,20 @@ def _unmistaken(title: str) -> str:
     if "conflict" in title.lower():
         title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
         title = title.replace("(", "").replace(")", "")
-    title = _NUMBERED.sub(lambda found: f"{found[1]}-{found[2] or found[3]}", title)
+    title = _NUMBERED.sub(_noted, title)
     device = _DEVICE.match(title)
     if device:
         title = title.replace(".", " ", 1) if "." in device[0] else f"{title} memory"
     if title.lower() in _RESERVED:
         return f"{title} memory"
     return f"{UNTITLED} of {title}" if _is_date(title) else title
+
+
+def _noted(found: re.Match[str]) -> str:
+    """A title with a number at its end; where there is no room for a word more, without the number."""
+    noted = f"{found[1]} {found[2] or found[3]}{_NOTE}"
+    fits = len(noted) <= MAX_CHARACTERS and len(noted.encode()) <= MAX_BYTES
+    return noted if fits else found[1]
 
 
 def _is_date(title: str) -> bool:

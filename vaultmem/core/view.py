@@ -91,6 +91,7 @@ class Draft:
         self.view = view
         self.limit = limit
         self.left: set[str] = set()
+        self.at_work: set[str] = set()  # paths of files that a person is likely typing in
         self.revision = 0  # goes up with every change
         self.findings: list[Finding] = []
         self._states: dict[str, _State] = {}  # by path

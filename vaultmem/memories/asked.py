@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 
+from vaultmem.core import when
 from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
 from vaultmem.core.stamps import moment
 from vaultmem.errors import UsageError, VaultmemError
@@ -16,6 +17,8 @@ MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_TYPED = {"since": "--from", "until": "--to"}  # days, as the command line calls them
+_AHEAD = re.compile(r"next|coming|下")  # no Friday of the past
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
 
 
@@ -129,30 +132,61 @@ class Asked:
         """A scope, or "" for none."""
         given = self.text("scope")
         if given and not SCOPE.fullmatch(given):
-            raise VaultmemError(
+            raise UsageError(
                 f"{given!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
             )
         return given
 
     def moment(self, name: str, now: datetime, *, ahead: bool) -> float:
-        """A day or a time on the person's clock, or a span: from now on, or back from now."""
+        """A day or a time on the person's clock, in digits or in words, or a span: from now on, or back from now."""
         given = self.text(name)
         found = moment(given, now, ahead=ahead)
         if found is None:
-            raise VaultmemError(
-                f"{name} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30 or 7d, not {given!r}"
+            spoken = _spoken(given, now, ahead=ahead)
+            found = None if spoken is None else spoken.timestamp()
+        if found is None:
+            raise UsageError(
+                f"--{name} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, "
+                f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {given!r}"
             )
         return found
 
-    def day(self, name: str) -> str:
-        """A day as YYYY-MM-DD (or as `days` reads one), or ""."""
+    def day(self, name: str, now: datetime | None = None) -> str:
+        """A day as YYYY-MM-DD, in digits or in words ("yesterday", by the clock on the wall if `now` is not given),
+        or ""."""
         given = self.text(name)
         if not given:
             return ""
         try:
             return date.fromisoformat(given).isoformat()
         except ValueError:
-            raise VaultmemError(f"{name} must be a day such as 2026-11-22, not {given!r}") from None
+            spoken = _spoken(given, now or datetime.now().astimezone(), ahead=False)
+        if spoken is None:
+            raise UsageError(
+                f"{_TYPED.get(name, f'--{name}')} must be a day such as 2026-11-22 or yesterday, not {given!r}"
+            )
+        return spoken.date().isoformat()
+
+
+def _spoken(given: str, now: datetime, *, ahead: bool) -> datetime | None:
+    """The moment that words mean, if they are one expression of time and nothing else; a whole day is its beginning.
+    Looking back, a "Friday" is the last one."""
+    found = _expression(given, now)
+    if found is None or ahead or found <= now:
+        return found
+    earlier = [(f"last {given}", now)]
+    if _expression(given, now - timedelta(1)) == found and not _AHEAD.search(given.lower()):
+        earlier += [(given, now - timedelta(days)) for days in (7, 366)]
+    past = (_expression(text, day) for text, day in earlier)
+    return next((at for at in past if at is not None and at <= now), found)
+
+
+def _expression(text: str, now: datetime) -> datetime | None:
+    found = when.find(text, now)
+    if len(found) != 1 or found[0].repeat or text[: found[0].start] + text[found[0].end :]:
+        return None
+    at = found[0].when
+    return at.replace(hour=0, minute=0, second=0, microsecond=0) if found[0].all_day else at
 
 
 def one_of(name: str, given: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
@@ -161,4 +195,4 @@ def one_of(name: str, given: str, known: Mapping[str, object] | tuple[str, ...])
         return given
     near = get_close_matches(given, known, 1)
     advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise VaultmemError(f"unknown {name} {given!r}; {advice}")
+    raise UsageError(f"unknown {name} {given!r}; {advice}")

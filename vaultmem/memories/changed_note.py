@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from datetime import datetime
+import re
+from collections.abc import Iterable
+from datetime import date, datetime
 
 from vaultmem.core.changes import ARCHIVE, CREATE, EDIT, MOVE, RESTORE
 from vaultmem.core.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.core.places import GENERATED
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.past import LONGEST_WHY, UNDO
 from vaultmem.plans.report import GENERATED as GENERATED_BY
 from vaultmem.plans.report import WEEKS, Record, what_changed
 from vaultmem.store import pages, write
 from vaultmem.store.commits import FileChange
+from vaultmem.store.commits import Record as Commit
 from vaultmem.store.places import refuse_links
 from vaultmem.store.vault import decode
 
@@ -22,6 +26,7 @@ log = logging.getLogger("vaultmem.memories")
 
 NAME = GENERATED[1]
 MOST = 10_000  # commits
+_READ = re.compile(r"read [\d,.]+ times?")  # by plans.counts
 WEEK = 7 * 86_400.0
 
 
@@ -31,14 +36,13 @@ def keep(session: Session) -> bool:
     if desk.config.text("dream.report") == "off" or desk.history.trouble():
         return False
     desk.remember()
-    records = []
-    for commit in desk.history.log(limit=MOST, since=session.now - (WEEKS + 1) * WEEK):
-        day = datetime.fromtimestamp(commit.at).astimezone().date()
-        records += [
-            Record(day, commit.by, _action(one, desk.folder), _title(one), one.why or commit.why)
-            for one in commit.files
-            if commit.is_ours
-        ]
+    commits = desk.history.log(limit=MOST, since=session.now - (WEEKS + 1) * WEEK)
+    records = [
+        Record(
+            _day(commit), commit.by, _action(one, desk.folder), _title(one), one.why or commit.why
+        )
+        for commit, one in standing(commits)
+    ]
     living = [memory.title for memory in desk.collection.live()]
     if not records:
         return False
@@ -48,6 +52,51 @@ def keep(session: Session) -> bool:
     except VaultmemError as error:  # it only tells of what was done
         log.warning("%s", error)
         return False
+
+
+class _Undoing:
+    """One file that an undo has given back, followed to where the commits before had it."""
+
+    def __init__(self, commit: Commit, change: FileChange) -> None:
+        self.commit, self.change = commit, change
+        self.is_told = True  # unless what was undone is found
+        self._at = change.path
+        self._names = commit.why.removeprefix(UNDO)  # of the commits it took back
+        self._is_clipped = len(commit.why) >= LONGEST_WHY
+
+    def undoes(self, commit: Commit, change: FileChange) -> bool:
+        """Whether it took back this change."""
+        named = self._is_clipped or commit.why in self._names
+        return named and change.target is not None and change.target == self._at
+
+    def found(self, commit: Commit, change: FileChange) -> None:
+        """This is what it took back; it may have taken back more, that was done before."""
+        self.is_told = False
+        self._at = change.path
+        self._names = self._names.replace(commit.why, "", 1)
+
+
+def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
+    """The changes of ours to tell of, of commits with the newest first: neither what was undone since nor its undoing,
+    nor that a memory was read."""
+    undoings: list[_Undoing] = []
+    told: list[tuple[Commit, FileChange]] = []
+    for commit in commits:
+        if not commit.is_ours:
+            continue
+        for one in commit.files:
+            by = next((each for each in undoings if each.undoes(commit, one)), None)
+            if by is not None:
+                by.found(commit, one)
+            elif commit.why.startswith(UNDO):
+                undoings.append(_Undoing(commit, one))
+            elif not _READ.fullmatch(one.why):
+                told.append((commit, one))
+    return told + [(each.commit, each.change) for each in undoings if each.is_told]
+
+
+def _day(commit: Commit) -> date:
+    return datetime.fromtimestamp(commit.at).astimezone().date()
 
 
 def _written(desk: Desk, path: str, text: bytes) -> bool:

@@ -37,7 +37,7 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
     wanted = Wanted(
         asked.phase(), asked.category(), asked.scope(), asked.text("source"), asked.text("agent"),
         asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("global"),
-        asked.tags(), asked.day("since"), asked.day("until"),
+        asked.tags(), asked.day("since", session.view.now), asked.day("until", session.view.now),
         asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, 1_000_000)),
     )  # fmt: skip
     collection = session.desk.collection
@@ -215,7 +215,7 @@ def _carry_out(session: Session, plan: Plan, asked: Asked, why: str) -> Report:
     """Do it, or say why it could not be done; the memory as it is then."""
     outcome = session.carry_out(plan, header(asked, why, session.now))
     if outcome.skipped:
-        raise NoteChangedError(f"{outcome.skipped[0][1]}; try again")
+        raise NoteChangedError(f"{outcome.skipped[0][1]}")
     found = session.desk.collection.at(plan.changes[0].target)
     if found is None:
         raise NoteChangedError(f"{plan.changes[0].target} was gone as soon as it was written")

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from vaultmem.adapter import Value
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.stamps import stamp
-from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import (
+    FrontMatterError,
+    NoteChangedError,
+    NoteNotFoundError,
+    UsageError,
+    VaultmemError,
+)
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, unified
@@ -18,6 +24,7 @@ from vaultmem.store.commits import Record
 from vaultmem.store.vault import decode
 
 MOST = 1_000
+UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
 
 
 def history(session: Session, asked: Asked) -> Report:
@@ -52,7 +59,7 @@ def undo(session: Session, asked: Asked) -> Report:
     undone = [
         undoing.Undone(past.files(one.commit), past.moved_since(one.commit)) for one in commits
     ]
-    why = f"undo: {subjects}"[:200]
+    why = f"{UNDO}{subjects}"[:LONGEST_WHY]
     means = undoing.Means(
         session.desk.folder,
         session.desk.bytes_of,
@@ -89,7 +96,14 @@ def _archived(session: Session, by: str) -> Callable[[bytes], bytes]:
     """What makes an archived memory of the bytes of a live one."""
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
-    return lambda data: pages.edited(style, data, sets, None)
+
+    def archived(data: bytes) -> bytes:
+        try:
+            return pages.edited(style, data, sets, None)
+        except FrontMatterError as error:  # one file of many, which the report then names
+            raise NoteChangedError(str(error)) from error
+
+    return archived
 
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:

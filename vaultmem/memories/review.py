@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.core.changes import ARCHIVE, EDIT, Change, Plan
+from vaultmem.core.places import ARCHIVED_NOTES
 from vaultmem.core.titles import free_path
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.memories import proposing
@@ -19,10 +20,10 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 
 def propose(session: Session) -> int:
     """Look what there is to propose, and keep it for review; how many are open now."""
-    found = proposing.collect(session)
+    found = [each for each in proposing.collect(session) if _shown(session, each)]
     fields = {each.id: {**each._asdict(), "evidence": list(each.evidence)} for each in found}
     reviews.replace_open(session.desk.ledger, fields, session.now)
-    return len(_open(session))
+    return sum(_shown(session, each) is not None for each in _open(session))
 
 
 def _open(session: Session) -> list[Proposal]:
@@ -39,16 +40,18 @@ def _proposal(fields: dict[str, object]) -> Proposal:
 
 def proposals(session: Session, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
     """What waits for the person, each with what it would change."""
-    shown = []
-    for each in _open(session):
-        try:
-            change = _change(session, each)
-        except VaultmemError:
-            continue  # the note has changed; the next dream looks again
-        shown.append(
-            {**each._asdict(), "evidence": list(each.evidence), "diff": _diff(session, change)}
-        )
+    shown = [report for each in _open(session) if (report := _shown(session, each))]
     return {"proposals": shown, "count": len(shown)}
+
+
+def _shown(session: Session, proposal: Proposal) -> Report | None:
+    """A proposal with what it would change; None where the note has changed, until the next dream looks again."""
+    try:
+        change = _change(session, proposal)
+    except VaultmemError:
+        return None
+    diff = _diff(session, change)
+    return {**proposal._asdict(), "evidence": list(proposal.evidence), "diff": diff}
 
 
 def _diff(session: Session, change: Change) -> str:
@@ -74,7 +77,7 @@ def accept(session: Session, asked: Asked) -> Report:
         plan, header(asked, f"accepted: {proposal.said}"[:200], session.now)
     )
     if outcome.skipped:
-        raise NoteChangedError(f"{outcome.skipped[0][1]}; try again")
+        raise NoteChangedError(f"{outcome.skipped[0][1]}")
     reviews.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
@@ -113,7 +116,9 @@ def _change(session: Session, proposal: Proposal) -> Change:
     raw = mark + edit(proposal, text).encode()
     target, action = proposal.path, EDIT
     if proposal.kind == DUPLICATE:
-        wanted = f"{session.desk.folder}/archive/{proposal.path.rpartition('/')[2]}"
+        if session.view.sources(proposal.path):
+            raise NoteChangedError(f"{proposal.path} is linked to by now")
+        wanted = f"{session.desk.folder}/{ARCHIVED_NOTES}/{proposal.path}"
         target, action = free_path(wanted, proposal.id, session.view.exists), ARCHIVE
     return Change(
         action, proposal.id, proposal.path, target, {}, None, digest(data), proposal.said, raw

@@ -130,11 +130,12 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
             draft.leave(memory)  # as long as nobody changes it, it shall be as the undo left it
     step(session, draft)
     plan = draft.plan(name)
+    aside = {"aside": len(draft.at_work)}
     if asked.flag("dry_run"):
-        return planned(session, plan)
+        return {**planned(session, plan), **aside}
     who = asked.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)
     report = done(plan, session.carry_out(plan, header))
     changed_note.keep(session)
-    return report
+    return {**report, **aside}

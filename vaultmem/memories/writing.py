@@ -75,7 +75,7 @@ def write(session: Session, asked: Asked) -> dict[str, object]:
             break
         session.desk.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
-    raise NoteChangedError(f"the memory was not written: {reason}; try again")
+    raise NoteChangedError(f"the memory was not written: {reason}")
 
 
 def new_memory(session: Session, asked: Asked, content: str, found: Found) -> New:

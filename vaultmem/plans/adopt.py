@@ -49,6 +49,7 @@ def leave_unquiet(draft: Draft, seen: Mapping[str, Seen]) -> set[str]:
         if theirs and abs(now - memory.mtime) < QUIET:
             draft.leave(memory)
             found.add(memory.path)
+    draft.at_work |= found
     return found
 
 

@@ -9,9 +9,10 @@ from vaultmem.adapter import Value
 from vaultmem.core.changes import Finding
 from vaultmem.core.classify import Verdict
 from vaultmem.core.importance import importance, memory_type, novelty, salience
+from vaultmem.core.intent import prose
 from vaultmem.core.memory import INBOX, REMINDERS, Memory
 from vaultmem.core.view import Draft
-from vaultmem.core.when import Moment, iso, reminder
+from vaultmem.core.when import Moment, find, iso, reminder
 from vaultmem.plans.judge import BATCH, CAP, guesses, judged
 
 SHORT = 240  # characters: a longer text has more to say than when to be reminded
@@ -32,12 +33,16 @@ def classify(draft: Draft) -> None:
 
 
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
-    category, moment = verdict.category, None
+    category, moment, said = verdict.category, None, _unsure(verdict)
     if category == REMINDERS:
         moment = due(draft, memory, text)
-        category = REMINDERS if is_plain(text) else _second(verdict)
+        timed = _names_time(draft, memory, text) or any(
+            map(memory.properties.get, ("remind", "due"))
+        )
+        category = REMINDERS if is_plain(text) and timed else _second(verdict)
+        said = said if timed else f"a reminder that does not say when; {said}"
     if category is None:
-        draft.find(Finding("unsure", memory.path, _unsure(verdict)))
+        draft.find(Finding("unsure", memory.path, said))
         return
     if not draft.may(memory):
         return
@@ -54,13 +59,30 @@ def is_plain(text: str) -> bool:
 
 
 def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
-    """When a text wants to remind, reckoned from the day it was written; None when that is over."""
-    now = draft.view.now
-    written = datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
-    moment = reminder(text, written)
+    """When a text wants to remind, reckoned from the day it was written; None when that is over. Where no words say
+    that something is to be done then, it is the first time to come that the text names."""
+    now, since = draft.view.now, _written(draft, memory)
+    moment = reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
-        return reminder(text, now) or moment
+        return reminder(text, now) or _to_come(text, now) or moment
     return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
+
+
+def _to_come(text: str, now: datetime) -> Moment | None:
+    for moment in find(prose(text), now):
+        if moment.when > now or (moment.all_day and moment.when.date() == now.date()):
+            return moment
+    return None
+
+
+def _names_time(draft: Draft, memory: Memory, text: str) -> bool:
+    """Whether it says when, be that over by now."""
+    return bool(find(prose(text), _written(draft, memory)))
+
+
+def _written(draft: Draft, memory: Memory) -> datetime:
+    now = draft.view.now
+    return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
 
 
 def times_of(moment: Moment) -> dict[str, Value]:

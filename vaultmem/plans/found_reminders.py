@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -36,6 +35,9 @@ _LINK = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _KEPT = ("agent", "personality", "project")
 
 
+_What = tuple[object, ...]
+
+
 class Found(NamedTuple):
     """A sentence of a memory that wants to remind of something."""
 
@@ -46,44 +48,105 @@ class Found(NamedTuple):
 
 def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
     """Make reminders of future times that memories name. Each one once: also one that was archived since counts.
-    `looked` holds the memories that were looked at before, with their hashes, and is added to."""
+    `looked` holds the memories that were looked at before, with their hashes, and what reminds by
+    now, and is added to."""
     everything = [*draft.memories(), *draft.view.archived()]
-    known = {
+    known: set[_What] = {
         _what(memory, memory.properties, memory.hash)
         for memory in everything
         if memory.text("remind")
     }
-    for memory in draft.memories():
-        if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
-            continue
-        if looked is not None and is_known(memory, looked):
-            continue
+    open_ones = [memory for memory in draft.memories() if _is_open(memory, looked)]
+    for memory in open_ones:
         if memory.category == REMINDERS:
-            _complete(draft, memory)
+            _complete(draft, memory, known)
+    longer: list[tuple[Memory, list[Found]]] = []
+    for memory in open_ones:
+        if memory.category != REMINDERS:
+            text = draft.content(memory)[:LONGEST]
+            found = list(_found(draft, memory, text))
+            if found and _is_all(found[0], text):
+                _remind(draft, memory, found[0].moment, known)
+            else:
+                longer.append((memory, found))
+    for memory, found in longer:  # after those that remind by themselves of the same
+        _make(draft, memory, found, known, looked or set())
+    if looked is not None:
+        looked |= {_token(what) for what in known}
+
+
+def _is_open(memory: Memory, looked: set[str] | None) -> bool:
+    """Whether it has no time yet, and was not looked at before."""
+    if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
+        return False
+    return looked is None or not is_known(memory, looked)
+
+
+def _make(
+    draft: Draft, memory: Memory, all_found: list[Found], known: set[_What], looked: set[str]
+) -> None:
+    """A reminder out of each sentence that is not known to be one, nor was made before in this run."""
+    seen: dict[str, list[str]] = {}
+    for found in all_found:
+        words = seen.setdefault(found.span, [])
+        if found.words in words:
             continue
-        seen: Counter[str] = Counter()
-        for found in _found(draft, memory, draft.content(memory)[:LONGEST]):
-            seen[found.span] += 1
-            made = _made(draft, memory, found, seen[found.span])
-            what = _what(memory, made.properties, content_hash(made.content))
-            if what not in known and not draft.has_id(made.id) and draft.may(memory, new=1):
-                known.add(what)
-                draft.create(made, f"found in “{memory.title}”: {found.span}")
-                links: list[Value] = [*entries(draft.see(memory)), f"[[{made.title}]]"]
-                draft.set(memory, f"reminds of “{made.title}”", links=links)
+        words.append(found.words)
+        made = _made(draft, memory, found, len(words))
+        what = _what(memory, made.properties, content_hash(made.content))
+        if (
+            what in known
+            or _token(what) in looked
+            or draft.has_id(made.id)
+            or _is_said(draft, made, what[1:])
+        ):
+            continue
+        if draft.may(memory, new=1):
+            known.add(what)
+            draft.create(made, f"found in “{memory.title}”: {found.span}")
+            links: list[Value] = [*entries(draft.see(memory)), f"[[{made.title}]]"]
+            draft.set(memory, f"reminds of “{made.title}”", links=links)
 
 
-def _what(memory: Memory, properties: Mapping[str, Value], own_hash: str) -> tuple[object, ...]:
+def _token(what: _What) -> str:
+    return repr(what)
+
+
+def _is_said(draft: Draft, made: New, when: _What) -> bool:
+    """Whether a longer memory reminds of it at the same time: merge would only put the two together again."""
+    return any(
+        made.content.strip() in draft.content(memory)
+        for memory in draft.memories()
+        if memory.text("remind") and _what(memory, memory.properties, "")[1:] == when
+    )
+
+
+def _is_all(found: Found, text: str) -> bool:
+    """Whether a memory says nothing else: a second one would only repeat it."""
+    return is_plain(text) and found.words == _MARK.sub("", _DATED.sub("", text), count=1).strip()
+
+
+def _remind(draft: Draft, memory: Memory, moment: Moment, known: set[_What]) -> None:
+    """Let a memory that is a reminder and nothing else remind by itself; it stays in its category."""
+    times = times_of(moment)
+    what = _what(memory, times, memory.hash)
+    if what not in known and draft.may(memory):
+        known.add(what)
+        draft.set(memory, "its words say when", **times)
+
+
+def _what(memory: Memory, properties: Mapping[str, Value], own_hash: str) -> _What:
     """What is reminded of, when, and in whose sight: the same in two memories is one reminder."""
     return (own_hash, *(properties.get(key) for key in ("remind", "repeat")), memory.scope,
             *(memory.text(key) for key in _KEPT))  # fmt: skip
 
 
-def _complete(draft: Draft, memory: Memory) -> None:
+def _complete(draft: Draft, memory: Memory, known: set[_What]) -> None:
     """A reminder that a person put into the folder does not say yet when."""
     text = draft.content(memory)
     moment = due(draft, memory, text) if is_plain(text) else None
     if moment is not None and draft.may(memory):
+        known.add(_what(memory, times_of(moment), memory.hash))
         draft.set(memory, "its words say when", **times_of(moment))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from vaultmem.adapter import Value
 from vaultmem.core.changes import Finding
 from vaultmem.core.keys import KEYS
@@ -15,6 +17,9 @@ from vaultmem.plans.names import Linkers, folded, retargeted
 from vaultmem.plans.union import united
 
 MERGED = "merged"  # the kind of what is found
+_DATED = re.compile(
+    r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$"
+)  # what core.titles adds to a title that is taken
 
 
 def merge(draft: Draft) -> None:
@@ -29,7 +34,8 @@ def _pass(draft: Draft, tried: Tried) -> bool:
     memories = [memory for memory in draft.memories() if may_join(memory)]
     linkers: Linkers | None = None
     merged = False
-    for memory in sorted(memories, key=lambda each: _rank(draft, each)):
+    titles = {folded(memory.title) for memory in memories}
+    for memory in sorted(memories, key=lambda each: _rank(draft, each, titles)):
         likes = groups.setdefault(kin(memory), Likes(draft, tried))
         match = likes.match(memory)
         if match is not None:
@@ -41,9 +47,11 @@ def _pass(draft: Draft, tried: Tried) -> bool:
     return merged
 
 
-def _rank(draft: Draft, memory: Memory) -> tuple[float, float, str]:
-    """The survivor comes first: most reads, then oldest."""
-    return -draft.reads(memory), memory.created, memory.path
+def _rank(draft: Draft, memory: Memory, titles: set[str]) -> tuple[float, bool, float, str]:
+    """The survivor comes first: most reads, then whose title is not another's with a day behind it, then oldest."""
+    dated = _DATED.search(memory.title)
+    second = dated is not None and folded(memory.title[: dated.start()]) in titles
+    return -draft.reads(memory), second, memory.created, memory.path
 
 
 def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:

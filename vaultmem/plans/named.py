@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 MOST_WORDS = 6
+SHORTEST_CJK = 4  # shorter ones are mostly ordinary words, or parts of longer ones
 LONGEST_CJK = 12
 SINGLE = 6  # letters of a title of one word; shorter ones are mostly ordinary words
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]{{2,}}")
 _WORD = re.compile(rf"[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_OPENS = re.compile(
+    r"(?:^|[.!?:;|。！？：；])[\s\"'“”‘’(*_>#=~-]*(?:\d+[.)]\s+)?(?:\[.\]\s+)?[\s*_=~\"'“”‘’]*$"
+)
+_LABEL = re.compile(r"[*_ ]*[:：]")
+_DETERMINERS = frozenset(  # what begins with one of these is said without meaning a note
+    ["a", "all", "an", "any", "every", "my", "new", "no", "other", "our", "some", "the", "this"]
+)
 _DATE = re.compile(r"[\d\s.:/_-]+")
 
 
@@ -33,11 +41,13 @@ def _key(title: str) -> str | None:
         return None
     run = _RUN.fullmatch(title)
     if run:
-        return title if 3 <= len(title) <= LONGEST_CJK else None
+        return title if SHORTEST_CJK <= len(title) <= LONGEST_CJK else None
     words = _WORD.findall(title)
     if " ".join(words) != " ".join(title.split()) or not 1 <= len(words) <= MOST_WORDS:
         return None  # with marks inside it is hardly written so in a sentence
     if len(words) == 1 and (len(title) < SINGLE or title[0].islower()):
+        return None
+    if words[0].lower() in _DETERMINERS:
         return None
     return " ".join(words).lower()
 
@@ -59,7 +69,7 @@ def _in_line(line: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for count in range(min(MOST_WORDS, len(words) - at), 0, -1):
             start, end = words[at].start(), words[at + count - 1].end()
             title = wanted.get(" ".join(line[start:end].lower().split()))
-            if title is not None and (count > 1 or line[start].isupper()):
+            if title is not None and _is_meant(line, start, end, title):
                 yield line[start:end], title
                 at += count - 1
                 break
@@ -68,10 +78,23 @@ def _in_line(line: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield from _in_run(run[0], wanted)
 
 
+def _is_meant(line: str, start: int, end: int, title: str) -> bool:
+    """Whether words are meant as a name: no label of what follows; and a single word is written as the title is,
+    and its capital is not that of any first word."""
+    if _LABEL.match(line, end) and _OPENS.search(line[:start]):
+        return False
+    if len(title.split()) > 1:
+        return True
+    if line[start:end] != title:
+        return False
+    has_inner = any(letter.isupper() or letter.isdigit() for letter in title[1:])
+    return (has_inner and not title.isupper()) or not _OPENS.search(line[:start])
+
+
 def _in_run(run: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(run):
-        for length in range(min(LONGEST_CJK, len(run) - at), 2, -1):
+        for length in range(min(LONGEST_CJK, len(run) - at), SHORTEST_CJK - 1, -1):
             title = wanted.get(run[at : at + length])
             if title is not None:
                 yield run[at : at + length], title

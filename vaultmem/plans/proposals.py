@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteChangedError
-from vaultmem.plans.note_text import NoteText, free_column
+from vaultmem.plans.note_text import SHORTEST, NoteText, free_column
 from vaultmem.plans.quote import quoted
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = "broken-link", "mention", "duplicate", "orphan"
@@ -160,20 +160,24 @@ def _orphan(fact: Orphan, text: NoteText) -> Proposal | None:
 
 
 def _duplicates(fact: Twins, text: Callable[[str], NoteText]) -> Iterator[Proposal]:
-    """The note with most backlinks stays, then the one with the shortest path; each of the others may go."""
+    """The note with most backlinks stays, then the one with the shortest path; each of the others that nothing
+    links to may go. Where something links to several, a person has to look at the links."""
     rated = sorted(
         zip(fact.backlinks, fact.paths, strict=True),
         key=lambda each: (-each[0], len(each[1]), each[1]),
     )
     (links, keeper), *others = rated
     for fewer, path in others:
+        note = text(path)
+        if fewer or len(note.body) < SHORTEST:
+            continue
         alike = "the same as" if fact.likeness >= 1.0 else f"{fact.likeness:.0%} the same as"
         evidence = (
             f"{keeper}: {plural(links, 'backlink')}",
             f"{path}: {plural(fewer, 'backlink')}",
         )
         said = quoted(f"it is {alike} {keeper}")
-        old = content_hash(text(path).text)
+        old = content_hash(note.text)
         yield Proposal(
             _id(DUPLICATE, path, keeper), DUPLICATE, path, 1, said, evidence, old, keeper
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from vaultmem.plans.quote import quoted
+from vaultmem.plans.quote import LONGEST, quoted
 
 GENERATED = "vaultmem"  # the property `generated` of notes that are never read
 WEEKS = 8
@@ -88,9 +88,18 @@ def _name(title: str, titles: Mapping[str, str]) -> str:
     return f"[[{living}]]" if living else f"“{_plain(title)}”"
 
 
+def _clipped(text: str) -> str:
+    """Short enough for a line, and cut between words where that costs little."""
+    whole = quoted(text, 8 * LONGEST)
+    if len(whole) <= LONGEST:
+        return whole
+    cut = whole[:LONGEST].rpartition(" ")[0].rstrip(" ,;:–-")
+    return f"{cut}…" if len(cut) > LONGEST // 2 else quoted(text)
+
+
 def _plain(text: str) -> str:
     """Text in which nothing is a link, a tag or markup."""
-    return quoted(
+    return _clipped(
         text.replace("[[", "“")
         .replace("]]", "”")
         .replace("`", "'")

@@ -21,7 +21,7 @@ from vaultmem.errors import StateError
 from vaultmem.paths import make_private
 from vaultmem.store.memory_file import Stored, compact, phase_of, title_of
 
-_FORMAT = 1  # raise it when the same file would be read differently
+_FORMAT = 2  # raise it when the same file would be read differently
 _SCHEMA = """
 CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT, sketch BLOB)

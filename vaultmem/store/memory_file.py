@@ -14,7 +14,15 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core.likeness import content_hash, opening, sketch
 from vaultmem.core.memory import DEFAULT_SCOPE, Memory, link_targets
-from vaultmem.core.places import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, INBOX, category_of
+from vaultmem.core.places import (
+    ARCHIVE,
+    ARCHIVED_NOTES,
+    CATEGORIES,
+    ENTRIES,
+    GENERATED,
+    INBOX,
+    category_of,
+)
 from vaultmem.core.stamps import seconds
 from vaultmem.store import pages
 from vaultmem.store.inside import Inside
@@ -77,11 +85,12 @@ class Reader:
         return _stored(entry, blob, style, memory, trouble)
 
     def may_be_memory(self, path: str) -> bool:
-        """Whether a file at this path can be one: a note, not written by us, and no part of a conversation."""
+        """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
+        a person that was put away."""
         inner = path[len(self.folder) + 1 :]
         if not inner.lower().endswith(".md") or inner in GENERATED:
             return False
-        return not inner.startswith(f"{ENTRIES}/")
+        return not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
 
     def _memory(self, entry: Entry, page: pages.Page) -> Memory | None:
         inner = entry.path[len(self.folder) + 1 :]

@@ -1,0 +1,109 @@
+"""Facts that sentences of a fixed form state: how often something happens, on which floor something is."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_LONGEST = 70  # characters of what happens
+_COUNTS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()
+)
+_ORDINALS = (
+    "ground first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
+_HAN_DIGITS = {**{sign: at for at, sign in enumerate("零一二三四五六七八九十")}, "两": 2}
+_UNITS = {  # as written: (counted in, how many of these)
+    "minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1), "week": ("days", 7),
+    "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12), "分钟": ("minutes", 1),
+    "小时": ("minutes", 60), "天": ("days", 1), "周": ("days", 7), "星期": ("days", 7), "月": ("months", 1),
+    "年": ("months", 12),
+}  # fmt: skip
+_EVERY = re.compile(
+    rf"(?P<what>\S.{{2,{_LONGEST}}}?)\s+every\s+(?:(?P<count>\d{{1,4}}|{'|'.join(_COUNTS[2:])}|other)\s+)?"
+    r"(?P<unit>minute|hour|day|week|month|quarter|year)s?$",
+    re.IGNORECASE,
+)
+_HAN_EVERY = re.compile(
+    r"(?P<before>[^，。]{0,30}?)每(?:隔)?(?P<count>\d{1,4}|[一二两三四五六七八九十])?\s*个?"
+    r"(?P<unit>分钟|小时|天|周|星期|月|年)(?![一二三四五六七日天末\d])\s*(?P<after>[^，。]{0,30})$"
+)
+_FLOOR = re.compile(
+    rf"(?P<subject>\S.{{0,60}}?)\s+is\s+(?:located\s+|now\s+)?on\s+the\s+"
+    rf"(?P<level>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS)})\s+floor$",
+    re.IGNORECASE,
+)
+_HAN_FLOOR = re.compile(
+    r"(?P<subject>[^，。不没]{1,20}?)(?:就|现在)?(?:是)?在\s*第?(?P<level>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)[楼层]$"
+)
+# What is denied, or said of somebody who is not named, states nothing here.
+_OPEN = re.compile(
+    r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
+    r"|[不没他她它]",
+    re.IGNORECASE,
+)
+_FILLING = re.compile(
+    r"^(?:(?:we|i|please|always)\s+)+|(?<!\S)(?:the|our|my|your|all|an?)\s+", re.IGNORECASE
+)
+
+
+class Said(NamedTuple):
+    """What a sentence of a fixed form says of whom; there is one such value at a time."""
+
+    subject: str
+    property: str
+    value: str
+
+
+def said(clause: str) -> Said | None:
+    """The fact of a clause that has one of these forms."""
+    return _every(clause) or _han_every(clause) or _floor(clause)
+
+
+def _every(clause: str) -> Said | None:
+    found = _EVERY.match(clause)
+    return _rhythm(found["what"], found["count"] or "1", found["unit"]) if found else None
+
+
+def _han_every(clause: str) -> Said | None:
+    found = _HAN_EVERY.match(clause)
+    if not found:
+        return None
+    what = f"{found['before']}{found['after']}".removeprefix("我们").replace("一次", "")
+    return _rhythm(what.replace("要", ""), found["count"] or "1", found["unit"])
+
+
+def _rhythm(what: str, count: str, unit: str) -> Said | None:
+    """Rhythms in other units than days may be the same: a month and 30 days are not compared."""
+    what = _FILLING.sub("", what.strip())
+    if _OPEN.search(what) or len(what) < 2:
+        return None
+    counted, size = _UNITS[unit.lower()]
+    return Said(what, f"every so many {counted}", str(_counted(count.lower()) * size))
+
+
+def _counted(word: str) -> int:
+    if word.isdecimal():
+        return int(word)
+    if word == "other":
+        return 2
+    return _HAN_DIGITS[word] if word in _HAN_DIGITS else _COUNTS.index(word)
+
+
+def _floor(clause: str) -> Said | None:
+    found = _FLOOR.match(clause) or _HAN_FLOOR.match(clause)
+    if not found or not found["level"] or _OPEN.search(found["subject"]):
+        return None
+    return Said(found["subject"], "floor", _level(found["level"].lower()))
+
+
+def _level(word: str) -> str:
+    if word in _ORDINALS:
+        return str(_ORDINALS.index(word))
+    digits = re.match(r"\d+", word)
+    if digits:
+        return str(int(digits[0]))
+    tens, ten, ones = word.partition("十")
+    if not ten:
+        return str(_HAN_DIGITS[word])
+    return str(10 * _HAN_DIGITS.get(tens, 1) + _HAN_DIGITS.get(ones, 0))
