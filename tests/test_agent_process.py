@@ -386,7 +386,7 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
         agent.settles(scratch)
 
 
-IMPATIENT = "from vaultmem.agent import losses, reconciler; losses.WINDOW = 5.0; reconciler.GONE_RETRY = 0.5"
+IMPATIENT = "from vaultmem.agent import losses, reconciler; losses.WINDOW = 10.0; reconciler.GONE_RETRY = 0.5"
 
 
 def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:
@@ -405,7 +405,7 @@ def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> Non
         assert len(kept) == 72
         put(vault / "base0" / "Meanwhile.md", "interim\n")
         agent.finds("interim", "base0/Meanwhile.md")
-        time.sleep(7.0)  # longer than losses are remembered, and some looks at everything
+        time.sleep(12.0)  # longer than losses are remembered, and some looks at everything
         assert agent.found("apple") == kept
         assert agent.status()["vanished"]
         for note, text in zip(notes[18:], texts[18:], strict=True):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.decay import confidence, policy
+from vaultmem.core.decay import confidence, policy, recency
 
 HOUR = 3600.0
 
@@ -55,3 +55,10 @@ def test_the_memory_says_its_policy_and_else_its_category_does() -> None:
     assert policy(None, "lessons") == "reinforceable"
     assert policy(None, "project") == "contextual"
     assert policy(None, None) == "stable"
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"), [(0, 1.0), (30, 0.3679), (60, 0.1353), (-5, 1.0), (3650, 0.0)]
+)
+def test_recency_halves_in_three_weeks(days: float, expected: float) -> None:
+    assert recency(-days * 86_400, 0.0) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from vaultmem.core.keys import key_of
@@ -10,6 +11,7 @@ from vaultmem.core.values import value
 
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 MIN_CONFIDENCE = 0.3
+RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 
 _BY_CATEGORY = {
@@ -39,6 +41,12 @@ def confidence(policy: str, created: float, reinforced: float | None, now: float
     since = reinforced if reset and reinforced is not None else created
     age_hours = (now - since) / 3600
     return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
+
+
+def recency(created: float, now: float) -> float:
+    """How recent something is, from 1.0 towards 0.0, rounded to four digits: exp(-age in days / 30), the recency of the
+    "proxy" seed, step 3. Times are seconds since the epoch."""
+    return round(math.exp(-max(0.0, now - created) / 86_400 / RECENCY_DAYS), 4)
 
 
 @value

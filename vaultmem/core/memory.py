@@ -100,6 +100,7 @@ MemoryRecord = TypedDict(
         "global": bool,
         "decay_policy": str,
         "confidence": float,  # 0.0 to 1.0, computed now
+        "recency": float,  # 1.0 when it was just written, computed now
         "phase": str,
         "category": str,
         "scope": str,

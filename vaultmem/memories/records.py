@@ -78,6 +78,7 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
         "global": memory.properties.get("global") is True,
         "decay_policy": memory.decay_policy,
         "confidence": confidence(memory, known.reads, known.now),
+        "recency": decay.recency(memory.created, known.now),
         "phase": memory.phase,
         "category": memory.category,
         "scope": memory.scope,
