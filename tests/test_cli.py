@@ -41,8 +41,9 @@ ASKED = {
 }
 # What the agent is started, ended and asked with has tests of its own.
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
+OF_HARNESSES = {"hook", "connect"}
 OF_MEMORIES = {
-    "write", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
+    "write", "remind", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
@@ -74,7 +75,7 @@ def on(vault: Path, command: str, *more: str) -> Ran:
 
 
 def test_every_command_is_asked_for_here() -> None:
-    assert ASKED.keys() | OF_THE_AGENT | OF_MEMORIES == cli.COMMANDS.keys()
+    assert ASKED.keys() | OF_THE_AGENT | OF_MEMORIES | OF_HARNESSES == cli.COMMANDS.keys()
 
 
 def golden(name: str, now: str) -> None:

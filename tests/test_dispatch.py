@@ -59,6 +59,7 @@ SAME = [
     "links Health/Knee.md", "unresolved", "unresolved --ambiguous", "tasks", "tasks --all", "tasks --due 2026-11-30",
     "tasks --path house/", "why knee Knee", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
     "list", "list --deleted --category people --from 2026-01-01 --limit 3",
+    "hook session-start --harness gemini --prompt knee",
 ]  # fmt: skip
 # They say each time that a memory was read once more; compared where they find nothing.
 COUNTED = {"read", "get"}

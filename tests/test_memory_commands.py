@@ -246,7 +246,7 @@ STORY = """\
 write Anne prefers trains to planes --category preferences --tags travel --by claude
 write "Decision: we chose PostgreSQL over MySQL" --agent claude
 write Anne prefers trains to planes
-list
+list --category preferences
 read Anne prefers trains to planes
 tag "Anne prefers trains to planes" rail --dry-run
 dream --dry-run
@@ -254,7 +254,7 @@ dream
 delete Anne prefers trains to planes
 history
 undo --last
-list
+list --category preferences
 """
 
 

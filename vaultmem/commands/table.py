@@ -6,6 +6,7 @@ COMMANDS = {
     "search": "find notes by words, and by meaning",
     "write": "write a memory",
     "create": "write a memory (the same as write)",
+    "remind": "set a reminder: what, when, how often",
     "ingest": "make memories of a long text",
     "read": "show one memory",
     "get": "show one memory (the same as read)",
@@ -44,6 +45,8 @@ COMMANDS = {
     "service": "start the sync agent at login (systemd, launchd)",
     "jobs": "what runs by itself, when, and how it went; run one now",
     "demo": "the whole story on a scratch copy of the sample vault",
+    "hook": "what an assistant should know when it wakes, as its start-up hook reads it",
+    "connect": "have an assistant ask vaultmem when it starts, or no longer",
     "completion": "print a completion script for bash, zsh or fish",
 }
 
@@ -52,5 +55,5 @@ SAME_AS = {"create": "write", "get": "read"}
 
 # Their words are handed to the sync agent as they are, if one runs; they come back as finished text.
 ASKED_OF_AGENT = (
-    "search", "related", "backlinks", "links", "unresolved", "tasks", "why", "pending", "read", "get", "list",
+    "search", "related", "backlinks", "links", "unresolved", "tasks", "why", "pending", "read", "get", "list", "hook",
 )  # fmt: skip

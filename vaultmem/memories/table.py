@@ -35,12 +35,14 @@ def _names(words: str) -> frozenset[str]:
 
 _ABOUT = _names("scope source agent personality project type global tags category")
 _NEW = _ABOUT | _names("content decay memory_type expires title replaces by dry_run")
+_REMIND = (_NEW - _names("category expires")) | _names("at repeat")
 _LIST = _ABOUT | _names("phase since until min_confidence limit deleted")
 _ONE = _names("id by dry_run")
 _JOB = _names("dry_run limit by")
 
 VERBS = {
     "write": Verb("writing", "write", _NEW),
+    "remind": Verb("reminding", "remind", _REMIND),
     "ingest": Verb(
         "ingesting", "ingest_text", _ABOUT | _names("text session_id memory_type by dry_run")
     ),

@@ -120,6 +120,20 @@ class MemoryVerbs:
         given = {**about, "tags": None if tags is None else _list(tags)}
         return _report(self.ask("ingest", text=text, **given))
 
+    def remind(
+        self,
+        content: str,
+        *,
+        at: str | None = None,
+        repeat: str | None = None,
+        **about: Unpack[About],
+    ) -> Report:
+        """Write a reminder: its words say when, or `at` ("tomorrow at 9"); `repeat` is a rule such as "every week".
+        What write() gives, with "remind" (a day or a time on the person's clock) and "repeat"."""
+        tags = about.pop("tags", None)
+        given = {**about, "tags": None if tags is None else _list(tags)}
+        return _report(self.ask("remind", content=content, at=at, repeat=repeat, **given))
+
     def read(self, given: str) -> MemoryRecord:
         """One memory. Being read is remembered: what is read is kept, and comes first."""
         found: MemoryRecord = self.ask("read", id=given)

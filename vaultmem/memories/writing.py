@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
@@ -41,8 +41,10 @@ class Found(NamedTuple):
     against: list[tuple[Memory, str]]  # with the reason
 
 
-def write(session: Session, asked: Asked) -> dict[str, object]:
-    """Write a memory, unless the very same text is there in that scope."""
+def write(
+    session: Session, asked: Asked, times: Mapping[str, Value] | None = None
+) -> dict[str, object]:
+    """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder."""
     content = asked.content()
     scope = asked.scope() or DEFAULT_SCOPE
     replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
@@ -53,7 +55,7 @@ def write(session: Session, asked: Asked) -> dict[str, object]:
             "created": False,
             "duplicate_of": found.same.id,
         }
-    new = new_memory(session, asked, content, found)
+    new = new_memory(session, asked, content, found, times)
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
@@ -78,9 +80,15 @@ def write(session: Session, asked: Asked) -> dict[str, object]:
     raise NoteChangedError(f"the memory was not written: {reason}")
 
 
-def new_memory(session: Session, asked: Asked, content: str, found: Found) -> New:
+def new_memory(
+    session: Session,
+    asked: Asked,
+    content: str,
+    found: Found,
+    times: Mapping[str, Value] | None = None,
+) -> New:
     """A memory as it is going to be written; its title is what was asked for, or ""."""
-    category = asked.category() or INBOX
+    category = REMINDERS if times else asked.category() or INBOX
     now = stamp(session.now)
     properties: dict[str, Value] = {
         "id": session.desk.new_id(),
@@ -94,7 +102,7 @@ def new_memory(session: Session, asked: Asked, content: str, found: Found) -> Ne
     if asked.flag("global"):
         properties["global"] = True
     if category == REMINDERS:
-        properties |= _times(session, content)
+        properties |= times or _times(session, content)
     properties["memory_type"] = asked.memory_type() or importance.memory_type(content)
     if policy := one_of("decay policy", asked.text("decay").lower(), POLICIES):
         properties["decay_policy"] = policy

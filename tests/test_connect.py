@@ -1,0 +1,399 @@
+"""Connecting a harness: one hook in its settings, every other byte as it was, and out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli_run import one_line, process, ran
+from vaultmem.harnesses import hooks, instructions
+from vaultmem.harnesses.json_text import parse
+from vaultmem.harnesses.table import HARNESSES, Harness
+
+FILES = {
+    "claude": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "copilot": ".copilot/hooks/vaultmem.json",
+    "cursor": ".cursor/hooks.json",
+}
+COMMAND = "/opt/vaultmem hook session-start --harness {}"
+ALL = pytest.mark.parametrize("name", FILES)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def put(home: Path, name: str, text: str | bytes) -> Path:
+    file = home / FILES[name]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def connect(name: str, *more: str, code: int = 0) -> Any:
+    ended = ran("connect", name, *more)
+    assert ended.code == code, ended.err
+    return ended.data if not code else one_line(ended)
+
+
+def commands_in(settings: Any, harness: Harness) -> list[str]:
+    """The commands of all hooks of the event, by the form that the harness documents."""
+    entries = settings["hooks"][harness.event]
+    if harness.grouped:
+        entries = [hook for group in entries for hook in group["hooks"]]
+    return [hook[harness.command] for hook in entries if harness.command in hook]
+
+
+# --- the form of each harness
+
+
+@ALL
+def test_a_new_file_has_the_form_that_the_harness_reads(home: Path, name: str) -> None:
+    done = connect(name)
+    file = home / FILES[name]
+    assert (done["path"], done["changed"]) == (str(file), True)
+    settings = json.loads(file.read_text())
+    (command,) = commands_in(settings, HARNESSES[name])
+    words = shlex.split(command)
+    assert words[-4:] == ["hook", "session-start", "--harness", name]
+    assert os.access(words[0], os.X_OK)
+    assert settings.get("version") == (1 if name in ("copilot", "cursor") else None)
+
+
+def test_the_forms_in_full() -> None:
+    made = {name: json.loads(hooks.connected("", one, "C")) for name, one in HARNESSES.items()}
+    hook = {"type": "command", "timeout": 10, "command": "C"}
+    grouped = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
+    named = {**hook, "name": "vaultmem", "timeout": 10_000}
+    assert made == {
+        "claude": grouped,
+        "codex": grouped,
+        "gemini": {"hooks": {"SessionStart": [{"hooks": [named]}]}},
+        "copilot": {"version": 1, "hooks": {"sessionStart": [{"type": "command", "timeoutSec": 10, "bash": "C"}]}},
+        "cursor": {"version": 1, "hooks": {"sessionStart": [{"timeout": 10, "command": "C"}]}},
+    }  # fmt: skip
+
+
+@ALL
+def test_the_command_that_is_installed_runs(home: Path, vault: Path, name: str) -> None:
+    connect(name, "--vault", str(vault))
+    command = commands_in(json.loads((home / FILES[name]).read_text()), HARNESSES[name])[0]
+    words = shlex.split(command)
+    assert words[-2:] == ["--vault", str(vault)]
+    ended = process(*words[words.index("hook") :])
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.data
+
+
+def test_folders_that_variables_name(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, variable in (
+        ("claude", "CLAUDE_CONFIG_DIR"),
+        ("codex", "CODEX_HOME"),
+        ("copilot", "COPILOT_HOME"),
+    ):
+        monkeypatch.setenv(variable, str(tmp_path / name))
+        assert connect(name)["path"].startswith(str(tmp_path / name))
+    assert not list(home.iterdir())
+
+
+def test_a_vault_that_is_not_there_is_an_error(home: Path, tmp_path: Path) -> None:
+    assert "does not exist" in connect("claude", "--vault", str(tmp_path / "gone"), code=1)
+    assert not list(home.iterdir())
+
+
+# --- in and out, and nothing else
+
+OTHERS = [
+    '{"model": "x"}',
+    '{\n    "model" : "x",\n\n    "n": [1,2 , 3e5]\n}\n',
+    '{\r\n\t"a": "\\u00e9é",\r\n\t"hooks": {"Stop": [ {"hooks":[]} ]}\r\n}',
+    '{"hooks": {"SessionStart": [{"matcher": "x", "hooks": [{"type": "command", "command": "mine"}]}],\n "Stop": []}}',
+    '{"hooks": {"sessionStart": [{"command": "mine hook session-start --harness claude"}]}, "version": 1}',
+    '\ufeff{"a": 1}',
+]
+
+
+@ALL
+@pytest.mark.parametrize("before", OTHERS)
+def test_in_and_out_gives_back_every_byte(home: Path, name: str, before: str) -> None:
+    if HARNESSES[name].scaffold:
+        before = before.replace("{", '{"version": 1, ', 1) if "version" not in before else before
+    file = put(home, name, before)
+    assert connect(name)["changed"]
+    assert file.read_bytes() != before.encode()
+    assert not connect(name)["changed"]
+    assert connect(name, "--remove")["changed"]
+    assert file.read_bytes() == before.encode()
+    assert not connect(name, "--remove")["changed"]
+
+
+BLANK = st.text(" \n\t\r", max_size=3)
+WORD = st.text(max_size=5)
+
+
+@st.composite
+def odd_json(draw: st.DrawFn, depth: int = 0) -> str:
+    """A JSON value in any formatting."""
+    kinds = ["plain", "text"] if depth > 2 else ["plain", "text", "list", "object"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "plain":
+        return draw(st.sampled_from(["0", "-1.50", "2E+3", "true", "null", "false"]))
+    if kind == "text":
+        return json.dumps(draw(WORD), ensure_ascii=draw(st.booleans()))
+    items = draw(st.lists(odd_json(depth + 1), max_size=3))
+    if kind == "list":
+        return wrapped(draw, "[]", items)
+    return wrapped(
+        draw,
+        "{}",
+        [f"{json.dumps(f'k{n}')}{draw(BLANK)}:{draw(BLANK)}{one}" for n, one in enumerate(items)],
+    )
+
+
+def wrapped(draw: st.DrawFn, marks: str, items: list[str]) -> str:
+    inner = ",".join(f"{draw(BLANK)}{one}{draw(BLANK)}" for one in items)
+    return f"{marks[0]}{inner or draw(BLANK)}{marks[1]}"
+
+
+@st.composite
+def settings(draw: st.DrawFn) -> tuple[Harness, str]:
+    """A harness, and settings of it that somebody has written, none of whose lists on our way are empty."""
+    harness = draw(st.sampled_from([*HARNESSES.values()]))
+    hook = wrapped(
+        draw, "{}", [f'"{harness.command}"{draw(BLANK)}: "mine"', f'"x":{draw(odd_json(2))}']
+    )
+    entry = (
+        wrapped(draw, "{}", [f'"hooks": {wrapped(draw, "[]", [hook])}', '"matcher": ""'])
+        if harness.grouped
+        else hook
+    )
+    lists = [f'"{harness.event}":{wrapped(draw, "[]", [entry])}'] * draw(st.integers(0, 1))
+    inner = [*lists, f'"Other":{draw(odd_json(1))}']
+    members = [f'"hooks" :{wrapped(draw, "{}", draw(st.permutations(inner)))}'] * draw(
+        st.integers(0, 1)
+    )
+    members += [
+        f'"a":{draw(odd_json())}',
+        *(f'"{name}":{json.dumps(given)}' for name, given in harness.scaffold.items()),
+    ]
+    text = wrapped(draw, "{}", draw(st.permutations(members)))
+    return harness, draw(BLANK) + text + draw(BLANK)
+
+
+@given(settings())
+def test_whatever_the_formatting_the_rest_stays(found: tuple[Harness, str]) -> None:
+    harness, before = found
+    command = COMMAND.format(harness.name)
+    after = hooks.connected(before, harness, command)
+    assert commands_in(json.loads(after), harness)[-1] == command
+    assert hooks.connected(after, harness, command) == after
+    assert hooks.disconnected(after, harness) == before
+    # what was there is there, byte by byte, on both sides of one insertion
+    start = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before)
+    )
+    added = len(after) - len(before)
+    assert any(
+        after[:at] + after[at + added :] == before for at in range(max(0, start - added), start + 1)
+    )
+    moved = hooks.connected(after, harness, command.replace("/opt", "/a b"))
+    assert moved == after.replace(json.dumps(command), json.dumps(command.replace("/opt", "/a b")))
+
+
+@given(st.text('{}[],:" \n1truenl\\"a', max_size=40))
+def test_what_json_refuses_is_refused_and_nothing_else(text: str) -> None:
+    try:
+        json.loads(text)
+        is_json = True
+    except ValueError:
+        is_json = False
+    try:
+        parse(text)
+    except ValueError:
+        assert not is_json
+    else:
+        assert is_json
+
+
+@ALL
+def test_several_hooks_of_ours_become_one(name: str) -> None:
+    harness = HARNESSES[name]
+    one = harness.entry(f"/old/vaultmem hook session-start --harness {name}")
+    mine = harness.entry("mine")
+    before = json.dumps({"version": 1, "hooks": {harness.event: [one, mine, one]}}, indent=1)
+    after = json.loads(hooks.connected(before, harness, COMMAND.format(name)))
+    assert commands_in(after, harness) == [COMMAND.format(name), "mine"]
+    left = json.loads(hooks.disconnected(before, harness))
+    assert commands_in(left, harness) == ["mine"]
+
+
+def test_ours_in_a_group_of_somebody_else_leaves_the_group() -> None:
+    harness = HARNESSES["claude"]
+    group = {
+        "matcher": "startup",
+        "hooks": [harness.hook("mine"), harness.hook(COMMAND.format("claude"))],
+    }
+    left = json.loads(hooks.disconnected(json.dumps({"hooks": {"SessionStart": [group]}}), harness))
+    assert left == {
+        "hooks": {"SessionStart": [{"matcher": "startup", "hooks": [harness.hook("mine")]}]}
+    }
+
+
+@pytest.mark.parametrize(
+    "command", ["echo hook session-start --harness claude", "vaultmem search", "vaultmem hook session-start --harness codex", "'"]
+)  # fmt: skip
+def test_hooks_of_others_are_never_taken_for_ours(command: str) -> None:
+    harness = HARNESSES["claude"]
+    text = json.dumps({"hooks": {"SessionStart": [harness.entry(command)]}})
+    assert hooks.disconnected(text, harness) == text
+
+
+def test_the_file_of_copilot_that_holds_only_our_hook_goes_with_it(home: Path) -> None:
+    connect("copilot")
+    connect("copilot", "--remove")
+    assert not (home / FILES["copilot"]).exists()
+    mine = '{"version": 1, "hooks": {"sessionEnd": []}}'
+    file = put(home, "copilot", mine)
+    connect("copilot")
+    connect("copilot", "--remove")
+    assert file.read_text() == mine
+
+
+# --- refusals
+
+
+@ALL
+@pytest.mark.parametrize(
+    "before",
+    [
+        '{"a": 1, // comment\n}', '{"a": [1,]}', "[]", '"text"', '{"hooks": []}', '{"hooks": {"SessionStart": {}, "sessionStart": {}}}',
+        '{"hooks": {}, "hooks": {}}', "{", '{"a": 1} x', '{"a": ' + "[" * 5000 + "]" * 5000 + "}",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_edited_safely_is_left_alone(home: Path, name: str, before: str) -> None:
+    file = put(home, name, before)
+    said = connect(name, code=1)
+    assert "was left alone" in said
+    assert "session-start" in said
+    assert file.read_text() == before
+
+
+def test_bytes_that_are_no_text_are_left_alone(home: Path) -> None:
+    file = put(home, "claude", b'{"a": "\xff"}')
+    assert "not UTF-8" in connect("claude", code=1)
+    assert file.read_bytes() == b'{"a": "\xff"}'
+
+
+def test_a_read_only_file_and_a_folder_are_left_alone(home: Path) -> None:
+    file = put(home, "claude", "{}")
+    file.chmod(0o444)
+    assert "read-only" in connect("claude", code=1)
+    assert file.read_text() == "{}"
+    (home / FILES["codex"]).mkdir(parents=True)
+    assert "cannot be read" in connect("codex", code=1)
+
+
+# --- the file
+
+
+def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
+    real = home / "dotfiles" / "claude.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    real.chmod(0o600)
+    link = home / FILES["claude"]
+    link.parent.mkdir()
+    link.symlink_to("../dotfiles/claude.json")
+    assert connect("claude")["path"] == str(real)
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert "session-start" in real.read_text()
+    assert sorted(os.listdir(real.parent)) == ["claude.json"]
+    assert sorted(os.listdir(link.parent)) == ["settings.json"]
+
+
+def test_a_dangling_link_gets_its_file(home: Path) -> None:
+    link = home / FILES["gemini"]
+    link.parent.mkdir()
+    link.symlink_to(home / "dotfiles" / "gemini.json")
+    connect("gemini")
+    assert link.is_symlink()
+    assert "session-start" in (home / "dotfiles" / "gemini.json").read_text()
+
+
+def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program saves between our reading and our writing."""
+    file = put(home, "claude", '{"a": 1}')
+    real, times = hooks.connected, []
+
+    def late(text: str, harness: Harness, command: str) -> str:
+        times.append(text)
+        if len(times) == 2:
+            file.write_text('{"a": 2}')
+        return real(text, harness, command)
+
+    monkeypatch.setattr(hooks, "connected", late)
+    connect("claude")
+    assert json.loads(file.read_text())["a"] == 2
+    assert "session-start" in file.read_text()
+
+
+@ALL
+def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> None:
+    done = connect(name, "--dry-run")
+    assert done["dry_run"]
+    assert "+" in done["diff"]
+    assert not list(home.iterdir())
+    shown = ran("connect", name, "--dry-run", "--format", "text")
+    assert "+++" in shown.out
+    assert not list(home.iterdir())
+
+
+# --- instructions
+
+
+@pytest.mark.parametrize("before", ["", "# Rules\n", "# Rules", "a\r\nb\r\n", "no end\n\n\n"])
+def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
+    file = home / "AGENTS.md"
+    file.write_bytes(before.encode())
+    words = ("--instructions", str(file))
+    connect("codex", *words)
+    once = file.read_bytes().decode()
+    assert once.startswith(before)
+    assert once.count(instructions.MARK) == 1
+    assert not connect("codex", *words)["changed"]
+    connect("codex", *words, "--remove")
+    assert file.read_bytes().decode().rstrip("\r\n") == before.rstrip("\r\n")
+    assert not (home / ".codex").exists()
+
+
+def test_an_old_line_is_replaced_where_it_stands() -> None:
+    old = f"one\nold {instructions.MARK}\ntwo\nagain {instructions.MARK}\nthree"
+    assert instructions.instructed(old, "new") == "one\nnew\ntwo\nthree"
+    assert instructions.uninstructed(old) == "one\ntwo\nthree"
+
+
+def test_the_script_is_preferred(home: Path) -> None:
+    connect("claude")
+    command = commands_in(json.loads((home / FILES["claude"]).read_text()), HARNESSES["claude"])[0]
+    assert shutil.which(shlex.split(command)[0])

@@ -1,0 +1,107 @@
+"""Quoted text is one line that nobody takes for markup, structure or an order."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vaultmem.core.defused import MOST, one_line
+
+DATA = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))
+HOSTILE = DATA["notes"]
+EVERYWHERE = ["@", "`", "<", ">", "#", "^", "](", "[[", "]]", "::", "((", "{{", "{%", "%%", "$$", "~~", "---", "!["]  # fmt: skip
+RUNS = re.compile("(?<![a-z0-9])(?:javascript|file|obsidian|data):", re.IGNORECASE)
+FIRST = re.compile(r"[#＃>|~\s]|===|[-*+]( |$)|\[.\]( |$)|(TODO|DONE|LATER|DOING|NOW)( |$)|---")
+TOWER = re.compile("m{5}")  # of accents on one letter
+PIECES = st.sampled_from(
+    ["`", "~", "#", "-", "--", "[", "]", "(", ")", "{", "}", "<", ">", "%", "$", "!", ":", "^vm-abc234", "TODO ", "[x] ", "\n", "\u202e", "\u200d",
+     "📅", " 2026-01-01", "🔁", "👩", "\ufe0f", "\u0301", "javascript", "file", "@", "\x1b[", "31m", "＃", "a", " ", "Human", "_", "*", "\\", "1. ", "한", "\u1161"]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=400)
+
+
+@pytest.mark.parametrize("note", HOSTILE, ids=[note["name"] for note in HOSTILE])
+def test_nothing_hostile_is_left(note: dict[str, object]) -> None:
+    line = one_line(str(note["text"]))
+    gone, first = note["gone"], note.get("not_first", [])
+    assert isinstance(gone, list)
+    assert isinstance(first, list)
+    assert not [mark for mark in [*gone, *EVERYWHERE] if mark.lower() in line.lower()]
+    assert not [mark for mark in first if line.startswith(mark)]
+    assert_law(line)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(HOSTILE) >= 60
+    assert len({note["text"] for note in HOSTILE}) == len(HOSTILE)
+
+
+def combines(letter: str) -> bool:
+    return unicodedata.category(letter)[0] == "M"
+
+
+def assert_law(line: str) -> None:
+    assert len(line) <= MOST
+    assert one_line(line) == line
+    assert line == " ".join(line.split())
+    assert not FIRST.match(line)
+    assert not RUNS.search(line)
+    assert not TOWER.search("".join("m" if combines(each) else "." for each in line))
+    hidden = {each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Co", "Cn")}
+    assert hidden <= {"\u200d"}
+
+
+@given(TEXTS)
+@example("TODO " * 100 + "[x] " * 100)
+@example("📅 📅 2026 📅")
+@example("👩\u200d" * 300)
+@example("- - 1. [ ] # x")
+@settings(max_examples=1_500, deadline=None)
+def test_the_law_holds_for_any_text(text: str) -> None:
+    line = one_line(text)
+    assert_law(line)
+    assert not [mark for mark in EVERYWHERE if mark in line.lower()]
+
+
+@given(TEXTS, st.integers(1, 60))
+@settings(max_examples=400, deadline=None)
+def test_a_shorter_line_keeps_it_too(text: str, most: int) -> None:
+    line = one_line(text, most)
+    assert len(line) <= most
+    assert one_line(line, most) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Call Anne about the contract", "Call Anne about the contract"),
+        ("给安娜打电话，周五之前。", "给安娜打电话，周五之前。"),
+        ("see [[Anne]] and [[Plan|the plan]]", "see ⟦Anne⟧ and ⟦Plan|the plan⟧"),
+        ("mail anne@example.org", "mail anne＠example.org"),
+        ("https://example.org/a stays", "https://example.org/a stays"),
+        ("family 👨\u200d👩\u200d👧 day ❤️", "family 👨\u200d👩\u200d👧 day ❤️"),
+        ("use std::vector", "use std∷vector"),
+        ("run `vaultmem sync`", "run 'vaultmem sync'"),
+        ("**Important**: -5 degrees", "**Important**: -5 degrees"),
+        ("__init__ is missing", "__init__ is missing"),
+        ("Z" + "\u0302\u0303" * 200 + " end", "Ẑ\u0303\u0302\u0303\u0302 end"),
+        ("naïve café", "naïve café"),
+        ("✅ is good, ❌ is not", "✅ is good, ❌ is not"),
+        ("- [ ] TODO pay the bill", "pay the bill"),
+    ],
+)
+def test_a_person_can_still_read_it(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_no_letter_is_cut_apart() -> None:
+    family = "👨\u200d👩\u200d👧"
+    line = one_line(family * 100)
+    assert line.endswith("…")
+    assert line[:-1] == family * (len(line) // len(family))

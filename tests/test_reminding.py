@@ -1,0 +1,82 @@
+"""Reminders that somebody sets say when they remind, in the words of the person."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from vaultmem import Vault
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.store.frontmatter import split
+
+
+@pytest.fixture
+def opened(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as found:
+        yield found
+
+
+def tomorrow() -> str:
+    return (dt.datetime.now().astimezone() + dt.timedelta(days=1)).date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "says"),
+    [
+        ("call Anne tomorrow at 3pm", None, "T15:00"),
+        ("明天下午三点给妈妈打电话", None, "T15:00"),
+        ("water the plants", "tomorrow at 7:30", "T07:30"),
+        ("pay the rent tomorrow", None, ""),
+    ],
+)
+def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str) -> None:
+    said = opened.remind(words, at=at)
+    assert said["remind"] == tomorrow() + says
+    assert said["category"] == "reminders"
+    kept = split(Path(opened.path, said["path"]).read_text()).properties
+    assert kept["remind"] == said["remind"]
+    assert kept["phase"] == "organized"
+    assert "repeat" not in kept
+
+
+def test_it_may_come_round_again(opened: Vault) -> None:
+    assert opened.remind("water the plants every Saturday at 9am")["repeat"].startswith(
+        "every week"
+    )
+    said = opened.remind("water the garden tomorrow", repeat="every 2 weeks")
+    assert said["repeat"] == "every 2 weeks"
+    with pytest.raises(UsageError, match="must be a rule"):
+        opened.remind("water the lawn tomorrow", repeat="now and then")
+
+
+@pytest.mark.parametrize("words", ["buy milk", "call Anne on 2020-01-01", "第三点很重要"])
+def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, words: str) -> None:
+    with pytest.raises(VaultmemError, match="when\\?"):
+        opened.remind(words)
+    with pytest.raises(UsageError, match="--at must be"):
+        opened.remind(words, at="last week")
+    assert not (vault / "vaultmem").exists()
+
+
+def test_the_same_reminder_is_set_once_and_can_be_undone(opened: Vault) -> None:
+    first = opened.remind("call Anne tomorrow at 3pm", by="claude")
+    assert not opened.remind("call Anne tomorrow at 3pm")["created"]
+    opened.undo(last=True)
+    assert [one["id"] for one in opened.memories(deleted=True)] == [first["id"]]
+
+
+def test_the_command_tells_for_when(vault: Path) -> None:
+    said = ran(
+        "remind", "call", "Anne", "tomorrow", "at", "3pm", "--vault", str(vault), "--format", "text"
+    )
+    assert said.code == 0
+    assert said.out.startswith(f"reminds on {tomorrow()} 15:00: call Anne tomorrow at 3pm")
+    shown = ran(
+        "remind", "call Bob tomorrow", "--dry-run", "--vault", str(vault), "--format", "json"
+    ).data
+    assert shown["dry_run"]
+    assert not (vault / "vaultmem" / "reminders" / "call Bob tomorrow.md").exists()

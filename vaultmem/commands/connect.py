@@ -1,0 +1,134 @@
+"""vaultmem connect: put our start-up hook into the settings of a harness, or take it out; nothing else changes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import shutil
+import sys
+
+from vaultmem import paths
+from vaultmem.commands.memories import dry_run_option, show_diff
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import VaultmemError
+from vaultmem.harnesses import hooks, instructions, settings_file
+from vaultmem.harnesses.table import HARNESSES, Harness
+from vaultmem.output import Output, json_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    from vaultmem.harnesses.settings_file import Edited
+
+EPILOG = """\
+claude   ~/.claude/settings.json          (CLAUDE_CONFIG_DIR)
+codex    ~/.codex/hooks.json              (CODEX_HOME)
+gemini   ~/.gemini/settings.json
+copilot  ~/.copilot/hooks/vaultmem.json   (COPILOT_HOME)
+cursor   ~/.cursor/hooks.json
+Every other byte of the file stays as it is. A file that cannot be edited safely, such as one with comments, is left
+alone, and the lines to add are shown. --instructions FILE puts one marked line into AGENTS.md or CLAUDE.md
+instead, for assistants without hooks."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("harness", choices=tuple(HARNESSES), help="the program")
+    parser.add_argument("--remove", action="store_true", help="take it out again")
+    parser.add_argument(
+        "--instructions",
+        metavar="FILE",
+        help="a line in this file of instructions, instead of the hook",
+    )
+    dry_run_option(parser)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Edit the file, or show what would be edited."""
+    vault = paths.check_vault(args.vault) if args.vault else ""
+    harness = HARNESSES[args.harness]
+    if args.instructions:
+        edited = _instruct(args, vault)
+    else:
+        edited = _hook(harness, args, shlex.join(_command(harness.name, vault)))
+    _say(edited, harness, args, output)
+    return 0
+
+
+def _program() -> list[str]:
+    """How vaultmem is started from elsewhere: the script beside this Python starts fastest."""
+    beside = os.path.join(os.path.dirname(sys.executable), "vaultmem")
+    found = beside if os.access(beside, os.X_OK) else shutil.which("vaultmem")
+    return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "vaultmem"]
+
+
+def _command(name: str, vault: str) -> list[str]:
+    named = ["--vault", vault] if vault else []
+    return [*_program(), "hook", "session-start", "--harness", name, *named]
+
+
+def _instruct(args: argparse.Namespace, vault: str) -> Edited:
+    path = os.path.abspath(os.path.expanduser(args.instructions))
+    if args.remove:
+        return settings_file.edit(path, instructions.uninstructed, dry_run=args.dry_run)
+    line = instructions.line_of("vaultmem", shlex.quote(vault) if vault else "")
+    return settings_file.edit(
+        path, lambda text: instructions.instructed(text, line), dry_run=args.dry_run
+    )
+
+
+def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
+    path = harness.path()
+
+    def change(text: str) -> str:
+        if not args.remove:
+            return hooks.connected(text, harness, command)
+        left = hooks.disconnected(text, harness)
+        # A file of ours holds no more than it was made with; that of somebody else stays, even when it is empty.
+        return "" if harness.is_ours and hooks.is_bare(left, harness) else left
+
+    try:
+        return settings_file.edit(path, change, dry_run=args.dry_run, spare=not harness.is_ours)
+    except ValueError as error:
+        raise VaultmemError(_by_hand(path, harness, args, command, str(error))) from error
+
+
+def _by_hand(
+    path: str, harness: Harness, args: argparse.Namespace, command: str, why: str
+) -> str:  # fmt: skip
+    if args.remove:
+        return f"{path} was left alone: {why}. Remove the hook by hand: its command has vaultmem hook session-start"
+    lines = json_text({"hooks": {harness.event: [harness.entry(command)]}})
+    return f"{path} was left alone: {why}. Add this by hand: {lines}"
+
+
+def _say(edited: Edited, harness: Harness, args: argparse.Namespace, output: Output) -> None:
+    changed = edited.before != edited.after
+    diff = _diff(edited)
+    if output.as_json:
+        output.data(
+            {
+                "harness": harness.name, "path": edited.path, "changed": changed, "removed": args.remove,
+                "dry_run": args.dry_run, "diff": diff,
+            }
+        )  # fmt: skip
+        return
+    what = "instructions" if args.instructions else "hook"
+    if args.dry_run and changed:
+        show_diff(diff, output)
+    elif not changed:
+        state = "not there" if args.remove else "there already"
+        output.line(f"{harness.title}: the {what} is {state}: {edited.path}")
+    else:
+        done = "is no longer in" if args.remove else "is in"
+        output.line(f"{harness.title}: the {what} {done} {edited.path}")
+    if harness.advice and not args.remove and not args.instructions:
+        output.remark(f"vaultmem: {harness.advice}")
+
+
+def _diff(edited: Edited) -> str:
+    lines = difflib.unified_diff(
+        edited.before.splitlines(keepends=True), edited.after.splitlines(keepends=True), edited.path, edited.path
+    )  # fmt: skip
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

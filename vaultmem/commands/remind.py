@@ -1,0 +1,68 @@
+"""vaultmem remind: set a reminder."""
+
+from __future__ import annotations
+
+from vaultmem.commands.memories import (
+    SWITCHES,
+    listed,
+    say_done,
+    show_report,
+    vault_of,
+    writing_options,
+)
+from vaultmem.commands.parsing import apart
+from vaultmem.commands.write import text_or_stdin
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+
+EPILOG = """\
+A reminder is a memory in the folder reminders, with the property remind, and repeat if it comes round again.
+Its words say when, in English or Chinese.
+
+examples:
+  vaultmem remind call Anne tomorrow at 3
+  vaultmem remind water the plants --at "Saturday 9:00" --repeat "every week"
+  vaultmem remind 每周一早上9点开会"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "content", nargs="*", metavar="WORD", help="of what, and when; - reads it from stdin"
+    )
+    parser.add_argument("--at", metavar="WHEN", help="when, if the words do not say it")
+    parser.add_argument(
+        "--repeat", metavar="RULE", help='such as "every day" or "every week on Monday"'
+    )
+    parser.add_argument("--tags", metavar="T1,T2", help="its tags")
+    parser.add_argument("--scope", help="who sees it: global (the default), agent:NAME and so on")
+    parser.add_argument("--project", help="the project it belongs to")
+    parser.add_argument("--agent", help="the assistant that sets it")
+    writing_options(parser)
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, SWITCHES)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Set it, and say for when."""
+    content = text_or_stdin(args.content, output)
+    with vault_of(args, output) as vault:
+        said = vault.remind(
+            content, at=args.at, repeat=args.repeat, tags=listed(args.tags), scope=args.scope, project=args.project,
+            agent=args.agent, by=args.by, dry_run=args.dry_run,
+        )  # fmt: skip
+    if args.dry_run and "changes" in said:
+        show_report(said, output)
+    elif output.as_json or said["created"]:
+        when = str(said["remind"]).replace("T", " ")
+        often = f", {said['repeat']}" if said.get("repeat") else ""
+        say_done(f"reminds on {when}{often}", said, output)
+    else:
+        output.remark("vaultmem: this reminder is there already")
+    return 0

@@ -1,0 +1,1 @@
+"""The programs that run assistants: what their start-up hooks read, and where they are installed."""
