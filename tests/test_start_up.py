@@ -116,7 +116,9 @@ def test_a_search_through_the_agent_imports_next_to_nothing(indexed: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "words", [("read", "tea"), ("list",), ("hook", "session-start", "--harness", "codex")], ids=" ".join
+    "words",
+    [("read", "tea"), ("list",), ("hook", "session-start", "--harness", "codex")],
+    ids=" ".join,
 )
 def test_reading_memories_through_the_agent_imports_next_to_nothing(
     remembering: Path, words: tuple[str, ...]
@@ -160,8 +162,20 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
     assert not modules & heavy
 
 
-def test_a_hook_without_an_agent_loads_no_model_and_no_git(indexed: Path, remembering: Path) -> None:
-    heavy = {"numpy", "onnxruntime", "fastembed", "hnswlib", "git", "asyncio", "huggingface_hub", "ssl", "subprocess"}
+def test_a_hook_without_an_agent_loads_no_model_and_no_git(
+    indexed: Path, remembering: Path
+) -> None:
+    heavy = {
+        "numpy",
+        "onnxruntime",
+        "fastembed",
+        "hnswlib",
+        "git",
+        "asyncio",
+        "huggingface_hub",
+        "ssl",
+        "subprocess",
+    }
     for vault in (indexed, remembering):
         modules = loaded("hook", "session-start", "--harness", "claude", "--vault", str(vault))
         assert not modules & heavy

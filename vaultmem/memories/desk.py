@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from vaultmem import sync
 from vaultmem.adapter import FrontMatter
@@ -36,6 +37,10 @@ from vaultmem.store.ledger import Ledger
 from vaultmem.store.reads import Left, ReadCount
 from vaultmem.store.state import State
 from vaultmem.store.vault import Root, content
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -64,7 +69,9 @@ class Desk:
             state.path("batches"), self.vault, state.path("journal"), self.folder
         )
         self.history = History(state.path("history.git"), self.vault, self.folder)
-        self.centroid: tuple[float, object] | None = None  # when it was made, and it
+        self.centroid: tuple[float, NDArray[np.float32] | None] | None = (
+            None  # when it was made, and it
+        )
         self.topics: dict[str, Topics] = {}  # what texts speak of, by their hash
         self.version = 0  # counts the changes that were seen
         self.dreamt: dict[

@@ -19,7 +19,8 @@ from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
 
 if TYPE_CHECKING:
-    from vaultmem.meaning import Meaning
+    import numpy as np
+    from numpy.typing import NDArray
 
 ALIKE = 0.7  # resemblance from which a memory is named as similar
 MOST_SIMILAR = 5
@@ -220,21 +221,21 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
         return None
     from vaultmem.memories import nearness
 
-    centroid = _centroid(session, session.desk, meaning)
+    centroid = _centroid(session, session.desk)
     return None if centroid is None else nearness.cosines(meaning, [content[:WEIGHED]], centroid)[0]
 
 
-def _centroid(session: Session, desk: Desk, meaning: Meaning):  # type: ignore[no-untyped-def] # an array of numpy, which is not loaded here
+def _centroid(session: Session, desk: Desk) -> NDArray[np.float32] | None:
+    """The middle of a sample of all memories, made anew now and then."""
     from vaultmem.memories import nearness
 
-    searcher = session.reader.searcher()
     if desk.centroid and session.now - desk.centroid[0] < CENTROID_KEPT:
         return desk.centroid[1]
-    if searcher is None:
+    found = session.reader.meaning()  # lent to one thread at a time
+    if found is None:
         return None
     live = desk.collection.live()
-    some = live[:: 1 + len(live) // SAMPLE]
-    made = nearness.Nearness(searcher, meaning, some).centroid()
+    made = nearness.Nearness(*found, live[:: 1 + len(live) // SAMPLE]).centroid()
     desk.centroid = (session.now, made)
     return made
 
