@@ -402,7 +402,7 @@ def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> Non
             note.unlink()
         until(lambda: agent.status()["vanished"])
         kept = agent.found("apple")
-        assert len(kept) == 72
+        assert 70 <= len(kept) <= 72  # with the first 18, two more are believed at most
         put(vault / "base0" / "Meanwhile.md", "interim\n")
         agent.finds("interim", "base0/Meanwhile.md")
         time.sleep(12.0)  # longer than losses are remembered, and some looks at everything

@@ -67,9 +67,10 @@ class Memories(threading.Thread):
         """Finish what a kill has cut off, then write the history whenever writers pause."""
         try:
             self.desk.heal()
-        except VaultmemError as error:
+        except (VaultmemError, OSError) as error:
             log.error("what a kill cut off is not finished yet: %s", error)
-        self._written.set()
+        if self.desk.batches.count():  # else git need not be loaded
+            self._written.set()
         while True:
             self._written.wait()
             begun = time.monotonic()
