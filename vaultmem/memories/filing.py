@@ -44,7 +44,11 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
     everything = collection.archived() if asked.flag("deleted") else collection.live()
     known = Known(session.reads, session.id_of, session.now)
     found = chosen(everything, wanted, known)
-    return {"memories": [session.record(memory) for memory in found], "count": len(found)}
+    shown = []
+    for memory in found:
+        with contextlib.suppress(NoteNotFoundError):  # a person has deleted it this very moment
+            shown.append(session.record(memory))
+    return {"memories": shown, "count": len(shown)}
 
 
 def delete(session: Session, asked: Asked) -> Report:
