@@ -24,6 +24,17 @@ HEAVY = {
 # A library that is needed imports these; nothing else of the list may come along with it.
 KEYWORD_NEEDS = {"typing", "sqlite3"}
 
+MODEL_AND_GIT = {
+    "numpy",
+    "onnxruntime",
+    "fastembed",
+    "hnswlib",
+    "git",
+    "asyncio",
+    "huggingface_hub",
+    "ssl",
+}
+
 MOST = 86  # 83 when this was written; json and what it imports are 23 of them
 
 DUMP = """
@@ -149,33 +160,13 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
     remembering: Path, words: tuple[str, ...]
 ) -> None:
     modules = loaded(*words, "--format", "json", "--vault", str(remembering))
-    heavy = {
-        "numpy",
-        "onnxruntime",
-        "fastembed",
-        "hnswlib",
-        "git",
-        "asyncio",
-        "huggingface_hub",
-        "ssl",
-    }
-    assert not modules & heavy
+    assert not modules & MODEL_AND_GIT
 
 
 def test_a_hook_without_an_agent_loads_no_model_and_no_git(
     indexed: Path, remembering: Path
 ) -> None:
-    heavy = {
-        "numpy",
-        "onnxruntime",
-        "fastembed",
-        "hnswlib",
-        "git",
-        "asyncio",
-        "huggingface_hub",
-        "ssl",
-        "subprocess",
-    }
+    heavy = MODEL_AND_GIT | {"subprocess"}
     for vault in (indexed, remembering):
         modules = loaded("hook", "session-start", "--harness", "claude", "--vault", str(vault))
         assert not modules & heavy

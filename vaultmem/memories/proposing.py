@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from vaultmem.core.wording import plural
 from vaultmem.memories.desk import Session
 from vaultmem.memories.spared import Spared
 from vaultmem.plans import named
@@ -177,8 +176,3 @@ def _neighbours(look: _Look, path: str) -> list[Related]:
         and not look.spared.is_template(one.path, look.note(one.path))
     ]
     return near[:NEIGHBOURS]
-
-
-def summed_up(count: int) -> str:
-    """How many wait, for a report."""
-    return f"{plural(count, 'proposal')} for your notes: vaultmem review shows them"

@@ -42,8 +42,8 @@ def dream(session: Session, asked: Asked) -> Report:
     report = _run(session, asked, f"dream {level}", step)
     if not asked.flag("dry_run"):
         _keep_findings(session, level, report)
-    if level == DEEP and not asked.flag("dry_run"):
-        report["proposals"] = review.propose(session)
+        if level == DEEP:
+            report["proposals"] = review.propose(session)
     if not asked.flag("dry_run") and not report["changes"] and not report["left"]:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
