@@ -1,0 +1,331 @@
+"""Which of all that is due is shown, where, and what is to review; from real notes where the index is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import Write
+from tests.index_dump import generation, synced
+from vaultmem.core.answers import Answer
+from vaultmem.core.due import NOTE, REMINDER, TASK, Due
+from vaultmem.core.pending_items import (
+    approval,
+    completion,
+    items,
+    several,
+    snoozed_until,
+)
+from vaultmem.core.pending_page import HEADINGS, Item, item_id, item_ids, render
+from vaultmem.reminders import review
+from vaultmem.reminders.review import Sight
+from vaultmem.store import reviews
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.ledger import Ledger
+from vaultmem.store.state import State
+
+WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
+NOW = WALL.replace(tzinfo=UTC)
+AT = "2026-11-22T09:00:00Z"
+
+
+def due(day: str, text: str = "call Anne", **more: Any) -> Due:
+    known = Due(item_id("a.md", f"{text}{day}"), TASK, text, day, day, "a.md", 3, "a")
+    return known._replace(**more)
+
+
+def said(id_: str, state: str = "done", until: str = "") -> dict[str, Answer]:
+    return {id_: Answer(id_, state, AT, "you", until)}
+
+
+@pytest.mark.parametrize(
+    ("day", "section"),
+    [
+        ("2026-11-21", "overdue"),
+        ("1999-01-01T09:00", "overdue"),
+        ("2026-11-22", "today"),
+        ("2026-11-22T09:00", "today"),
+        ("2026-11-22T23:59", "today"),
+        ("2026-11-23", "soon"),
+        ("2026-11-29T23:59", "soon"),
+        ("2026-11-30", None),
+        ("9999-12-31", None),
+        ("", None),
+    ],
+)
+def test_where_a_day_goes(day: str, section: str | None) -> None:
+    assert [item.section for item in items([due(day)], {}, WALL)] == ([section] if section else [])
+
+
+def test_an_item_says_all_of_what_is_due() -> None:
+    one = due("2026-11-22T15:00", repeat="every day")
+    assert items([one], {}, WALL) == [
+        Item(one.id, "today", "call Anne", "2026-11-22T15:00", "a.md:3", "a", "every day")
+    ]
+    assert items([one._replace(line=0)], {}, WALL)[0].source == "a.md"
+
+
+def test_what_lapses_or_only_starts_is_late_for_nothing() -> None:
+    past = due("2026-11-21", kind=NOTE, lapses=True)
+    begun = due("", at="2026-11-20")
+    assert items([past, begun], {}, WALL) == []
+    assert len(items([past._replace(due="2026-11-22")], {}, WALL)) == 1
+
+
+@pytest.mark.parametrize("state", ["done", "dropped"])
+def test_what_was_answered_is_gone(state: str) -> None:
+    one = due("2026-11-22")
+    assert items([one], said(one.id, state), WALL, asks=False) == []
+    assert len(items([one], said(one.id, "open"), WALL)) == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "sleeps"),
+    [("2026-11-23", True), ("2026-11-22", False), ("2026-11-22T10:01", True), ("2026-11-22T10:00", False)],
+)  # fmt: skip
+def test_what_is_snoozed_sleeps_until_then(until: str, sleeps: bool) -> None:
+    one = due("2026-11-20")
+    assert bool(items([one], said(one.id, "snoozed", until), WALL)) is not sleeps
+
+
+def test_what_is_foreign_waits_for_approval() -> None:
+    one = due("2026-11-22", foreign=True)
+    assert items([one], {}, WALL) == []
+    assert items([one], said(approval(one.id), "dropped"), WALL) == []
+    assert [item.id for item in items([one], said(approval(one.id)), WALL)] == [one.id]
+
+
+def test_a_task_done_here_and_open_in_its_note_is_asked_about() -> None:
+    one = due("2026-11-22")
+    found = items([one], said(one.id), WALL)
+    assert [(item.id, item.section) for item in found] == [(completion(one.id), "review")]
+    assert "call Anne" in render(found, "frontmatter")
+    for state in ("done", "dropped"):
+        assert not items([one], {**said(one.id), **said(completion(one.id), state)}, WALL)
+    assert not items([one], said(one.id, "dropped"), WALL)
+    assert not items([one._replace(kind=REMINDER)], said(one.id), WALL)
+
+
+@pytest.mark.parametrize(
+    ("given", "until"),
+    [
+        (None, "2026-11-23"),
+        ("2026-11-25", "2026-11-25"),
+        ("2026-11-22T18:00", "2026-11-22T18:00"),
+        ("2026-11-22T09:59", "2026-11-23"),
+        ("2026-11-22", "2026-11-23"),
+        ("2020-01-01", "2026-11-23"),
+    ],
+)
+def test_a_snooze_ends_in_the_future(given: str | None, until: str) -> None:
+    assert snoozed_until(given, WALL) == until
+    last = datetime(9999, 12, 31, 23, 59)  # noqa: DTZ001 - the clock on the wall
+    assert snoozed_until(given, last) <= "9999-12-31"
+
+
+def test_many_of_a_kind_are_one_line_that_comes_back_with_the_next() -> None:
+    found = [Item(id_, "review", "x") for id_ in item_ids([("a", str(n)) for n in range(5)])]
+    assert several(found[:3], 3, "{} copies") == found[:3]
+    [line] = several(found, 3, "{} copies")
+    assert line.text == "5 copies"
+    assert several(found[::-1], 3, "{} copies")[0].id == line.id
+    assert several(found[:4], 3, "{} copies")[0].id != line.id
+
+
+SECTIONS = st.lists(st.sampled_from([*HEADINGS]), max_size=80)
+
+
+@given(SECTIONS)
+@settings(deadline=None)
+def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
+    ids = item_ids([("a", str(number)) for number in range(len(sections))])
+    given = [Item(id_, name, "x") for id_, name in zip(ids, sections, strict=True)]
+    page = render(given, "frontmatter")
+    shown = {
+        name: sum(item.id in page for item in given if item.section == name) for name in HEADINGS
+    }
+    least = {"overdue": 6, "today": 4, "soon": 2, "review": 5, "preferences": 3}
+    assert sum(shown.values()) == min(20, len(given))
+    assert all(shown[name] >= min(least[name], sections.count(name)) for name in HEADINGS)
+    hidden = len(given) - sum(shown.values())
+    assert (f"+{hidden} more" in page) == bool(hidden)
+
+
+# --- To review
+
+
+@pytest.fixture
+def sight(vault: Path) -> Iterator[Sight]:
+    synced(vault)
+    catalog = Catalog(f"{generation(vault)}/catalog.db")
+    ledger = Ledger(State(str(vault)).path("ledger.db"))
+    yield Sight(catalog, ledger, str(vault), "vaultmem", NOW, "vaultmem/pending.md")
+    catalog.close()
+
+
+def memory(write: Write, path: str, text: str = "likes tea", **properties: str) -> str:
+    number = f"{abs(hash(path)):032x}"[:32]
+    id_ = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-8{number[17:20]}-{number[20:]}"
+    given = {"id": id_, "created_at": "2026-11-20T10:00:00Z", **properties}
+    front = "".join(f"{key}: {value}\n" for key, value in given.items())
+    write(f"vaultmem/{path}", f"---\n{front}---\n{text}\n")
+    return id_
+
+
+def look(sight: Sight, vault: Path, answers: dict[str, Answer] | None = None) -> list[Item]:
+    synced(vault)
+    return review.items(sight, [], answers or {})
+
+
+def test_an_orderly_vault_has_nothing_to_review(sight: Sight, vault: Path, write: Write) -> None:
+    write("a.md", "[[b]]")
+    memory(write, "people/anne.md")
+    write("t.md", "---\na: {{x}}\n---\n")
+    assert look(sight, vault) == []
+    assert review.preferences(sight, {}) == []
+
+
+def test_the_inbox_is_one_line_from_the_next_day_on(
+    sight: Sight, vault: Path, write: Write
+) -> None:
+    memory(write, "inbox/new.md", created_at="2026-11-22T08:00:00Z")
+    assert look(sight, vault) == []
+    memory(write, "inbox/old.md")
+    [line] = look(sight, vault)
+    assert line.text == "1 memory waits in the inbox: vaultmem list --phase inbox"
+    assert look(sight, vault, said(line.id)) == []
+    memory(write, "inbox/older.md", created_at="2026-11-01T10:00:00Z")
+    assert look(sight, vault)[0].id == line.id
+    memory(write, "inbox/newer.md", created_at="2026-11-21T10:00:00Z")
+    [line] = look(sight, vault, said(line.id))
+    assert line.text.startswith("3 memories wait")
+
+
+def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: Write) -> None:
+    ids = [memory(write, path) for path in ("inbox/a.md", "people/b.md", "people/c.md")]
+    paths = ["vaultmem/inbox/a.md", "vaultmem/people/b.md", "vaultmem/people/c.md", "vaultmem/x.md"]
+    kinds = ["unsure", "fading", "contradiction", "contradiction"]
+    found: list[dict[str, object]] = [
+        {"kind": kind, "subject": path, "said": f"said of {path}", "others": [paths[1]]}
+        for kind, path in zip(kinds, paths, strict=True)
+    ]
+    reviews.keep_findings(sight.ledger, kinds, found, 0.0)
+    shown = [item for item in look(sight, vault) if "said of" in item.text]
+    assert [item.source for item in shown] == [paths[2], paths[1], paths[0]]
+    assert shown[1].text.endswith(f"vaultmem reinforce {ids[1][:8]} keeps it")
+    (vault / paths[1]).unlink()
+    (vault / paths[0]).rename(vault / "vaultmem/people/a.md")
+    assert [item.source for item in look(sight, vault)] == [paths[2]]
+
+
+def test_proposals_are_counted(sight: Sight, vault: Path) -> None:
+    reviews.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
+    [line] = look(sight, vault)
+    assert line.text == "2 proposals for your notes: vaultmem review"
+    reviews.decide(sight.ledger, "a", reviews.REJECTED, 2.0)
+    assert look(sight, vault)[0].id == line.id
+    reviews.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
+    assert look(sight, vault)[0].id != line.id
+
+
+def test_conflict_copies_and_unreadable_notes(sight: Sight, vault: Path, write: Write) -> None:
+    write("a.md", "one")
+    write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
+    write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
+    write("bad.md", "---\na: [\n---\n")
+    shown = look(sight, vault)
+    assert [item.source for item in shown] == [
+        "a.sync-conflict-20261122-101500-ABCDEFG.md",
+        "bad.md",
+    ]
+    assert "of a.md" in shown[0].text
+    for number in range(4):
+        write(f"bad{number}.md", "---\na: [\n---\n")
+    assert look(sight, vault)[1].text.startswith("5 notes cannot be read")
+    assert [item.text for item in look(sight, vault, said(shown[1].id))][1].startswith("4 notes")
+
+
+def test_a_vanished_vault_comes_first(sight: Sight, vault: Path, write: Write) -> None:
+    write("bad.md", "---\na: [\n---\n")
+    synced(vault)
+    shown = review.items(sight, [], {}, "9 of 10 notes are gone")
+    assert shown[0].text == "9 of 10 notes are gone"
+    page = render(shown, "frontmatter")
+    assert page.index("are gone") < page.index("bad.md")
+
+
+def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Sight, vault: Path) -> None:
+    synced(vault)
+    dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
+    dues.append(due("2027-11-23", "much later", foreign=True))
+    shown = review.items(sight, dues, {})
+    assert [item.id for item in shown[:3]] == [approval(each.id) for each in dues[:3]]
+    assert shown[3].text.startswith("2 more")
+    assert len(shown) == 4
+    answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
+    assert [item.id for item in review.items(sight, dues, answers)] == [
+        approval(each.id) for each in dues[2:5]
+    ]
+
+
+def test_preferences_are_those_a_person_has_filed_or_approved(
+    sight: Sight, vault: Path, write: Write
+) -> None:
+    memory(write, "preferences/tea.md", "likes tea\nand `code`", created_at="2026-11-01T10:00:00Z")
+    memory(write, "skills/tabs.md", "use tabs", memory_type="procedural")
+    memory(write, "people/anne.md", "not this")
+    memory(write, "inbox/x.md", "nor this", memory_type="procedural")
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="claude")
+    memory(write, "preferences/web.md", "obey the web", source="https://example.org")
+    shown = look(sight, vault)
+    assert approval(theirs) in [item.id for item in shown]
+    assert any("obey the web" in item.text for item in shown)
+    texts = [item.text for item in review.preferences(sight, {})]
+    assert texts == ["use tabs", "likes tea\nand `code`"]
+    approved = said(approval(theirs))
+    assert "obey me" in [item.text for item in review.preferences(sight, approved)]
+    assert approval(theirs) not in [item.id for item in look(sight, vault, approved)]
+    hidden = review.preferences(sight, {})[0].id
+    assert len(review.preferences(sight, said(hidden, "dropped"))) == 1
+    page = render(review.preferences(sight, {}), "frontmatter")
+    assert "likes tea and 'code'" in page
+
+
+def test_what_can_be_answered_stays_current_when_it_was(
+    sight: Sight, vault: Path, write: Write
+) -> None:
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="claude")
+    memory(write, "preferences/mine.md", "tea")
+    memory(write, "inbox/a.md")
+    write("bad.md", "---\na: [\n---\n")
+    dues = [due("2026-11-23"), due("2026-11-23", "buy", foreign=True)]
+    shown = look(sight, vault)
+    there = review.current(sight, dues)
+    assert {each.id for each in dues} <= there
+    assert {approval(dues[1].id), completion(dues[0].id), approval(theirs)} <= there
+    assert {item.id for item in [*shown, *review.preferences(sight, {})]} <= there
+    (vault / "bad.md").unlink()
+    synced(vault)
+    assert not [
+        item for item in shown if item.source == "bad.md" and item.id in review.current(sight, dues)
+    ]
+
+
+def test_the_newest_preferences_are_shown(sight: Sight, vault: Path, write: Write) -> None:
+    for number in range(12):
+        created = f"2026-11-{number + 1:02}T10:00:00Z"
+        memory(write, f"preferences/{number}.md", f"rule {number:02}", created_at=created)
+    synced(vault)
+    found = review.preferences(sight, {})
+    assert [item.text for item in found] == [f"rule {number:02}" for number in range(11, 3, -1)]
+    page = render(
+        [*found, *(Item(item_id("b", str(n)), "overdue", "x") for n in range(30))], "outline"
+    )
+    assert page.index("rule 11") < page.index("rule 10") < page.index("rule 09")
+    assert "rule 08" not in page

@@ -1,0 +1,195 @@
+"""The page of what waits: the same bytes for the same items, within its limits, in both editors."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from obsidian_notes import note
+from vaultmem_logseq.rules import LogseqRules
+from vaultmem_logseq.settings import Settings
+
+from vaultmem.core.pending_page import HEADINGS, Item, item_id, item_ids, render
+from vaultmem.store.frontmatter import split
+
+STYLES = ["frontmatter", "outline"]
+HOSTILE = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))
+HOSTILE_TEXTS = [note["text"] for note in HOSTILE["notes"]]
+LOGSEQ = LogseqRules(Settings(triple_lowbar=True))
+ITEMS = [
+    Item("vm-aaaaaa", "overdue", "call Anne", "2026-11-20", "People/Anne.md:3", "Anne"),
+    Item("vm-bbbbbb", "today", "water plants", "2026-11-22T09:00", repeat="every week"),
+    Item("vm-cccccc", "soon", "pay the bill", "2026-11-25", title="A]] odd"),
+    Item("vm-dddddd", "review", "is this so?"),
+    Item("vm-eeeeee", "preferences", "Anne likes short mails"),
+]
+NOTE = """\
+---
+generated: vaultmem
+---
+
+# Pending
+
+## Overdue
+
+- [ ] call Anne [[Anne]] 📅 2026-11-20 ^vm-aaaaaa
+
+## Today
+
+- [ ] water plants (09:00, every week) 📅 2026-11-22 ^vm-bbbbbb
+
+## Next 7 days
+
+- [ ] pay the bill (A⟧ odd) 📅 2026-11-25 ^vm-cccccc
+
+## To review
+
+- [ ] is this so? ^vm-dddddd
+
+## Preferences worth knowing
+
+- Anne likes short mails ^vm-eeeeee
+
+## Notes
+mine
+"""
+OUTLINE = """\
+generated:: vaultmem
+
+- ## Overdue
+\t- TODO call Anne [[Anne]]
+\t  DEADLINE: <2026-11-20 Fri>
+\t  vm-id:: vm-aaaaaa
+- ## Today
+\t- TODO water plants (every week)
+\t  DEADLINE: <2026-11-22 Sun 09:00>
+\t  vm-id:: vm-bbbbbb
+- ## Next 7 days
+\t- TODO pay the bill (A⟧ odd)
+\t  DEADLINE: <2026-11-25 Wed>
+\t  vm-id:: vm-cccccc
+- ## To review
+\t- TODO is this so?
+\t  vm-id:: vm-dddddd
+- ## Preferences worth knowing
+\t- Anne likes short mails
+\t  vm-id:: vm-eeeeee
+- ## Notes
+mine
+"""
+
+
+@pytest.mark.parametrize(("style", "page"), [("frontmatter", NOTE), ("outline", OUTLINE)])
+def test_a_page_in_full(style: str, page: str) -> None:
+    assert render(ITEMS, style, "mine\n") == page
+    for number in range(20):
+        assert render(random.Random(number).sample(ITEMS, len(ITEMS)), style, "mine\n") == page
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_items_of_one_day_have_one_order_too(style: str) -> None:
+    alike = [
+        Item(f"vm-aaaaa{letter}", "today", text, "2026-11-22")
+        for letter, text in zip("abcdef", "xxyyzz", strict=True)
+    ]
+    pages = {render(random.Random(number).sample(alike, 6), style) for number in range(20)}
+    assert len(pages) == 1
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_page_without_items_says_so(style: str) -> None:
+    assert "Nothing is pending." in render([], style)
+    assert render([], style).endswith("## Notes\n")
+
+
+def many(number: int, text: str) -> list[Item]:
+    ids = item_ids([("a.md", str(each)) for each in range(number)])
+    days = [f"2026-11-{10 + each % 20}" for each in range(number)]
+    return [Item(name, "overdue", f"{text} {at}", days[at]) for at, name in enumerate(ids)]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("text", ["x", "long words " * 30, "笔记" * 200])
+def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> None:
+    page = render(many(300, text), style)
+    shown = len(set(re.findall("vm-[a-z2-7]{6,}", page)))
+    assert 5 < shown <= 20
+    assert len(page) <= 4_000
+    assert f"+{300 - shown} more: vaultmem pending --all\n" in page
+    assert page.count("2026-11-10") == min(shown, 15)  # the oldest first
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_notes_of_a_person_are_never_cut(style: str) -> None:
+    notes = "mine\r\n" * 2_000
+    page = render(many(300, "x"), style, notes)
+    assert page.endswith(notes)
+    assert len(page) <= 1_000 + len(notes)
+    assert "vm-" in page
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_editors_read_the_items_as_tasks(style: str) -> None:
+    """Obsidian's Tasks and Logseq find our days and nothing else, whatever the words say."""
+    items = [
+        Item(f"vm-{at:a>6}", "today", text, "2026-11-22")
+        for at, text in enumerate(HOSTILE_TEXTS[:20])
+    ]
+    page = render(items, style, most=20_000)
+    found = note(page) if style == "frontmatter" else LOGSEQ.parse("pages/p.md", page, split(page))
+    assert [(task.due, task.done) for task in found.tasks] == [("2026-11-22", False)] * 20
+    assert not found.links
+    assert not found.tags
+
+
+@given(st.lists(st.sampled_from(HOSTILE_TEXTS) | st.text(max_size=60), max_size=8))
+@settings(max_examples=150, deadline=None)
+def test_no_text_makes_an_item_a_section_or_a_date(texts: list[str]) -> None:
+    ids = item_ids([("a.md", text) for text in texts])
+    items = [
+        Item(name, "today", text, "2026-11-22", title=text, repeat=text)
+        for name, text in zip(ids, texts, strict=True)
+    ]
+    page = render(items, "frontmatter")
+    lines = [line for line in page.splitlines() if line.startswith("- [ ] ")]
+    assert sorted(line[-9:] for line in lines) == sorted(ids)
+    assert all(line[:-11].endswith(" 📅 2026-11-22") for line in lines)
+    assert [line for line in page.splitlines() if line.startswith("#")] == (
+        ["# Pending", "## Today", "## Notes"] if items else ["# Pending", "## Notes"]
+    )
+    outline = render(items, "outline").splitlines()
+    assert sum("vm-id::" in line for line in outline) == len(items)
+    assert sum("::" in line for line in outline) == len(items) + 1
+    assert sum(bool(re.match("[\t ]*- ", line)) for line in outline) == len(items) + 2
+
+
+def test_ids_are_stable_and_differ() -> None:
+    assert item_id("a.md:3", "call Anne") == item_id("a.md:3", "call Anne")
+    assert re.fullmatch("vm-[a-z2-7]{6}", item_id("a.md", "x"))
+    assert item_id("a.md", "bc") != item_id("a.mdb", "c")
+    named = [("a.md", str(number % 50_000)) for number in range(60_000)]
+    ids = item_ids(named)
+    assert len(set(ids)) == len(named)
+    assert any(len(name) > 9 for name in ids)  # some do begin alike
+    turned = item_ids(named[49_999::-1])
+    assert set(turned) <= set(item_ids(named[:50_000]))
+    assert turned[::-1] == item_ids(named[:50_000])
+
+
+@pytest.mark.parametrize("due", ["2026-02-30", "soon", "20261122", "9999-12-31T25:99", ""])
+def test_an_impossible_day_is_not_shown_as_one(due: str) -> None:
+    for style in STYLES:
+        page = render([Item("vm-aaaaaa", "today", "x", due)], style)
+        assert "2026-02-30" not in page
+        assert "25:99" not in page
+        assert "vm-aaaaaa" in page
+
+
+def test_every_section_has_its_heading() -> None:
+    page = render([Item(f"vm-{name[:6]}", name, "x") for name in HEADINGS], "frontmatter")
+    assert re.findall("^## (.*)", page, re.MULTILINE) == [*HEADINGS.values(), "Notes"]

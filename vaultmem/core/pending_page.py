@@ -1,0 +1,192 @@
+"""The page pending.md: what waits for a person, for every assistant that starts, and for every editor to tick.
+
+The same items give the same bytes on any machine: nothing in it says when or where it was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b32encode
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from vaultmem.core.defused import one_line
+from vaultmem.core.values import value
+
+OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
+MOST, MOST_ITEMS = 4_000, 20
+TITLE, NOTES = "Pending", "Notes"
+HEADINGS = {
+    "overdue": "Overdue",
+    "today": "Today",
+    "soon": "Next 7 days",
+    "review": "To review",
+    "preferences": "Preferences worth knowing",
+}
+PREFERENCES = "preferences"
+MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
+NOTHING = "Nothing is pending."
+MORE = "more: vaultmem pending --all"
+_SHORTEST_ID = 6
+_LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
+_LEAST = {
+    "today": 4,
+    "soon": 2,
+    "review": 5,
+    "preferences": 3,
+}  # items of 20, whatever stands before them
+_RANK = {section: number for number, section in enumerate(HEADINGS)}
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_CLOCK = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
+_NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
+
+
+@value
+class Item:
+    """One thing that waits."""
+
+    id: str  # vm- and six letters, or more
+    section: str  # a key of HEADINGS
+    text: str  # as it stands in the note; it is defused where it is shown
+    due: str | None = None  # an ISO day, or day and time
+    source: str = ""  # path:line
+    title: str = ""  # of the note it is from, as a link names it
+    repeat: str | None = None  # in words
+    rank: int = 0  # what of one section and day comes first
+
+
+def item_id(source: str, key: str, length: int = _SHORTEST_ID) -> str:
+    """The id of what `key` names in `source`: base32 letters of a SHA-256."""
+    return f"vm-{_digest(source, key)[:length]}"
+
+
+def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
+    """Ids of sources and keys, in their order and all different, whatever order they come in: where two begin
+    alike, the one with the lower digest stays short. Of one pair that comes twice, the second is another thing."""
+    seen: Counter[tuple[str, str]] = Counter()
+    digests = []
+    for pair in named:
+        source, key = pair
+        digests.append(_digest(source, f"{key}\0{seen[pair]}" if seen[pair] else key))
+        seen[pair] += 1
+    short: dict[str, str] = {}
+    taken: set[str] = set()
+    for digest in sorted(digests):
+        length = _SHORTEST_ID
+        while digest[:length] in taken:
+            length += 1
+        short[digest] = digest[:length]
+        taken.add(digest[:length])
+    return [f"vm-{short[digest]}" for digest in digests]
+
+
+def _digest(source: str, key: str) -> str:
+    data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
+    return b32encode(hashlib.sha256(data).digest()).decode("ascii").lower().rstrip("=")
+
+
+def render(
+    items: Iterable[Item],
+    style: str,
+    notes: str = "",
+    most: int = MOST,
+    most_items: int = MOST_ITEMS,
+) -> str:
+    """The page. It has at most `most` characters unless the notes of the person, which stay as they are, need more:
+    then our part has a quarter of that."""
+    ordered = sorted(items, key=_order)
+    room = max(most - len(notes), most // _LEAST_ROOM)
+    for count in range(min(most_items, len(ordered)), -1, -1):
+        text = _generated(_chosen(ordered, count), len(ordered) - count, style)
+        if len(text) <= room:
+            break
+    return text + notes
+
+
+def _order(item: Item) -> tuple[int, str, int, str, str]:
+    return _RANK[item.section], item.due or "~", item.rank, item.text, item.id
+
+
+def _chosen(ordered: Sequence[Item], count: int) -> list[Item]:
+    """So many of them, the most urgent first; what is overdue leaves room for the other sections."""
+    by_section = {name: [item for item in ordered if item.section == name] for name in HEADINGS}
+    least = {
+        name: min(len(by_section[name]), count * _LEAST.get(name, 0) // MOST_ITEMS)
+        for name in HEADINGS
+    }
+    chosen: list[Item] = []
+    for name, there in by_section.items():
+        later = sum(least[other] for other in HEADINGS if _RANK[other] > _RANK[name])
+        chosen += there[: count - len(chosen) - later]
+    return chosen
+
+
+def shown_text(item: Item) -> str:
+    """The words of an item as a page has them."""
+    return one_line(item.text) or "(no words)"
+
+
+def _generated(items: Sequence[Item], more: int, style: str) -> str:
+    outline = style == OUTLINE
+    parts = [f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n---\n\n# {TITLE}\n\n"]
+    bullet = "- " if outline else ""
+    for section, heading in HEADINGS.items():
+        lines = [
+            _block(item) if outline else _line(item) for item in items if item.section == section
+        ]
+        if lines:
+            gap = "" if outline else "\n"
+            parts.append(f"{bullet}## {heading}\n{gap}{''.join(lines)}{gap}")
+    gap = "" if outline else "\n"
+    if more:
+        parts.append(f"{bullet}+{more} {MORE}\n{gap}")
+    elif not items:
+        parts.append(f"{bullet}{NOTHING}\n{gap}")
+    return "".join([*parts, f"{bullet}## {NOTES}\n"])
+
+
+def _line(item: Item) -> str:
+    """A task as the Tasks plugin reads it. Time and repetition are words: no plugin shall ring a second time, or add
+    the next one below."""
+    day, clock = due_parts(item)
+    box = "" if item.section == PREFERENCES else "[ ] "
+    words = _words(item, clock)
+    date_field = f" 📅 {day}" if day else ""
+    return f"- {box}{words}{date_field} ^{item.id}\n"
+
+
+def _block(item: Item) -> str:
+    day, clock = due_parts(item)
+    marker = "" if item.section == PREFERENCES else "TODO "
+    lines = [f"\t- {marker}{_words(item, '')}"]
+    if day:
+        weekday = _WEEKDAYS[date.fromisoformat(day).weekday()]
+        lines.append(f"\t  DEADLINE: <{day} {weekday}{f' {clock}' if clock else ''}>")
+    lines.append(f"\t  vm-id:: {item.id}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _words(item: Item, clock: str) -> str:
+    said = ", ".join(part for part in (clock, one_line(item.repeat or "", 40)) if part)
+    parts = [shown_text(item), f"({said})" if said else "", _link(item.title)]
+    return " ".join(part for part in parts if part)
+
+
+def _link(title: str) -> str:
+    """A link to the note; a title that no link can hold is shown as words."""
+    plain = one_line(title)
+    if not plain or plain != title or _NOT_IN_LINKS & set(title):
+        return plain and f"({plain})"
+    return f"[[{title}]]"
+
+
+def due_parts(item: Item) -> tuple[str, str]:
+    """The day and the time an item is due, each "" where there is none or no such."""
+    day, _, clock = (item.due or "").partition("T")
+    try:
+        day = date.fromisoformat(day).isoformat()
+    except ValueError:
+        return "", ""
+    return day, clock[:5] if _CLOCK.match(clock) else ""
