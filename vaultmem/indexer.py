@@ -16,7 +16,8 @@ from vaultmem import __version__
 from vaultmem.compare import Diff, Manner, Place, check_vanished, differences, missing, without
 from vaultmem.config import Config
 from vaultmem.core import note_facts
-from vaultmem.core.places import ours_as
+from vaultmem.core.places import ours_as, page_path
+from vaultmem.core.said import sentences
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultGoneError
 from vaultmem.indexing import block_row, index_entries
@@ -29,7 +30,7 @@ from vaultmem.store.copies import Copies, Judged
 from vaultmem.store.keyword import Entry, KeywordWriter
 from vaultmem.store.walk import Entry as File
 
-READER = f"{__version__}/1"  # raise the number when notes are read differently: all are read again
+READER = f"{__version__}/2"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
 RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
 
@@ -81,7 +82,10 @@ class Indexer:
         self._kw_folder = f"{generation}/kw"
         self._keyword: KeywordWriter | None = None
         self.batch = rows.Batch(self.catalog)
-        fingerprint = f"{READER}|{rulebook.fingerprint}|{config['index.max_note_bytes']}|{config['memory_folder']}"
+        own = "|".join(
+            str(config[key]) for key in ("index.max_note_bytes", "memory_folder", "pending.path")
+        )
+        fingerprint = f"{READER}|{rulebook.fingerprint}|{own}"
         self.reread = self.catalog.meta("reader") != fingerprint
         self.fingerprint = fingerprint
         self.copies = Copies(self.catalog, self._text)
@@ -208,7 +212,10 @@ class Indexer:
     def _kind(self, path: str) -> str:
         """What a file is to us."""
         kind = self.rules.kind(path)
-        return ours_as(path, self.config.text("memory_folder")) if kind == "note" else kind
+        if kind != "note":
+            return kind
+        folder = self.config.text("memory_folder")
+        return ours_as(path, folder, page_path(folder, self.config.text("pending.path")))
 
     def _remove(self, gone: dict[int, str]) -> None:
         orphans = [row[0] for row in self.catalog.db.execute(
@@ -333,6 +340,8 @@ class Indexer:
             note_facts.category(row.path, note.properties, self.config.text("memory_folder")),
             self.rules.excluded(row.path),
             [block_row(note.title, block) for block in grouped],
+            sentences(note, text),
+            note_facts.opening(note.pieces) if note_facts.names_times(note.properties) else None,
         )
         self.batch.note(file, record)
         return file, [] if record.excluded else list(index_entries(row.path, record, grouped))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from vaultmem.adapter import Piece
 from vaultmem.core.blocks import Block
 from vaultmem.core.places import CATEGORIES, category_of
 
@@ -18,6 +19,9 @@ _DATE_KEYS = (
     "创建时间",
     "日期",
 )
+_DUE_KEYS = frozenset(("due", "remind", "date"))
+_LONGEST_OPENING = 500
+_LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
 _ISO_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _NAME_DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
@@ -51,3 +55,18 @@ def embedded_text(title: str, block: Block) -> str:
     """What is embedded of a block: title and heading path first, then who speaks, then the text."""
     place = " > ".join((title, *block.headings))
     return f"{place}\n{block.text}"
+
+
+def names_times(properties: Mapping[str, object]) -> bool:
+    """Whether properties of a note may say that it is due."""
+    return any(key.lower() in _DUE_KEYS for key in properties)
+
+
+def opening(pieces: Iterable[Piece]) -> str:
+    """The first line of a note that says something, for its reader: without the mark of a list."""
+    for piece in pieces:
+        if piece.kind in ("text", "list"):
+            line = piece.text.strip().partition("\n")[0][:_LONGEST_OPENING]
+            if words := _LIST_MARK.sub("", line, count=1).strip():
+                return words
+    return ""

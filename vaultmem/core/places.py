@@ -23,7 +23,9 @@ ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categorie
 ARCHIVED_NOTES = (
     f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
 )
-GENERATED = ("pending.md", "What changed.md")  # written by us in the memory folder, no memories
+GENERATED = (  # written by us in the memory folder, no memories
+    "pending.md", "What changed.md", "answers.md",
+)  # fmt: skip
 
 
 def category_of(inner: str, given: object) -> str:
@@ -36,9 +38,16 @@ def category_of(inner: str, given: object) -> str:
     return said or INBOX
 
 
-def ours_as(path: str, folder: str) -> str:
-    """What the index takes a note for: what is generated from the index ("") must not come back into it, and
-    what was put away is a "file", which can be linked to and is not found."""
+def page_path(folder: str, given: str) -> str:
+    """Where pending.md is kept, by the setting pending.path; "" for nowhere."""
+    return "" if given == "off" else given or f"{folder}/{GENERATED[0]}"
+
+
+def ours_as(path: str, folder: str, page: str = "") -> str:
+    """What the index takes a note for: what is generated from the index ("") must not come back into it, such as the
+    page of pending items, and what was put away is a "file", which can be linked to and is not found."""
+    if path == page:
+        return ""
     if not path.startswith(folder + "/"):
         return "note"
     inner = path[len(folder) + 1 :]

@@ -29,6 +29,9 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3}
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
 _WORKDAYS = [MO, TU, WE, TH, FR]
 _YEARS_AHEAD = 40  # 29 February falls on each weekday once in 28 years
+_FURTHEST = 366 * (_YEARS_AHEAD + 5)  # days
+_ONE_DAY = timedelta(days=1)
+_LAST_DAY = date.max - _ONE_DAY
 
 
 class Rule(NamedTuple):
@@ -55,6 +58,18 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
     if rule.weekdays or rule.month_days or rule.months:
         return _next_match(rule, start)
     return _step(rule, start)
+
+
+def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """The last occurrence up to `day` and the first after it, of what repeats from `start` on; the start is one
+    itself. Reckoned from the start, whatever was done when: from the 31st, every month has its last day."""
+    if day < start:
+        return None, start
+    if not (rule.weekdays or rule.month_days or rule.months):
+        return _steps_around(rule, start, day)
+    last = _nearest(rule, start, day, -1)
+    following = _nearest(rule, start, min(day, _LAST_DAY) + _ONE_DAY, 1)
+    return last or start, following
 
 
 def read_rule(text: str) -> Rule | None:
@@ -222,3 +237,73 @@ def _step(rule: Rule, start: date) -> date | None:
         return date(year, month, min(start.day, monthrange(year, month)[1]))
     except (OverflowError, ValueError):  # beyond the year 9999
         return None
+
+
+def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """Of a plain step: how often it fits between the two days, give or take one."""
+    if rule.unit in {DAILY, WEEKLY}:
+        count = (day - start).days // (rule.interval * (7 if rule.unit == WEEKLY else 1))
+    else:
+        months = (day.year - start.year) * 12 + day.month - start.month
+        count = months // (rule.interval * (12 if rule.unit == YEARLY else 1))
+    steps = [_steps(rule, start, count + more) for more in (-1, 0, 1, 2) if count + more >= 0]
+    passed = [step for step in steps if step and step <= day]
+    to_come = [step for step in steps if step and step > day]
+    return max(passed, default=None), min(to_come, default=None)
+
+
+def _steps(rule: Rule, start: date, count: int) -> date | None:
+    """So many steps from the start at once: step by step, the 31st would become the 28th for good."""
+    return _step(rule._replace(interval=rule.interval * count), start) if count else start
+
+
+def _nearest(rule: Rule, start: date, day: date, way: int) -> date | None:
+    """The nearest day after the start that fits, from `day` on or back. Day by day: dateutil counts from the start,
+    and where nothing fits, to the year 9999."""
+    first, last = start.toordinal(), date.max.toordinal()
+    number = day.toordinal()
+    stop = max(first, number - _FURTHEST) if way < 0 else min(last, number + _FURTHEST) + 1
+    for each in range(number, stop, way):
+        if each > first and _fits(rule, start, date.fromordinal(each)):
+            return date.fromordinal(each)
+    return None
+
+
+def _fits(rule: Rule, start: date, day: date) -> bool:
+    """Whether a rule with days or months has that day, as dateutil.rrule reads it."""
+    if rule.months and day.month not in rule.months:
+        return False
+    if not (rule.weekdays or rule.month_days):
+        if rule.unit == WEEKLY and day.weekday() != start.weekday():
+            return False
+        if rule.unit in {MONTHLY, YEARLY} and day.day != start.day:
+            return False
+    length = monthrange(day.year, day.month)[1]
+    if rule.month_days and not {day.day, day.day - length - 1} & set(rule.month_days):
+        return False
+    if rule.weekdays and not any(_is_weekday(rule, each, day, length) for each in rule.weekdays):
+        return False
+    return _units_between(rule.unit, start, day) % rule.interval == 0
+
+
+def _is_weekday(rule: Rule, wanted: Weekday, day: date, length: int) -> bool:
+    if day.weekday() != wanted.weekday:
+        return False
+    if not wanted.n:
+        return True
+    if rule.unit == MONTHLY or (rule.unit == YEARLY and rule.months):
+        at, last = day.day, length
+    elif rule.unit == YEARLY:
+        at, last = day.timetuple().tm_yday, date(day.year, 12, 31).timetuple().tm_yday
+    else:
+        return False  # the second Tuesday of a week
+    return wanted.n in ((at - 1) // 7 + 1, -((last - at) // 7 + 1))
+
+
+def _units_between(unit: Unit, start: date, day: date) -> int:
+    if unit == DAILY:
+        return (day - start).days
+    if unit == WEEKLY:
+        return (day.toordinal() - day.weekday() - start.toordinal() + start.weekday()) // 7
+    years = day.year - start.year
+    return years if unit == YEARLY else years * 12 + day.month - start.month

@@ -45,6 +45,10 @@ class NoteRow(NamedTuple):
     category: str | None
     excluded: bool
     blocks: Sequence[BlockRow]
+    said: Mapping[
+        int, list[str]
+    ] = {}  # by line: sentences that may say when something is to be done
+    opening: str | None = None  # of a note whose properties say when it is due
 
 
 def put_file(catalog: Catalog, row: FileRow) -> int:
@@ -71,6 +75,8 @@ def remove_file(catalog: Catalog, file: int) -> set[str]:
     return names
 
 
+# What a row of the table tasks is about, in its column is_task.
+BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: of a note that is due itself
 _INSERTS = {
     "names": "INSERT INTO names VALUES (?, ?)",
     "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -116,6 +122,9 @@ class Batch:
         self._rows["aliases"] += [(alias.lower(), file, alias) for alias in note.aliases]
         self._rows["tasks"] += [_task_row(file, task, task=True) for task in note.tasks]
         self._rows["tasks"] += [_task_row(file, dated, task=False) for dated in note.dates]
+        self._rows["tasks"] += [_said_row(file, line, each) for line, each in row.said.items()]
+        if row.opening is not None:
+            self._rows["tasks"].append(_opening_row(file, row.opening))
 
     def write(self) -> None:
         """Write everything. The caller holds the transaction."""
@@ -156,6 +165,15 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
         first,
         json.dumps(given, ensure_ascii=False),
     )
+
+
+def _said_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
+    said = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
+    return file, line, SAID, 1, None, said
+
+
+def _opening_row(file: int, opening: str) -> tuple[object, ...]:
+    return file, 0, OPENING, 1, None, json.dumps({"line": 0, "text": opening}, ensure_ascii=False)
 
 
 def resolve_stale(

@@ -1,0 +1,189 @@
+"""Words that say when something is due: laws for any text, and small pure parts."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.adapter import Note, Piece, Task
+from vaultmem.core import due_notes, dues, said
+from vaultmem.core.due import NOTE, TASK, Due
+from vaultmem.core.dues import Named, Place, Wish
+from vaultmem.core.stems import numbered_original, stem
+from vaultmem.core.written import BEGAN, Source, Written, names_day
+
+NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
+PIECES = st.sampled_from(
+    ["remind", "me", "by", "due", "deadline", "before", "tomorrow", "Friday", "at 9", "2026-12-01", "9999-12-31", "5",
+     "提醒", "记得", "截止", "明天", "前", "每周一", "下周五", ".", "。", "\n", "- ", "> ", "# ", "`", "```", "[[", "]]", "(",
+     "“", "”", "%%", "{{", "\0", "é", "İ", "ﬃ", "every day", "[ ]", "::", "|"]
+)  # fmt: skip
+TEXTS = st.lists(PIECES | st.text(max_size=5), max_size=30).map(" ".join)
+
+
+def place(path: str = "Plan.md", day: str = "", mtime: datetime = NOW, **met: str) -> Place:
+    source = Source(stem(path), day, names_day(path, day), mtime)
+    return Place(path, "Plan", source.stem, False, Written(source, met))
+
+
+def note(text: str) -> Note:
+    return Note("Plan", (Piece(text, 1, text.count("\n") + 1),))
+
+
+@given(TEXTS)
+def test_sentences_are_of_the_text(text: str) -> None:
+    lines = text.split("\n")
+    for line, found in said.sentences(note(text), text).items():
+        assert all(each and each in lines[line - 1] for each in found)
+
+
+@given(
+    TEXTS,
+    st.dates(date(2, 1, 1), date(9998, 1, 1)).map(lambda day: datetime.combine(day, NOW.timetz())),
+)
+def test_what_is_found_was_to_come(text: str, written: datetime) -> None:
+    for found in (said.moment(text, written), said.task_moment(text, written)):
+        assert found is None or found.when.date() >= written.date()
+
+
+@given(TEXTS)
+def test_whatever_a_property_says(text: str) -> None:
+    own = due_notes.Own("", "", False)
+    found = due_notes.wishes(
+        place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
+    )
+    for wish in found:
+        for each in dues.now(wish, NOW, lambda _: False):
+            assert datetime.fromisoformat(each.due.due)
+
+
+def test_a_task_line_is_no_sentence() -> None:
+    text = "- [ ] remind me tomorrow\nremind me on Friday\n"
+    given = note(text)._replace(tasks=(Task(1, " ", "remind me tomorrow"),))
+    assert said.sentences(given, text) == {2: ["remind me on Friday"]}
+
+
+def test_code_and_tables_are_no_sentences() -> None:
+    text = "remind me on Friday"
+    for kind in ("code", "table", "heading"):
+        assert said.sentences(Note("Plan", (Piece(text, 1, 1, (), kind),)), text) == {}
+    assert said.sentences(Note("Plan", (Piece(text, 1, 1, (), "list"),)), text) == {1: [text]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind. A5 " * 90_000,
+        "remind. A " * 90_000,
+        "[[" * 500_000 + " due 5",
+        "{{" * 300_000 + " due 5",
+        "by 5" * 250_000,
+    ],
+)
+def test_of_much_text_only_so_much_is_kept(text: str) -> None:
+    found = said.sentences(note(text), text)
+    assert sum(map(len, found.values())) <= said.MOST
+    assert all(len(each) < 1_000 for line in found.values() for each in line)
+
+
+def begun(start: str, today: datetime) -> list[Named]:
+    wish = dues.task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
+    assert wish
+    return list(dues.now(wish, today, lambda _: False))
+
+
+def test_what_only_starts_is_late_for_nothing() -> None:
+    (before,) = begun("2026-11-23", NOW)
+    (after,) = begun("2026-11-23", NOW + timedelta(2))
+    assert (before.due.due, after.due.due) == ("2026-11-23", "")
+    assert before.due.at == after.due.at == ""
+    assert before.due.id == after.due.id
+
+
+@given(
+    st.sampled_from(["every day", "every week", "every month"]),
+    st.dates(date(2020, 1, 1), date(2027, 1, 1)),
+)
+def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None:
+    wish = Wish(Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule)
+    (one,) = dues.now(wish, NOW, lambda _: False)
+    (other,) = dues.now(wish, NOW, one.due.id.__eq__)
+    assert (one.due.due <= "2026-11-22") == (str(start) <= "2026-11-22")
+    assert other.due.due > "2026-11-22"
+
+
+def test_it_reminds_as_long_before_each_time() -> None:
+    due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
+    (one,) = dues.now(
+        Wish(due, "a", "every month"), datetime(2027, 1, 5, tzinfo=UTC), lambda _: False
+    )
+    assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")
+
+
+@pytest.mark.parametrize(
+    ("path", "day", "mtime", "met", "expected"),
+    [
+        ("Plan.md", "", NOW, {}, "2026-11-23"),
+        ("2026-11-20.md", "2026-11-20", NOW, {}, "2026-11-21"),
+        ("2026-11-20.md", "2026-11-20", NOW, {BEGAN: "2026-11-01T00:00"}, "2026-11-21"),
+        ("Plan.md", "2026-11-20", NOW, {}, "2026-11-21"),  # there when we looked for the first time
+        ("Plan.md", "2026-11-20", NOW, {BEGAN: "2026-11-01T00:00"}, "2026-11-23"),  # added since
+        ("Plan.md", "no day", NOW, {}, "2026-11-23"),
+    ],
+)  # fmt: skip
+def test_from_which_day_words_count(
+    path: str, day: str, mtime: datetime, met: dict[str, str], expected: str
+) -> None:
+    wish = dues.task(
+        place(path, day, mtime, **met), {"text": "call tomorrow", "line": 1}, plain=True
+    )
+    assert wish
+    assert wish.due.due == expected
+
+
+def test_what_was_met_stays_where_it_is() -> None:
+    first = place()
+    dues.task(first, {"text": "call tomorrow"}, plain=True)
+    (key,) = first.written.used
+    again = place("Plan.md", "", NOW + timedelta(5), **{key: first.written.used[key]})
+    wish = dues.task(again, {"text": "call tomorrow"}, plain=True)
+    assert wish
+    assert wish.due.due == "2026-11-23"
+    odd = dues.task(place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True)
+    assert odd == wish
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("a/Plan.md", "plan"), ("PLAN.md", "plan"), ("Plan (copy).md", "plan"), ("Plan copy 2.md", "plan"),
+        ("Plan - Copy.md", "plan"), ("计划 副本.md", "计划"), ("Plan (conflicted copy 2026-11-21).md", "plan"),
+        ("Plan (Ann's conflicted copy 2026-11-21).md", "plan"), ("Plan.sync-conflict-20261121-101010-ABCDEFG.md", "plan"),
+        ("Plan 1.md", "plan 1"), ("Copy.md", "copy"), ("Photocopy.md", "photocopy"), (".md", ".md"), ("Plan", "plan"),
+    ],
+)  # fmt: skip
+def test_names_without_marks_of_copies(path: str, name: str) -> None:
+    assert stem(path) == name
+
+
+def test_a_number_is_a_mark_beside_the_original() -> None:
+    assert numbered_original("a/Plan 1.md") == numbered_original("a/Plan (1).md") == "a/Plan.md"
+    assert numbered_original("a/Plan.md") == numbered_original("Chapter 2026.md") == ""
+    assert stem("a/Plan 1.md", has_original=True) == "plan"
+
+
+@given(st.text(max_size=40))
+def test_any_name(name: str) -> None:
+    stem(f"{name}.md", has_original=True)
+    assert stem(f"{stem(name)}.md")[:1] == stem(name)[:1] or not stem(name)
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [("every day", "every day"), ("Weekly", "every week"), ("每周一", "every week on Monday"), ("never", ""), ("", "")],
+)  # fmt: skip
+def test_rules_in_words(words: str, rule: str) -> None:
+    assert dues.rule_of(words, NOW) == rule

@@ -1,0 +1,334 @@
+"""What is due in a vault: from notes as they are written, through the index, to the list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import generation, synced
+from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.core.pending_page import item_id
+from vaultmem.reminders.finding import Finder
+from vaultmem.store import answered
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.ledger import Ledger
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 11, 22, 10, 0, tzinfo=BERLIN)  # a Sunday
+WEEK_AGO = NOW - timedelta(7)
+
+
+@contextmanager
+def catalog_of(vault: Path) -> Iterator[Catalog]:
+    catalog = Catalog(str(generation(vault) / "catalog.db"))
+    yield catalog
+    catalog.close()
+
+
+def finder(vault: Path) -> Finder:
+    return Finder(Ledger(str(vault.parent / "state" / "ledger.db")), "vaultmem")
+
+
+def found(
+    vault: Path, now: datetime = NOW, closed: frozenset[str] = frozenset(), by: Finder | None = None
+) -> list[Due]:
+    """What is due, of the vault as it is now."""
+    synced(vault)
+    with catalog_of(vault) as catalog:
+        return (by or finder(vault)).dues(catalog, now, closed.__contains__)
+
+
+def dated(path: Path, when: datetime) -> Path:
+    os.utime(path, (when.timestamp(), when.timestamp()))
+    return path
+
+
+def graph(vault: Path) -> None:
+    (vault / "logseq").mkdir()
+    (vault / "logseq" / "config.edn").write_text("{}")
+    (vault / ".obsidian").rmdir()
+
+
+OBSIDIAN = [
+    ("- [ ] call 📅 2026-12-01", ("call", "2026-12-01", "2026-12-01")),
+    ("- [ ] call ⏳ 2026-12-01", ("call", "2026-12-01", "2026-12-01")),
+    ("- [ ] call 🛫 2026-12-01", ("call", "2026-12-01", "")),
+    ("- [ ] call 🛫 2026-11-01", ("call", "", "")),
+    ("- [ ] call 🛫 2026-11-01 📅 2026-12-01", ("call", "2026-12-01", "2026-12-01")),
+    ("- [ ] call 🛫 2026-11-01 ⏳ 2026-12-01", ("call", "2026-12-01", "2026-12-01")),
+    ("- [/] call [due:: 2026-12-01]", ("call", "2026-12-01", "2026-12-01")),
+    ("- [ ] call (@2026-12-01 15:30)", ("call", "2026-12-01T15:30", "2026-12-01T15:30")),
+    ("- [ ] call (@[[2026-12-01]] 15:30) 📅 2026-12-02", ("call", "2026-12-02", "2026-12-01T15:30")),
+    ("- [ ] call ⏰ 2026-12-01 15:30", ("call", "2026-12-01T15:30", "2026-12-01T15:30")),
+    ("- [ ] call @{2026-12-01} @@{09:15}", ("call", "2026-12-01T09:15", "2026-12-01T09:15")),
+    ("- [ ] call Bob tomorrow at 3pm", ("call Bob tomorrow at 3pm", "2026-11-16T15:00", "2026-11-16T15:00")),
+    ("- [ ] renew by Dec 5", ("renew by Dec 5", "2026-12-05", "2026-12-05")),
+    ("- [ ] 12月5日前续护照", ("12月5日前续护照", "2026-12-05", "2026-12-05")),
+    ("- [ ] far 📅 9999-12-31", ("far", "9999-12-31", "9999-12-31")),
+    ("Remind me to call Anne on Friday at 9.", ("Remind me to call Anne on Friday at 9.", "2026-11-20T09:00", "2026-11-20T09:00")),
+    ("Slides are due on 3 December.", ("Slides are due on 3 December.", "2026-12-03", "2026-12-03")),
+    ("The passport has to be renewed by 5 December 2026.", ("The passport has to be renewed by 5 December 2026.", "2026-12-05", "2026-12-05")),
+    ("记得12月3日下午三点交作业。", ("记得12月3日下午三点交作业。", "2026-12-03T15:00", "2026-12-03T15:00")),
+    ("Long ago. Deadline: 2026-12-04. And so on.", ("Deadline: 2026-12-04.", "2026-12-04", "2026-12-04")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), OBSIDIAN)
+def test_lines_of_obsidian(
+    vault: Path, write: Write, line: str, expected: tuple[str, str, str]
+) -> None:
+    dated(write("Plan.md", f"---\nstatus: x\n---\n# Plan\n\n{line}\n"), WEEK_AGO)
+    (due,) = found(vault)
+    assert (due.text, due.due, due.at) == expected
+    assert (due.path, due.line, due.title) == ("Plan.md", 6, "Plan")
+    assert due.kind == (TASK if line.startswith("- [") else SAID)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- [x] call 📅 2026-12-01",
+        "- [-] call 📅 2026-12-01",
+        "- [ ] call 📅 2026-02-30",
+        "- [ ] call",
+        "- [ ] `tomorrow`",
+        "- [ ] read [[2026-12-01]]",
+        "- [ ] typing today, yesterday, tomorrow",
+        "> Remind me on 1 December.",
+        "# Due on 1 December 2026",
+        "```\nremind me on 1 December\n```",
+        "`remind me on 1 December`",
+        "She said “remind me on 1 December” and left.",
+        "That reminds me of 1 December 2026.",
+        "The rent was due on 1 December 2026.",
+        "He left before nine.",
+        "Vegetables are due to grow on 1 December 2026.",
+        "Shipping by air is fast on 1 December 2026.",
+        "For example: remind me on 1 December.",
+        "In 2026 the deadlines were harder.",
+        "Dinner on 1 December 2026.",
+        "| due | 2026-12-01 |\n| --- | --- |\n| due | 2026-12-01 |",
+        "Due on 1 March 2026.",
+        "due by {{date:YYYY-MM-DD}} 2026-12-01",
+        "%% remind me on 1 December %%",
+        "系统会提醒我，12月1日更新。",
+        "还记得12月1日吗？",
+    ],
+)
+def test_nothing_is_due(vault: Path, write: Write, text: str) -> None:
+    dated(write("Note.md", f"{text}\n"), WEEK_AGO)
+    dated(write("Templates/Daily.md", "- [ ] call Bob tomorrow\n\nRemind me tomorrow.\n"), NOW)
+    assert found(vault) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- TODO call\n  DEADLINE: <2026-12-01 Tue>", (TASK, "2026-12-01", "", False)),
+        ("- TODO call\n  SCHEDULED: <2026-12-01 Tue 09:30>", (TASK, "2026-12-01T09:30", "", False)),
+        ("- LATER call\n  SCHEDULED: <2026-12-01 Tue ++1w>", (TASK, "2026-12-01", "every week", False)),
+        ("- call\n  DEADLINE: <2026-12-01 Tue>", (SAID, "2026-12-01", "", False)),
+        ("- call\n  SCHEDULED: <2026-12-01 Tue>", (NOTE, "2026-12-01", "", True)),
+        ("- call\n  SCHEDULED: <2026-11-01 Sun .+2d>", (NOTE, "2026-11-23", "every 2 days when done", True)),
+        ("- TODO call tomorrow", (TASK, "2026-11-16", "", False)),
+        ("- remind me to call on 1 December", (SAID, "2026-12-01", "", False)),
+    ],
+)  # fmt: skip
+def test_blocks_of_logseq(
+    vault: Path, write: Write, text: str, expected: tuple[str, str, str, bool]
+) -> None:
+    graph(vault)
+    dated(write("pages/Plan.md", f"- first\n{text}\n"), WEEK_AGO)
+    (due,) = found(vault)
+    assert (due.kind, due.due, due.repeat, due.lapses) == expected
+    assert due.line == 2
+
+
+@pytest.mark.parametrize(
+    ("front", "expected"),
+    [
+        ("due: 2026-12-01", [("2026-12-01", "2026-12-01")]),
+        ("Due: 2026-12-01T09:30", [("2026-12-01T09:30", "2026-12-01T09:30")]),
+        ("due: 2026-12-01 9:30", [("2026-12-01T09:30", "2026-12-01T09:30")]),
+        ("due: 2026-12-01T08:30:00Z", [("2026-12-01T09:30", "2026-12-01T09:30")]),
+        ('due: "[[2026-12-01]]"', [("2026-12-01", "2026-12-01")]),
+        ("due: next Friday at 9", [("2026-11-20T09:00", "2026-11-20T09:00")]),
+        ("due: 2026-12-01\nremind: 2026-11-30T18:00", [("2026-12-01", "2026-11-30T18:00")]),
+        ("remind: [2026-12-01, 2026-12-02]", [("2026-12-01", "2026-12-01"), ("2026-12-02", "2026-12-02")]),
+        ("remind: 2026-11-03T09:00\nrepeat: every week", [("2026-11-17T09:00", "2026-11-17T09:00")]),
+        ("remind: 2026-11-03\nrepeat: 每周二", [("2026-11-17", "2026-11-17")]),
+        ("date: 2026-12-01", [("2026-12-01", "2026-12-01")]),
+        ("date: 2026-11-22", [("2026-11-22", "2026-11-22")]),
+        ("date: 2026-11-21", []),
+        ("date: 2026-12-01\ncreated: 2026-12-01", []),
+        ("due: 2026-02-30", []),
+        ("due: 2026-12-01\nstatus: done", []),
+        ("due: true", []),
+        ("due: 2026-12-01T25:00", []),
+        ("scheduled: 2026-12-01", []),
+    ],
+)  # fmt: skip
+def test_properties(vault: Path, write: Write, front: str, expected: list[tuple[str, str]]) -> None:
+    dated(write("Plan.md", f"---\n{front}\n---\ntext\n"), WEEK_AGO)
+    dues = found(vault)
+    assert [(due.due, due.at) for due in dues] == expected
+    assert all((due.kind, due.text, due.line) == (NOTE, "Plan", 0) for due in dues)
+
+
+def test_a_date_is_not_when_the_note_was_written(vault: Path, write: Write) -> None:
+    dated(write("2026-12-01 Meeting.md", "---\ndate: 2026-12-01\n---\n"), WEEK_AGO)
+    dated(write("Templates/Meeting.md", "---\ndate: 2026-12-01\n---\n"), WEEK_AGO)
+    dated(write("Fresh.md", "---\ndate: 2026-11-22\n---\n"), NOW)
+    assert found(vault) == []
+    dated(write("Fresh.md", "---\ndate: 2026-11-22T18:00\n---\n"), NOW)
+    assert [due.due for due in found(vault)] == ["2026-11-22T18:00"]
+
+
+def test_memories_remind(vault: Path, write: Write) -> None:
+    memory = (
+        "---\nid: m-1\nphase: organized\nremind: 2026-11-23T09:00\n---\nCall Anne about the roof.\n"
+    )
+    write("vaultmem/reminders/Call Anne.md", memory)
+    write("vaultmem/archive/reminders/Old.md", memory.replace("m-1", "m-2"))
+    write("vaultmem/reminders/Theirs.md", memory.replace("m-1", "m-3\nagent: claude"))
+    write("vaultmem/inbox/New.md", memory.replace("m-1", "m-4").replace("organized", "inbox"))
+    dues = {due.memory: due for due in found(vault)}
+    assert dues.keys() == {"m-1", "m-3", "m-4"}
+    assert {id_ for id_, due in dues.items() if due.foreign} == {"m-3", "m-4"}
+    assert dues["m-1"].kind == REMINDER
+    assert dues["m-1"].text == "Call Anne about the roof."
+
+
+@pytest.mark.parametrize(
+    ("path", "front", "foreign"),
+    [
+        ("Clippings/A.md", "", True),
+        ("Web/clippings/A.md", "", True),
+        ("A.md", "source: https://example.org\n", True),
+        ("A.md", "URL: x\n", True),
+        ("A.md", "source:\n", False),
+        ("A.md", "tags: [x]\n", False),
+    ],
+)
+def test_words_of_others(vault: Path, write: Write, path: str, front: str, foreign: bool) -> None:
+    write(path, f"---\n{front}---\n- [ ] call 📅 2026-12-01\n")
+    (due,) = found(vault)
+    assert due.foreign == foreign
+
+
+def test_what_repeats_waits_for_an_answer(vault: Path, write: Write) -> None:
+    write("Plan.md", "---\nremind: 2026-11-02T09:00\nrepeat: every week\n---\n")
+    (last,) = found(vault)
+    assert last.due == "2026-11-16T09:00"
+    assert last.rolls
+    (following,) = found(vault, closed=frozenset({last.id}))
+    assert following.due == "2026-11-23T09:00"
+    (later,) = found(vault, datetime(2026, 11, 23, 9, 0, tzinfo=BERLIN))
+    assert later == following
+    one = finder(vault)
+    found(vault, by=one)
+    assert one.turns(NOW) == "2026-11-23T09:00"
+
+
+def test_copies_are_one(vault: Path, write: Write) -> None:
+    line = "- [ ] call 📅 2026-12-01\n"
+    for name in ("b/Plan", "a/PLAN", "Plan 1", "Plan (copy)", "Plan copy 2", "c/Plan",
+                 "Plan (conflicted copy 2026-11-21)", "Plan.sync-conflict-20261121-101010-ABCDEFG"):  # fmt: skip
+        write(f"{name}.md", line)
+    write("Plan.md", line + line)
+    write("Other 1.md", line)
+    assert [due.path for due in found(vault)] == ["Other 1.md", "Plan (copy).md"]
+    one = finder(vault)
+    before = found(vault, by=one)
+    write("Other.md", line)
+    after = found(vault, by=one)
+    assert before[0].id != after[0].id == item_id("other", "call\0002026-12-01")
+    assert after == found(vault)
+
+
+def test_an_own_id_holds_wherever_the_task_is(vault: Path, write: Write) -> None:
+    write("A.md", "- [ ] call 🆔 abc 📅 2026-12-01\n- [ ] write 📅 2026-12-01 ^w1\n")
+    before = {due.text: due.id for due in found(vault)}
+    (vault / "A.md").rename(vault / "B.md")
+    assert {due.text: due.id for due in found(vault)} == before
+    write("B.md", "- [ ] call 🆔 abc 📅 2026-12-02\n")
+    (moved,) = found(vault)
+    assert moved.id not in before.values()
+
+
+def test_a_sentence_lapses_a_task_does_not(vault: Path, write: Write) -> None:
+    dated(write("Note.md", "Remind me on 20 November 2026.\n"), WEEK_AGO)
+    dated(write("Task.md", "- [ ] call on 20 November 2026\n"), WEEK_AGO)
+    assert len(found(vault, NOW)) == 2
+    assert len(found(vault, datetime(2026, 11, 27, 23, tzinfo=BERLIN))) == 2
+    assert [due.kind for due in found(vault, datetime(2026, 11, 28, 0, tzinfo=BERLIN))] == [TASK]
+
+
+def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:
+    dated(write("Note.md", "- [ ] call Bob tomorrow\n"), NOW)
+    (first,) = found(vault)
+    assert first.due == "2026-11-23"
+    dated(write("Note.md", "- [ ] call Bob tomorrow\n\nmore\n"), NOW + timedelta(1))
+    assert found(vault, NOW + timedelta(1)) == [first]
+    dated(write("Note.md", "- [ ] call Eve tomorrow\n"), NOW + timedelta(1))
+    (other,) = found(vault, NOW + timedelta(1))
+    assert other.due == "2026-11-24"
+    ledger = Ledger(str(vault.parent / "state" / "ledger.db"))
+    assert len(answered.met(ledger)) == 2  # when we began, and Eve
+
+
+def test_the_day_of_a_journal_counts(vault: Path, write: Write) -> None:
+    dated(write("2026-11-20.md", "- [ ] call Bob tomorrow\n"), NOW + timedelta(9))
+    assert [due.due for due in found(vault)] == ["2026-11-21"]
+
+
+def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: Write) -> None:
+    one = finder(vault)
+    texts = ["- [ ] a 📅 2026-12-01\n", "nothing\n", "Remind me on 3 December.\n", "- [x] a 📅 2026-12-01\n",
+             "---\nremind: 2026-11-01\nrepeat: every day\n---\n", "- [ ] a 📅 2026-12-01\n- [ ] b 🛫 2026-12-01\n"]  # fmt: skip
+    for number, text in enumerate(texts * 2):
+        dated(write(f"Note {number % 5}.md", text), WEEK_AGO + timedelta(minutes=number))
+        if number % 4 == 3:
+            (vault / f"Note {number % 5}.md").unlink()
+        assert found(vault, by=one) == found(vault)
+    for moment in (NOW + timedelta(days) for days in (1, 9, 10, 40)):
+        assert found(vault, moment, by=one) == found(vault, moment)
+
+
+def test_another_index_is_read_anew(vault: Path, write: Write) -> None:
+    one = finder(vault)
+    write("Note.md", "- [ ] a 📅 2026-12-01\n")
+    before = found(vault, by=one)
+    synced(vault, rebuild=True)
+    assert found(vault, by=one) == before
+
+
+def test_much_in_one_note(vault: Path, write: Write) -> None:
+    write("Many.md", "".join(f"- [ ] task {n} 📅 2026-12-{1 + n % 28:02}\n" for n in range(10_000)))
+    write("Long.md", f"{'remind me tomorrow at 9 by friday due ' * 26_000}\n")
+    write("Marks.md", f"{'![[`<(((' * 100_000} due tomorrow\n")
+    dues = [due for due in found(vault) if due.path == "Many.md"]
+    assert len(dues) == 10_000
+    assert len({due.id for due in dues}) == 10_000
+
+
+def test_ids_are_all_different(vault: Path, write: Write) -> None:
+    """Six letters are not enough for a hundred thousand: some begin alike."""
+    seen: dict[str, int] = {}
+    number = 0
+    while (short := item_id("many", f"task {number}\0002026-12-01")) not in seen:
+        seen[short] = number
+        number += 1
+    write(
+        "Many.md",
+        "".join(f"- [ ] task {each} 📅 2026-12-01\n" for each in (seen[short], number, 0)),
+    )
+    assert sorted(len(due.id) for due in found(vault)) == [9, 9, 10]
+    assert len({due.id for due in found(vault)}) == 3

@@ -1,0 +1,193 @@
+"""What repeats: the last and the next occurrence, counted from the beginning."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from dateutil.rrule import DAILY, FR, MO, SU, TU, WEEKLY, rrule
+from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vaultmem.core import recurrence
+from vaultmem.core.occurrences import around
+from vaultmem.core.recurrence import Rule, Unit, read_rule
+
+BERLIN = ZoneInfo("Europe/Berlin")
+DAYS = st.dates(date(1980, 1, 1), date(2040, 12, 31))
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+
+
+def at(text: str, zone: ZoneInfo = BERLIN, fold: int = 0) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=zone, fold=fold)
+
+
+def step(start: date, unit: str, count: int) -> date:
+    """So many units from the start, in the month."""
+    if unit in ("day", "week"):
+        return start + timedelta(count * (7 if unit == "week" else 1))
+    months = start.month - 1 + count * (12 if unit == "year" else 1)
+    year, month = start.year + months // 12, months % 12 + 1
+    return date(year, month, min(start.day, monthrange(year, month)[1]))
+
+
+@given(
+    DAYS,
+    st.sampled_from(["day", "week", "month", "year"]),
+    st.integers(1, 14),
+    st.integers(0, 3000),
+)
+def test_plain_steps_are_counted_from_the_start(
+    start: date, unit: str, interval: int, later: int
+) -> None:
+    day = start + timedelta(later)
+    every = [step(start, unit, interval * n) for n in range(later // interval + 3)]
+    found = around(
+        f"every {interval} {unit}s",
+        start.isoformat(),
+        datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
+    )
+    assert found.last == max(one for one in every if one <= day).isoformat()
+    assert found.next == min(one for one in every if one > day).isoformat()
+
+
+@given(DAYS, st.sampled_from(range(7)), st.integers(1, 4), st.integers(0, 1500))
+def test_weekdays_of_every_nth_week(start: date, weekday: int, interval: int, later: int) -> None:
+    day = start + timedelta(later)
+    monday = start - timedelta(start.weekday())
+    fits = [
+        one
+        for n in range(later + 8 * 7 * interval)
+        if (one := start + timedelta(n)).weekday() == weekday
+        and (one - monday).days // 7 % interval == 0
+    ]
+    found = around(
+        f"every {interval} weeks on {WEEKDAYS[weekday]}",
+        start.isoformat(),
+        datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
+    )
+    assert found.last == max((one for one in fits if one <= day), default=start).isoformat()
+    assert found.next == min(one for one in fits if one > day).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("rule", "start", "now", "last", "following"),
+    [
+        ("every month", "2026-01-31", "2026-03-01T10:00", "2026-02-28", "2026-03-31"),
+        ("every month", "2026-01-31", "2026-04-30T00:00", "2026-04-30", "2026-05-31"),
+        ("every year", "2024-02-29", "2026-03-01T10:00", "2026-02-28", "2027-02-28"),
+        ("every year", "2024-02-29", "2028-02-28T23:59", "2027-02-28", "2028-02-29"),
+        (
+            "every month on the last Friday",
+            "2026-01-30",
+            "2026-11-22T10:00",
+            "2026-10-30",
+            "2026-11-27",
+        ),
+        ("every month on the 31st", "2026-01-31", "2026-04-30T10:00", "2026-03-31", "2026-05-31"),
+        ("every weekday", "2026-11-02", "2026-11-22T10:00", "2026-11-20", "2026-11-23"),
+        ("every January", "2020-01-15", "2026-11-22T10:00", "2026-01-15", "2027-01-15"),
+        ("every day", "2027-01-01", "2026-11-22T10:00", "", "2027-01-01"),
+        ("every day", "2026-11-22T09:00", "2026-11-22T08:59", "", "2026-11-22T09:00"),
+        (
+            "every day",
+            "2026-11-20T09:00",
+            "2026-11-22T08:59",
+            "2026-11-21T09:00",
+            "2026-11-22T09:00",
+        ),
+        (
+            "every day",
+            "2026-11-20T09:00",
+            "2026-11-22T09:00",
+            "2026-11-22T09:00",
+            "2026-11-23T09:00",
+        ),
+        ("every day", "2026-11-20", "2026-11-22T00:00", "2026-11-22", "2026-11-23"),
+        ("every full moon", "2026-11-20", "2026-11-22T10:00", "2026-11-20", ""),
+        ("every full moon", "2026-11-23T10:00", "2026-11-22T10:00", "", "2026-11-23T10:00"),
+        ("every year", "9999-01-01", "9999-06-01T10:00", "9999-01-01", ""),
+        ("every day", "0001-01-01", "2026-11-22T10:00", "2026-11-22", "2026-11-23"),
+        ("every 9999 years", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
+        ("every February on the 30th", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
+    ],
+)
+def test_by_example(rule: str, start: str, now: str, last: str, following: str) -> None:
+    assert around(rule, start, at(now)) == (last, following)
+
+
+def test_the_clock_on_the_wall_stays() -> None:
+    for day in ("2026-03-28", "2026-03-29", "2026-03-30", "2026-10-24", "2026-10-25", "2026-10-26"):
+        found = around("every day", "2026-01-01T09:00", at(f"{day}T09:00"))
+        assert found.last == f"{day}T09:00"
+
+
+def test_an_hour_that_is_there_twice_or_not_at_all() -> None:
+    daily = "every day", "2026-01-01T02:30"
+    assert around(*daily, at("2026-10-25T02:15", fold=0)).last == "2026-10-24T02:30"
+    assert around(*daily, at("2026-10-25T02:45", fold=0)).last == "2026-10-25T02:30"
+    assert around(*daily, at("2026-10-25T02:15", fold=1)).last == "2026-10-25T02:30"
+    assert around(*daily, at("2026-03-29T01:59")).last == "2026-03-28T02:30"
+    assert around(*daily, at("2026-03-29T04:00")).last == "2026-03-29T02:30"
+
+
+@given(
+    st.sampled_from(
+        [
+            "every day",
+            "every 3 weeks on Monday, Friday",
+            "every month on the 1st, 15th",
+            "every year on the last Sunday",
+            "every month on the 31st",
+            "every February on the 29th",
+            "every week in March",
+            "every 7 days on Tuesday",
+            "every weekday",
+            "every 2 months on the second Tuesday",
+        ]
+    ),
+    st.dates(date(1, 1, 1), date(9999, 12, 31)),
+    st.dates(date(1, 1, 2), date(9999, 12, 30)),
+)
+def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -> None:
+    assert read_rule(rule)
+    now = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    last, following = around(rule, start.isoformat(), now)
+    assert not last or start.isoformat() <= last <= day.isoformat()
+    assert not following or following > day.isoformat() or following == start.isoformat()
+    if last and following:
+        again = around(rule, start.isoformat(), datetime.fromisoformat(f"{following}T12:00+00:00"))
+        assert again.last == following
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(range(4)),
+    st.integers(1, 4),
+    st.sets(st.sampled_from([MO, TU, SU]), max_size=2)
+    | st.sets(st.sampled_from([MO(1), FR(-1), TU(2)]), max_size=2),
+    st.sets(st.sampled_from([1, 15, 29, 31, -1, -3]), max_size=2),
+    st.sets(st.sampled_from([1, 2, 6, 12]), max_size=2),
+)
+def test_days_are_those_of_dateutil(
+    unit: Unit, interval: int, weekdays: set[Weekday], days: set[int], months: set[int]
+) -> None:
+    rule = Rule(unit, interval, tuple(weekdays), tuple(days), tuple(months))
+    if not (weekdays or days or months) or (
+        any(one.n for one in weekdays) and unit in {WEEKLY, DAILY}
+    ):
+        return
+    start, end = date(2023, 10, 29), date(2026, 12, 31)
+    every = rrule(
+        unit, dtstart=datetime(2023, 10, 29), interval=interval, until=datetime(2026, 12, 31),  # noqa: DTZ001 - days
+        byweekday=rule.weekdays or None, bymonthday=rule.month_days or None, bymonth=rule.months or None,
+    )  # fmt: skip
+    fits = [start, *(one.date() for one in every if one.date() != start)]
+    found = [start]
+    while (one := recurrence.around(rule, start, found[-1])[1]) and one <= end:
+        found.append(one)
+        assert recurrence.around(rule, start, one)[0] == one
+    assert found == fits

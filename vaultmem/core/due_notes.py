@@ -1,0 +1,156 @@
+"""What is due by the properties of a note: due, remind, date, repeat; and whose words a note has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, tzinfo
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.core.due import NOTE, REMINDER, Due
+from vaultmem.core.dues import Place, Wish, rule_of
+from vaultmem.core.when import find, iso
+
+_MOST = 50  # values of one property
+_LONGEST = 200  # characters of a value
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:(?:T|\s+)(\d{1,2}:\d\d)(?::\d\d(?:\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+)
+_LINK = re.compile(r"!?\[\[([^\[\]|]{1,200})(?:\|[^\[\]]{0,200})?\]\]")
+_CLOSED = frozenset(
+    "done completed complete closed finished cancelled canceled dropped archived 完成 已完成 取消 已取消".split()
+)
+_TEMPLATE = re.compile(
+    r"(?:^|[/ _-])(?:templates?|模板)(?:[ _-][^/]*)?(?:/|\.[a-z]+$|$)", re.IGNORECASE
+)
+_WRITTEN_KEYS = (
+    "created",
+    "created_at",
+    "created-at",
+    "date created",
+    "updated",
+    "modified",
+    "published",
+    "创建时间",
+)
+
+
+def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
+    """Whether the words of a note are those of others, or of an assistant, which no person has approved."""
+    if memory_id(path, properties, folder):
+        return properties.get("phase") == "inbox" or bool(properties.get("agent"))
+    folders = path.casefold().split("/")[:-1]
+    if "clippings" in folders:
+        return True
+    return any(key.lower() in ("source", "url") and value for key, value in properties.items())
+
+
+def is_template(path: str) -> bool:
+    """Whether a note is there to be copied, by its name or folder."""
+    return _TEMPLATE.search(path) is not None
+
+
+def memory_id(path: str, properties: Mapping[str, Value], folder: str) -> str:
+    """The id of a memory; "" for any other note."""
+    found = properties.get("id")
+    return found if isinstance(found, str) and found and path.startswith(folder + "/") else ""
+
+
+class Own(NamedTuple):
+    """What the note is itself."""
+
+    memory: str  # its id, if it is a memory
+    text: str  # how it begins
+    journal: bool
+
+
+def wishes(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[Wish]:
+    """What the properties of a note ask for."""
+    memory = own.memory
+    folded = {key.lower(): value for key, value in properties.items()}
+    if _is_closed(folded) or is_template(place.path):
+        return
+    dues = list(_moments(place, folded.get("due")))
+    reminds = list(_moments(place, folded.get("remind")))
+    kind = REMINDER if memory else NOTE
+    start = Due(
+        "", kind, own.text if memory else place.title, "", "", place.path, 0, place.title,
+        foreign=place.foreign, memory=memory,
+    )  # fmt: skip
+    source = memory or place.stem
+    repeat = folded.get("repeat")
+    zone = place.written.zone
+    rule = rule_of(repeat, datetime(2000, 1, 1, tzinfo=zone)) if isinstance(repeat, str) else ""
+    pairs = _pairs(dues, reminds)
+    for due, at in pairs:
+        yield Wish(
+            start._replace(due=due, at=at, repeat=rule or _words(repeat), rolls=bool(rule)),
+            source,
+            rule,
+        )
+    if own.journal:
+        return
+    taken = {due[:10] for due, _ in pairs} | _written_days(place.path, folded)
+    for day in _moments(place, folded.get("date")):
+        if day[:10] not in taken:
+            seen = "" if "T" in day else place.written.first_seen(f"date {day}")
+            dated = start._replace(due=day, at=day, repeat=rule, rolls=bool(rule), lapses=True)
+            yield Wish(dated, source, rule, days=0, not_on=seen)
+
+
+def _pairs(dues: list[str], reminds: list[str]) -> list[tuple[str, str]]:
+    """By when, and when to remind. One of each belong together; of more nobody knows."""
+    if len(dues) == 1 and len(reminds) == 1:
+        return [(dues[0], reminds[0])]
+    return [(each, each) for each in dict.fromkeys([*dues, *reminds])]
+
+
+def _moments(place: Place, value: Value) -> Iterator[str]:
+    for each in (value if isinstance(value, list) else [value])[:_MOST]:
+        if isinstance(each, str) and (found := _moment(place, each.strip())):
+            yield found
+
+
+def _moment(place: Place, text: str) -> str:
+    link = _LINK.fullmatch(text)
+    text = (link[1] if link else text).strip()
+    if len(text) > _LONGEST:
+        return ""
+    plain = _ISO.fullmatch(text)
+    if plain:
+        return _iso_moment(plain, place.written.zone)
+    found = place.written.moment(text, lambda since: next(iter(find(text, since)), None))
+    return iso(found) if found else ""
+
+
+def _iso_moment(found: re.Match[str], zone: tzinfo | None) -> str:
+    day, clock, offset = found.groups()
+    try:
+        if not clock:
+            return datetime.fromisoformat(day).strftime("%Y-%m-%d") if day >= "1000" else ""
+        moment = datetime.fromisoformat(f"{day}T{clock:0>5}{offset or ''}")
+        local = moment.astimezone(zone) if offset else moment
+    except (ValueError, OverflowError):
+        return ""
+    return f"{local:%Y-%m-%dT%H:%M}" if local.year >= 1000 else ""
+
+
+def _is_closed(folded: Mapping[str, Value]) -> bool:
+    status = folded.get("status")
+    states = status if isinstance(status, list) else [status]
+    if any(isinstance(each, str) and each.strip().lower() in _CLOSED for each in states):
+        return True
+    return any(folded.get(key) not in (None, False, "", "false") for key in ("done", "completed"))
+
+
+def _written_days(path: str, folded: Mapping[str, Value]) -> set[str]:
+    """The days that tell when a note was written, not what it is about."""
+    values = [folded.get(key) for key in _WRITTEN_KEYS]
+    days = {each[:10] for each in values if isinstance(each, str)}
+    named = re.findall(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)", path.rpartition("/")[2])
+    return days | {"-".join(parts) for parts in named}
+
+
+def _words(repeat: Value) -> str:
+    return repeat if isinstance(repeat, str) else ""

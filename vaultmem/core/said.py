@@ -1,0 +1,230 @@
+"""Sentences of notes, outside of tasks, that plainly want something done at a time: "remind me to call Bob tomorrow".
+
+Looked for in two steps. When a note is indexed, sentences() keeps what has a word such as remind, due or 截止, or "by"
+before a time; moment() tells later when that is, as that depends on the day it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+
+from vaultmem.adapter import Note
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.core.when import Moment
+
+MOST = 50  # sentences of one note
+_MOST_PLACES = 2_000  # of such words that are looked at
+_LONGEST = 300  # characters of a sentence on each side of the word
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
+# Each begins with letters, so that the engine skips to where these stand.
+_DUE = re.compile(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
+_BY = re.compile(
+    rf"b(?:y|efore)(?<![a-z]by)(?<![a-z]before)[ ](?:the )?(?:\d|(?:{_NAMES})[a-z]{{0,6}}\b)"
+)
+# "That reminds me of May", "was due on Friday", 会提醒 (it reminds by itself), 还记得 (remembers): nothing to do.
+_REMIND = re.compile(
+    r"\bremind(?:er)?s?\b(?! (?:me |us |him |her |them |you )?(?:of|that)\b)"
+    r"|(?<![会动断强的])提醒(?=[我你他她们大家自己爸妈：: ，,])|(?:^|[，,。；：:\s])(?:请|记得)?提醒"
+)
+_WORDS = re.compile(
+    rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
+    r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
+)
+_BEFORE = re.compile(r"\bby\s+(?:the\s+)?$")
+_MUST_BEFORE = re.compile(r"\bbefore\s+(?:the\s+)?$")
+_AFTER = re.compile(r"\s?(?:之|以)?前(?![天年月周日几])")
+_LATIN = ("remind", "deadline", "no later than")
+_HAN = ("提醒", "截止", "到期", "记得")
+_DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
+_HAN_BEFORE = re.compile(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
+_TIME = re.compile(
+    rf"\d|\b(?:{_NAMES})|\bevery\b|\bin an? |\bnew year|\bchristmas"
+    r"|[今明后]天|[今明后]晚|周|星期|礼拜|[月年]底|[一二三四五六七八九十两半]个?[天月号日点小分]|每天"
+)
+_FURTHEST = 2_000  # characters of a line that are looked at before a sentence
+_STOP = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])|[。！？；\n]"
+)
+_NO_PROSE = re.compile(  # a row of a table, a property, a planned date, a comment, a template
+    r"\s*(?:[-*+]\s+)?(?:\||:?[\w\- ]{1,40}::|(?:scheduled|deadline|closed):\s*[<\[]|<|:\w+:|%%)|[^\n]*(?:\{\{|<%)",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
+_QUOTED = re.compile(r"[\"“][^\"“”\n]{1,300}[\"”]")
+_YEAR = re.compile(r"\d{4}|\d\d年")
+_YEARLESS_DAYS = 120  # further ahead, a day without a year is rather one that is past
+_NEAR = 80  # characters between a word and the time
+_MOST_TIMES = 2  # in a sentence; more are a list of them
+_MARK = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
+_CLOCK_ALONE = re.compile(
+    r"(?:at )?\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\.?|o.clock)?|noon|midnight", re.IGNORECASE
+)
+
+
+def sentences(note: Note, text: str) -> dict[int, list[str]]:
+    """Sentences that may say when something is to be done, by their lines; of text and lists alone. Quick where there
+    is none."""
+    low = text.lower()
+    if not _may_hold(low):
+        return {}
+    if len(low) != len(text):  # a letter became two
+        low = "".join(letter.lower()[:1] or letter for letter in text)
+    places = list(islice(_cued(low, text), 4 * MOST))
+    if not places:
+        return {}
+    lines = _Lines(note, text)
+    found: dict[int, list[str]] = {}
+    for begin, end in places:
+        line = lines.number(begin)
+        if (
+            line
+            and not _NO_PROSE.match(text, lines.start(line), end)
+            and lines.is_prose(begin, end)
+        ):
+            found.setdefault(line, []).append(text[begin:end].strip())
+            if sum(map(len, found.values())) >= MOST:
+                break
+    return found
+
+
+def _may_hold(low: str) -> bool:
+    if any(word in low for word in _LATIN) or _DUE.search(low) or _BY.search(low):
+        return True
+    if low.isascii():
+        return False
+    return any(word in low for word in _HAN) or _HAN_BEFORE.search(low) is not None
+
+
+def _cued(low: str, text: str) -> Iterator[tuple[int, int]]:
+    """From where to where sentences go that have such a word and name a time."""
+    last = 0
+    for at in islice(sorted(_places(low)), _MOST_PLACES):
+        if at < last:
+            continue
+        stops = _STOP.finditer(text, max(0, at - _LONGEST), at + 1)
+        ends = [stop.end() for stop in stops if stop.end() <= at]
+        begin = max(ends[-1] if ends else 0, at - _LONGEST, last)
+        mark = _MARK.match(text, begin, at)
+        begin = mark.end() if mark else begin
+        stop = _STOP.search(text, at, at + _LONGEST)
+        last = stop.start() + (stop[0] != "\n") if stop else min(at + _LONGEST, len(low))
+        if _TIME.search(low, begin, last):
+            yield begin, last
+
+
+def _places(low: str) -> Iterator[int]:
+    """Where such words stand; by plain search, which is ten times as fast as one pattern for all."""
+    for word in _LATIN if low.isascii() else (*_LATIN, *_HAN):
+        at = low.find(word)
+        while at >= 0:
+            yield at
+            at = low.find(word, at + 1)
+    for pattern in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
+        yield from (match.start() for match in pattern.finditer(low))
+
+
+class _Lines:
+    """The lines of a note that are text, and no task."""
+
+    def __init__(self, note: Note, text: str) -> None:
+        self._text = text
+        self._open_text = ""
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        prose = [piece for piece in note.pieces if piece.kind in ("text", "list")]
+        self._ends = [(piece.line, piece.end_line) for piece in prose]
+        self._taken = {task.line for task in (*note.tasks, *note.dates)}
+
+    def number(self, at: int) -> int:
+        """The number of the line at that place; 0 for one that does not count."""
+        line = bisect_right(self._starts, at)
+        index = bisect_right(self._ends, (line, 1 << 40)) - 1
+        inside = index >= 0 and self._ends[index][0] <= line <= self._ends[index][1]
+        return line if inside and line not in self._taken else 0
+
+    def is_prose(self, begin: int, end: int) -> bool:
+        """Whether a part of one line is neither heading, nor quote, nor code."""
+        from vaultmem.core.intent import prose
+
+        if "```" not in self._text and "~~~" not in self._text:
+            start = max(self._text.rfind("\n", 0, begin) + 1, begin - _FURTHEST)
+            return bool(prose(self._text[start:end])[begin - start :].strip("\0 "))
+        self._open_text = self._open_text or prose(self._text)
+        return bool(self._open_text[begin:end].strip("\0 "))
+
+    def start(self, line: int) -> int:
+        """Where a line begins."""
+        return self._starts[line - 1]
+
+
+def moment(sentence: str, written: datetime) -> Moment | None:
+    """When a sentence wants something done, reckoned from when it was written; None when it does not, or when that
+    was before."""
+    if _EXAMPLE.match(sentence.lower()):
+        return None
+    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), sentence)
+    return next((each for each in _times(text, written) if _is_meant(text, each, written)), None)
+
+
+def task_moment(text: str, written: datetime) -> Moment | None:
+    """When an open task is to be done that names a time in plain words."""
+    return next(iter(_times(text, written)), None)
+
+
+def _times(text: str, written: datetime) -> list[Moment]:
+    """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
+    from vaultmem.core.intent import prose
+    from vaultmem.core.when import find
+
+    open_text = prose(text)
+    found = [each for each in find(open_text, written) if not _is_owner(text, each)]
+    return (
+        [each for each in found if _is_to_come(each, written)] if len(found) <= _MOST_TIMES else []
+    )
+
+
+def _is_owner(text: str, found: Moment) -> bool:
+    return text[found.end : found.end + 2] in ("'s", "’s")  # today's date
+
+
+def _is_to_come(found: Moment, written: datetime) -> bool:
+    if found.all_day:
+        return found.when.date() >= written.date()
+    return found.when.timestamp() >= written.timestamp()
+
+
+def _is_meant(text: str, found: Moment, written: datetime) -> bool:
+    """Whether the words beside a time want something done then."""
+    from vaultmem.core.intent import prose
+
+    open_text = prose(text)
+    low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
+    begin, end = max(0, found.start - _NEAR), found.end + _NEAR
+    if found.repeat:
+        return _REMIND.search(low, begin, end) is not None
+    far = (found.when - written).days > _YEARLESS_DAYS
+    if far and not found.relative and not _YEAR.search(text[found.start : found.end]):
+        return False
+    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, found)
+
+
+def _is_limit(text: str, found: Moment) -> bool:
+    """Whether a word before or after the time makes a limit of it. A time of day alone is mostly told of the past:
+    he left before nine; and "before May" is advice as often as an order."""
+    from vaultmem.core.intent import is_plain
+
+    if _CLOCK_ALONE.fullmatch(text[found.start : found.end].strip()):
+        return False
+    before, after = text[max(0, found.start - 40) : found.start].lower(), text[found.end :]
+    if _BEFORE.search(before) or _AFTER.match(after):
+        return True
+    order = _MUST_BEFORE.sub("", text[: found.start])
+    return bool(_MUST_BEFORE.search(before)) and is_plain(
+        order + text[found.start :], len(order), len(order) + found.end - found.start
+    )

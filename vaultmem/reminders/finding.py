@@ -1,0 +1,223 @@
+"""All that is due in a vault, from its index; after an edit only the notes that changed are asked for again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import NamedTuple
+
+from vaultmem.core import due_notes, dues
+from vaultmem.core.due import Due
+from vaultmem.core.dues import Named, Place, Wish
+from vaultmem.core.pending_page import item_ids
+from vaultmem.core.stems import numbered_original, stem
+from vaultmem.core.written import BEGAN, Source, Written, names_day
+from vaultmem.store import answered, catalog_read, due_rows
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.due_rows import BLOCK, SAID, TASK, DueNote
+from vaultmem.store.ledger import Ledger
+
+IsClosed = Callable[[str], bool]
+
+
+class _Entry(NamedTuple):
+    """A due in the order of all. A list of these that is sorted nearly is sorted at once."""
+
+    when: str
+    path: str
+    line: int
+    named: Named
+    note: int
+
+
+class _Known(NamedTuple):
+    """What one note asks for that is not the same on every day."""
+
+    moving: list[Wish]
+    used: dict[str, str]  # since when there are words whose meaning depends on it
+    original: str  # of which the note is a copy if it is there, by its number
+    beside: bool  # it is
+
+
+class Finder:
+    """Remembers what the notes of one vault ask for. Threads may share it."""
+
+    def __init__(self, ledger: Ledger, folder: str) -> None:
+        self._ledger = ledger
+        self._folder = folder  # of the memories
+        self._lock = threading.Lock()
+        self._index: tuple[str, int] | None = None
+        self._seq: int | None = None
+        self._notes: dict[int, _Known] = {}
+        self._fixed: list[_Entry] = []  # what is the same on every day, sorted
+        self._met: dict[str, str] | None = None
+        self._beside: set[str] = set()
+
+    def dues(self, catalog: Catalog, now: datetime, is_closed: IsClosed) -> list[Due]:
+        """Everything that is due, at some time, by that time; also what is closed, but what repeats has moved on
+        then. `now` has the zone of the person; ids are all different."""
+        with self._lock:
+            self._follow(catalog, now)
+            copies = catalog_read.conflict_copies(catalog)
+            moving = sorted(self._moving(now, is_closed))
+            every = sorted([*self._fixed, *moving]) if moving else self._fixed
+            found: dict[tuple[str, str], Due] = {}
+            for entry in every:
+                due, pair = entry.named
+                if pair not in found and entry.note not in copies:
+                    found[pair] = due
+            return _apart(found)
+
+    def turns(self, now: datetime) -> str:
+        """When the next occurrence of anything that repeats takes the place of the last, as a local day or minute; ""
+        for never. Of what dues() has seen."""
+        with self._lock:
+            wishes = [wish for known in self._notes.values() for wish in known.moving]
+        return min((at for wish in wishes if (at := dues.turn(wish, now))), default="")
+
+    def _moving(self, now: datetime, is_closed: IsClosed) -> Iterator[_Entry]:
+        for note, known in self._notes.items():
+            for wish in known.moving:
+                for named in dues.now(wish, now, is_closed):
+                    yield _entry(named, note)
+
+    def _follow(self, catalog: Catalog, now: datetime) -> None:
+        """Ask again for the notes that changed since the last time; for all, in another index."""
+        index = catalog.path, _inode(catalog.path)
+        since = self._seq if index == self._index else None
+        seq, changed = catalog_read.changed_notes(catalog, since)
+        if changed is None or (since is not None and seq < since):
+            changed = None
+        else:
+            changed |= self._renumbered(catalog)
+        if self._met is None or changed is None:
+            self._met = answered.met(self._ledger)
+        if changed is None or changed:
+            self._read(catalog, changed, now)
+        self._index, self._seq = index, seq
+
+    def _renumbered(self, catalog: Catalog) -> set[int]:
+        """The notes with a number whose original came or went."""
+        numbered = {note: known for note, known in self._notes.items() if known.original}
+        if not numbered:
+            return set()
+        self._beside = due_rows.existing(catalog, {known.original for known in numbered.values()})
+        return {
+            note
+            for note, known in numbered.items()
+            if (known.original in self._beside) != known.beside
+        }
+
+    def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
+        notes = due_rows.notes(catalog, changed)
+        originals = {original for note in notes if (original := numbered_original(note.path))}
+        beside = due_rows.existing(catalog, originals) if originals else set()
+        if changed is None:
+            self._notes, self._fixed = {}, []
+        else:
+            self._fixed = [entry for entry in self._fixed if entry.note not in changed]
+            for id_ in changed:
+                self._notes.pop(id_, None)
+        fresh: dict[str, str] = {}
+        for note in notes:
+            known, fixed = self._look(note, beside, now.tzinfo or UTC)
+            if known.moving or known.original:
+                self._notes[note.id] = known
+            self._fixed += (_entry(named, note.id) for named in fixed)
+            fresh |= known.used
+        self._fixed.sort()
+        self._remember(fresh, now, everything=changed is None and bool(catalog.meta("synced")))
+
+    def _look(self, note: DueNote, beside: set[str], zone: tzinfo) -> tuple[_Known, list[Named]]:
+        assert self._met is not None
+        original = numbered_original(note.path)
+        name = stem(note.path, has_original=original in beside)
+        own = bool(note.journal) or (bool(note.day) and names_day(note.path, note.day))
+        written = Written(
+            Source(name, note.journal or note.day, own, _local(note.mtime, zone)), self._met
+        )
+        foreign = due_notes.is_foreign(note.path, note.properties, self._folder)
+        wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
+        fixed = [dues.named(wish.due, wish.source) for wish in wishes if wish.is_fixed]
+        moving = [wish for wish in wishes if not wish.is_fixed]
+        return _Known(moving, written.used, original, original in beside), fixed
+
+    def _wishes(self, note: DueNote, place: Place) -> Iterator[Wish]:
+        """Words tell when only in notes that a person means as such; memories say it in their properties."""
+        ours = note.path.startswith(self._folder + "/")
+        plain = not (ours or note.excluded or due_notes.is_template(note.path))
+        for row in note.rows:
+            if row.kind == TASK:
+                yield from _one(dues.task(place, row.fields, plain=plain))
+            elif row.kind == BLOCK:
+                yield from _one(dues.block(place, row.fields))
+            elif row.kind == SAID:
+                for text in _texts(row.fields.get("said")) if plain else ():
+                    yield from _one(dues.sentence(place, row.line, text))
+            else:
+                memory = due_notes.memory_id(note.path, note.properties, self._folder)
+                text = str(row.fields.get("text") or note.title)
+                yield from due_notes.wishes(
+                    place, note.properties, due_notes.Own(memory, text, bool(note.journal))
+                )
+
+    def _remember(self, fresh: dict[str, str], now: datetime, *, everything: bool) -> None:
+        """Keep since when words are there, and forget those that are gone."""
+        assert self._met is not None
+        minute = f"{now:%Y-%m-%dT%H:%M}"
+        new = {key: day for key, day in fresh.items() if key not in self._met}
+        if BEGAN not in self._met:
+            new[BEGAN] = minute
+        gone = [key for key in self._met if key != BEGAN and key not in fresh] if everything else []
+        if new or gone:
+            answered.meet(self._ledger, new.items(), gone, now.timestamp())
+            self._met = {**self._met, **new}
+            for key in gone:
+                del self._met[key]
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:  # deleted while it is open
+        return 0
+
+
+def _one(wish: Wish | None) -> Iterator[Wish]:
+    if wish is not None:
+        yield wish
+
+
+def _texts(found: object) -> list[str]:
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def _local(seconds: float, zone: tzinfo) -> datetime:
+    """The time of a file; one that no calendar knows is taken for the beginning of computers."""
+    try:
+        return datetime.fromtimestamp(seconds, zone)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, zone)
+
+
+def _entry(named: Named, note: int) -> _Entry:
+    due = named.due
+    return _Entry(due.due or due.at, due.path, due.line, named, note)
+
+
+def _apart(found: dict[tuple[str, str], Due]) -> list[Due]:
+    """The dues with ids that are all different: of those that begin alike, longer ones."""
+    if len({due.id for due in found.values()}) == len(found):
+        return list(found.values())
+    times = Counter(due.id for due in found.values())
+    alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for pair, due in found.items():
+        if times[due.id] > 1:
+            alike[due.id].append(pair)
+    for pairs in alike.values():
+        for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
+            found[pair] = found[pair]._replace(id=id_)
+    return list(found.values())
