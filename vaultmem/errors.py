@@ -57,5 +57,9 @@ class ModelError(VaultmemError):
     """The embedding model is missing, damaged or unknown."""
 
 
+class NotificationError(VaultmemError):
+    """A notification cannot be shown."""
+
+
 class ConfigError(VaultmemError):
     """A setting has a value that makes no sense."""

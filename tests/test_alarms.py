@@ -1,0 +1,564 @@
+"""When and how the desktop tells: exactly once, whatever clocks, sleep, restarts and other machines do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.alarms import APPROVE, BASELINE, Alarm, Planned, Rules, desktop_text, plan
+from vaultmem.core.answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    SNOOZED,
+    Answer,
+    Told,
+    told_union,
+)
+from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.core.pending_page import item_id
+
+MINUTE = timedelta(minutes=1)
+HEARD = {BASELINE: Told(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look
+NEVER = Rules(again="never")
+
+
+def zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except ZoneInfoNotFoundError:
+        pytest.skip(f"this system does not know the time zone {name}")
+
+
+def due(at: str, /, **given: object) -> Due:
+    fields = {
+        "id": f"vm-{given.get('text', 'x')}-{at}", "kind": TASK, "text": "Call Anne", "due": at, "at": at,
+        "path": "Day.md", "line": 3, "title": "Day",
+    }  # fmt: skip
+    return Due(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def local(text: str, name: str = "UTC") -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=zone(name))
+
+
+def heard_of(planned: Planned) -> list[Told]:
+    return [*planned.silent, *(told for alarm in planned.tell for told in alarm.told)]
+
+
+def said(planned: Planned) -> list[tuple[str, str]]:
+    return [(alarm.title, alarm.body) for alarm in planned.tell]
+
+
+class Person:
+    """Looks at a clock with one set of dues, and keeps what was told."""
+
+    def __init__(self, dues: Iterable[Due], rules: Rules = NEVER, name: str = "UTC") -> None:
+        self.dues, self.rules, self.zone = list(dues), rules, name
+        self.answers: dict[str, Answer] = {}
+        self.told = dict(HEARD)
+
+    def look(self, text: str) -> list[Alarm]:
+        planned = plan(self.dues, self.answers, self.told, local(text, self.zone), self.rules)
+        self.told.update({one.id: one for one in heard_of(planned)})
+        self.next = planned.next and planned.next.astimezone(zone(self.zone)).isoformat()[:16]
+        return planned.tell
+
+    def answer(self, state: str, until: str = "", number: int = 0, key: str = "") -> None:
+        id_ = item_id(self.dues[number].id, key) if key else self.dues[number].id
+        self.answers[id_] = Answer(id_, state, "2026-11-22T10:00:00Z", until=until)
+
+
+def test_it_tells_on_the_minute_and_once() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    assert person.look("2026-11-22T14:59:59") == []
+    assert person.next == "2026-11-22T15:00"
+    assert [alarm.title for alarm in person.look("2026-11-22T15:00")] == ["Call Anne"]
+    assert person.next is None
+    assert person.look("2026-11-22T15:00:01") == person.look("2027-11-22T15:00") == []
+
+
+def test_a_day_without_a_time_has_one() -> None:
+    person = Person([due("2026-11-22")], Rules("07:30", "off", "never"))
+    assert person.look("2026-11-22T07:29") == []
+    assert [alarm.body for alarm in person.look("2026-11-22T07:30")] == ["due today · Day"]
+
+
+def test_what_is_closed_never_rings() -> None:
+    for state, rings in ((DONE, 0), (DROPPED, 0), (OPEN, 1)):
+        person = Person([due("2026-11-22T15:00")])
+        person.answer(state)
+        assert len(person.look("2026-11-22T15:00")) == rings
+
+
+def test_a_snooze_rings_once_at_its_end() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    assert person.look("2026-11-22T15:00")
+    person.answer(SNOOZED, "2026-11-22T17:30")
+    assert person.look("2026-11-22T17:29") == []
+    assert person.next == "2026-11-22T17:30"
+    assert len(person.look("2026-11-22T17:30")) == 1
+    assert person.look("2026-11-23T17:30") == []
+    person.answer(SNOOZED, "2026-11-24")
+    assert person.look("2026-11-24T08:59") == []
+    assert len(person.look("2026-11-24T09:00")) == 1
+    person.answer(OPEN)  # the answer is taken back; what was told stays told
+    assert person.look("2026-11-24T10:00") == []
+
+
+def test_a_snooze_before_the_time_is_slept_through() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    person.answer(SNOOZED, "2026-11-23T15:00")
+    assert person.look("2026-11-22T15:00") == []
+    assert len(person.look("2026-11-23T15:00")) == 1
+
+
+def test_a_snooze_that_ends_before_the_time_rings_at_both() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    person.answer(SNOOZED, "2026-11-22T12:00")
+    rung = [hour for hour in range(24) if person.look(f"2026-11-22T{hour:02}:00")]
+    assert rung == [12, 15]
+
+
+def test_who_slept_through_both_hears_it_once() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    person.answer(SNOOZED, "2026-11-22T12:00")
+    assert len(person.look("2026-11-22T18:00")) == 1
+    assert person.look("2026-11-22T18:01") == []
+
+
+def test_a_snooze_until_no_time_changes_nothing() -> None:
+    person = Person([due("2026-11-22T15:00")])
+    person.answer(SNOOZED, "someday")
+    assert len(person.look("2026-11-22T15:00")) == 1
+
+
+def test_nothing_rings_in_quiet_hours() -> None:
+    person = Person(
+        [due("2026-11-22T23:30"), due("2026-11-23T05:00")], Rules("09:00", "22:00-07:00", "never")
+    )
+    assert person.look("2026-11-22T23:30") == []
+    assert person.next == "2026-11-23T05:00"  # which is quiet, too
+    assert person.look("2026-11-23T05:00") == []
+    assert person.next == "2026-11-23T07:00"
+    rung = person.look("2026-11-23T07:00")
+    assert [alarm.body for alarm in rung] == ["since Sunday 22 Nov · Day", "due today 05:00 · Day"]
+    assert not any(alarm.late for alarm in rung)
+
+
+def test_what_is_late_for_more_than_quiet_hours_says_so() -> None:
+    person = Person([due("2026-11-22T05:00")], Rules("09:00", "22:00-07:00", "never"))
+    (alarm,) = person.look("2026-11-22T09:05")
+    assert (alarm.body, alarm.late) == ("due today 05:00, 2 hours late · Day", True)
+
+
+def test_quiet_hours_of_no_length_are_none() -> None:
+    assert Person([due("2026-11-22T05:00")], Rules("09:00", "05:00-05:00")).look("2026-11-22T05:00")
+
+
+def test_the_overdue_is_told_again_three_times() -> None:
+    person = Person([due("2026-11-20T15:00")], Rules(again="1d"))
+    rung = []
+    at = local("2026-11-20T15:00")
+    for _ in range(24 * 10):
+        rung += [(at.day, alarm.urgent) for alarm in person.look(at.isoformat()[:19])]
+        at += timedelta(hours=1)
+    assert rung == [(20, False), (21, True), (22, True), (23, True)]
+    assert person.next is None
+
+
+def test_again_is_counted_from_a_late_telling_and_from_when_it_was_due() -> None:
+    late = Person([due("2026-11-20T15:00")], Rules(again="1d"))
+    assert late.look("2026-11-22T12:00")
+    assert late.next == "2026-11-23T12:00"
+    early = Person([due("2026-11-27", at="2026-11-20T15:00")], Rules(again="2h"))
+    (alarm,) = early.look("2026-11-20T15:00")
+    assert alarm.body == "due Friday 27 Nov · Day"
+    assert early.next == "2026-11-27T11:00"
+
+
+def test_again_waits_for_the_end_of_quiet_hours_and_of_a_snooze() -> None:
+    person = Person([due("2026-11-20T05:00")], Rules("09:00", "22:00-07:00", "1d"))
+    assert person.look("2026-11-20T07:00")
+    assert person.look("2026-11-21T06:59") == []
+    assert person.look("2026-11-21T07:00")
+    person.answer(SNOOZED, "2026-11-25")
+    for at in ("2026-11-22T12:00", "2026-11-24T12:00", "2026-11-25T08:00"):
+        assert person.look(at) == []
+    (alarm,) = person.look("2026-11-25T09:00")
+    assert not alarm.urgent
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({"kind": NOTE, "lapses": True}, "today 15:00 · Day"),
+        ({"due": ""}, "today 15:00 · Day"),  # only starts
+    ],
+)
+def test_what_is_no_work_that_is_overdue_rings_once(given: dict[str, object], body: str) -> None:
+    person = Person([due("2026-11-22T15:00", **given)], Rules(again="1h"))
+    assert [alarm.body for alarm in person.look("2026-11-22T15:00")] == [body]
+    assert person.next is None
+    assert person.look("2026-11-28T15:00") == []
+
+
+def test_what_comes_from_outside_waits_for_a_yes() -> None:
+    for kind in (TASK, NOTE, SAID):
+        person = Person([due("2026-11-22T15:00", kind=kind, foreign=True)])
+        assert person.look("2026-11-22T15:00") == []
+        person.answer(DONE, key=APPROVE)
+        assert len(person.look("2026-11-22T15:01")) == 1
+
+
+def test_a_reminder_that_an_assistant_set_rings_unless_it_was_dropped() -> None:
+    person = Person([due("2026-11-22T15:00", kind=REMINDER, foreign=True)])
+    person.answer(DROPPED, key=APPROVE)
+    assert person.look("2026-11-22T15:00") == []
+    person.answers.clear()
+    assert len(person.look("2026-11-22T15:00")) == 1
+
+
+def test_many_at_one_moment_are_one() -> None:
+    person = Person([due("2026-11-22", text=f"Task {number}") for number in range(5)])
+    (alarm,) = person.look("2026-11-22T09:00")
+    assert alarm.title == "5 reminders"
+    assert alarm.body == ("Task 0 · due today\nTask 1 · due today\nTask 2 · due today\nand 2 more")
+    assert len(alarm.told) == len({told.id for told in alarm.told}) == 5
+    assert (alarm.path, alarm.urgent, alarm.late) == ("", False, False)
+    assert person.look("2026-11-22T09:00") == []
+    three = Person([due("2026-11-22", text=f"Task {number}") for number in range(3)])
+    assert len(three.look("2026-11-22T09:00")) == 3
+
+
+def test_after_a_long_sleep_there_is_one_alarm_and_it_is_late() -> None:
+    person = Person([due(f"2026-11-{day}T10:00") for day in range(10, 21)])
+    (alarm,) = person.look("2026-11-22T10:00")
+    assert alarm.late
+    assert "Call Anne · since Tuesday 10 Nov, 1 week late" in alarm.body
+    assert alarm.body.endswith("and 8 more")
+
+
+def test_the_first_look_lets_a_person_alone() -> None:
+    old = [due(f"2024-01-{1 + day:02}", text=f"Task {day}") for day in range(30)] * 2
+    dues = [*old, due("2026-11-22T08:00"), due("2026-11-23")]
+    planned = plan(dues, {}, {}, local("2026-11-22T10:00"), Rules())
+    assert said(planned) == [("Call Anne", "due today 08:00, 2 hours late · Day")]
+    assert len(planned.silent) == 31  # with the mark that a look was taken
+    told = {one.id: one for one in heard_of(planned)}
+    later = plan(dues, {}, told, local("2026-11-22T10:00"), Rules())
+    assert (later.tell, later.silent) == ([], [])
+    assert later.next == local("2026-11-23T09:00")
+    assert not plan(dues[:30], {}, told, local("2027-11-22T10:00"), Rules()).tell  # nor ever again
+
+
+def test_after_the_first_look_nothing_is_passed_over() -> None:
+    first = plan([], {}, {}, local("2026-11-01T10:00"), Rules())
+    assert [one.id for one in first.silent] == [BASELINE]
+    told = {one.id: one for one in first.silent}
+    later = plan([due("2026-11-02")], {}, told, local("2026-11-22T10:00"), Rules())
+    assert said(later) == [("Call Anne", "since Monday 2 Nov, 2 weeks late · Day")]
+
+
+def test_what_is_never_to_ring_rings_only_after_a_snooze() -> None:
+    person = Person([due("2026-11-20", at="")], Rules(again="1d"))
+    person.told[person.dues[0].id] = Told(person.dues[0].id, "2026-11-20T09:00:00Z")
+    assert person.look("2026-11-25T09:00") == []
+    person.answer(SNOOZED, "2026-11-26")
+    assert len(person.look("2026-11-26T09:00")) == 1
+
+
+def test_copies_ring_once() -> None:
+    assert len(Person([due("2026-11-22T15:00")] * 3).look("2026-11-22T15:00")) == 1
+
+
+def test_an_item_that_moved_on_rings_for_its_new_time_only() -> None:
+    person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
+    assert person.look("2026-11-22T15:00")
+    person.dues = [due("2026-11-23T15:00", id="vm-aaaaaa")]
+    assert person.look("2026-11-23T14:59") == []
+    assert person.look("2026-11-23T15:00")
+    person.dues = [due("2026-11-22T15:00", id="vm-aaaaaa")]  # as an old copy has it
+    assert person.look("2026-11-23T15:01") == []
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["", "tomorrow", "2026-02-30", "2026-13-01", "9999-12-31T23:59", "0001-01-01", "2026-11-22T25:00", "2026-11-22T9:00",
+     "99999-01-01", "2026-11-22T15:00+02:00", "２０２６-11-22", "2026-W47-7"],
+)  # fmt: skip
+def test_times_that_are_none_never_ring(at: str) -> None:
+    for name in ("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        person = Person([due(at), due("2026-11-22T10:00", due=at)], Rules(), name)
+        assert len(person.look("2026-11-22T10:00")) == 1
+        assert person.next is None
+
+
+def test_told_elsewhere_without_a_moment_is_told() -> None:
+    person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
+    person.told["vm-aaaaaa"] = Told("vm-aaaaaa", "2026-11-22T15:00:10Z")
+    assert person.look("2026-11-22T16:00") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "moment"),
+    [
+        (
+            "Europe/Berlin",
+            "2026-03-29T02:30",
+            "2026-03-29T01:30",
+        ),  # passed over: 03:30 is shown then
+        ("Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30"),  # shown twice: the first
+        ("America/Sao_Paulo", "2018-11-04T00:15", "2018-11-04T03:15"),  # midnight is passed over
+        ("America/Sao_Paulo", "2018-02-17T23:30", "2018-02-18T01:30"),
+        ("Australia/Lord_Howe", "2026-10-04T02:10", "2026-10-03T15:40"),  # half an hour
+        ("Pacific/Apia", "2011-12-30", "2011-12-30T19:00"),  # no such day: the next
+    ],
+)
+def test_clocks_are_set(name: str, at: str, moment: str) -> None:
+    right = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    for seconds, rings in ((-1, 0), (0, 1)):
+        now = (right + timedelta(seconds=seconds)).astimezone(zone(name))
+        assert len(plan([due(at)], {}, HEARD, now, NEVER).tell) == rings, now
+    now = (right - timedelta(hours=30)).astimezone(zone(name))
+    assert plan([due(at)], {}, HEARD, now, NEVER).next == right
+
+
+HOSTILE = [
+    "<b>bold</b> & <a href='https://evil.example'>click</a>", "&lt;b&gt;&#60;", "x\ny\x1b[31m\x00", "\u202eevil\u202c",
+    "[[Note]] ![](x) `code`", "javascript:alert(1) obsidian://open?vault=x file:///etc/passwd", "  ", "a" * 5000,
+    "https://evil.example/x", "\ud800", "<img src=x onerror=alert(1)>", "%s %n $(rm -rf ~) `rm`", "-e -title --", "\\e[0m",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_words_mean_nothing_to_a_notification_server(text: str) -> None:
+    many = [due("2026-11-22", text=f"{text} {number}", title=text) for number in range(5)]
+    for dues in ([due("2026-11-22", text=text, title=text)], many):
+        (alarm,) = Person(dues).look("2026-11-22T09:00")
+        whole = f"{alarm.title}\n{alarm.body}"
+        assert not set(whole) & set("<>&\x1b\x00\u202e`")
+        assert "://" not in whole
+        assert "\n" not in alarm.title
+        assert 0 < len(alarm.title) <= 160
+        assert alarm.body.count("\n") in (0, 3)
+        whole.encode()
+
+
+@given(st.text(max_size=300))
+def test_desktop_text_is_one_harmless_line(text: str) -> None:
+    line = desktop_text(text)
+    assert not set(line) & set("<>&\n\r\x00")
+    assert "://" not in line
+    assert len(line) <= 160
+    assert desktop_text(line) == line
+
+
+days = st.dates(date(2026, 3, 20), date(2026, 4, 10))
+walls = st.one_of(
+    days.map(str),
+    st.builds(lambda day, at: f"{day}T{at:%H:%M}", days, st.times()),
+    st.just("never"),
+)
+items = st.builds(
+    lambda number, text, at, flags, kind: Due(
+        f"vm-{number}", kind, text, at if flags % 3 else "", at, "A.md", 1, "A", lapses=flags % 5 == 0, foreign=flags % 7 == 0
+    ),
+    st.integers(0, 8), st.text(max_size=9), walls, st.integers(0, 30), st.sampled_from([TASK, NOTE, SAID, REMINDER]),
+)  # fmt: skip
+replies = st.builds(
+    lambda number, state, until: Answer(f"vm-{number}", state, "2026-03-25T00:00:00Z", until=until),
+    st.integers(0, 8), st.sampled_from([OPEN, DONE, DROPPED, SNOOZED]), walls,
+)  # fmt: skip
+rules_ = st.builds(
+    Rules, st.sampled_from(["00:00", "02:30", "09:00"]), st.sampled_from(["off", "22:00-07:00", "02:15-02:45"]),
+    st.sampled_from(["never", "30m", "1d"]),
+)  # fmt: skip
+nows = st.builds(
+    lambda day, at: datetime.combine(day, at, ZoneInfo("Europe/Berlin")), days, st.times()
+)
+
+
+@given(st.lists(items, max_size=12), st.lists(replies, max_size=5), nows, rules_, st.booleans())
+def test_what_was_told_is_told(dues, answers, now, rules, first) -> None:  # type: ignore[no-untyped-def]
+    given_ = {one.id: one for one in answers}
+    planned = plan(dues, given_, {} if first else HEARD, now, rules)
+    heard = heard_of(planned)
+    assert len(heard) == len({one.id for one in heard})
+    assert planned.next is None or planned.next > now
+    assert planned == plan(dues, given_, {} if first else HEARD, now, rules)
+    told = told_union(HEARD, {one.id: one for one in heard})
+    after = plan(dues, given_, told, now, rules)
+    assert (after.tell, after.silent) == ([], [])
+    assert after.next == planned.next
+    closed = {one.id for one in given_.values() if one.state in (DONE, DROPPED)}
+    assert not closed & {one.id for one in heard}
+
+
+@cache
+def turning_days(name: str, year: int) -> list[date]:
+    """The days on which clocks are set, and those beside them."""
+    noons = [
+        datetime(year, 1, 2, 12, tzinfo=zone(name)) + timedelta(days=number)
+        for number in range(355)
+    ]
+    return [
+        noon.date() + timedelta(days=beside)
+        for noon in noons
+        if noon.utcoffset() != (noon - timedelta(days=1)).utcoffset()
+        for beside in (-1, 0, 1)
+    ]
+
+
+@cache
+def minutes(name: str, year: int) -> dict[str, datetime]:
+    """The first moment at which the clock on the wall shows each minute of a year."""
+    shown: dict[str, datetime] = {}
+    at = datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1)
+    there = zone(name)
+    for _ in range(368 * 1440):
+        shown.setdefault(at.astimezone(there).isoformat()[:16], at)
+        at += MINUTE
+    return shown
+
+
+def expected(name: str, year: int, at: str, rules: Rules) -> datetime:
+    """When it must ring, by looking at every minute."""
+    shown = minutes(name, year)
+    wall = datetime.fromisoformat(
+        at if "T" in at else f"{at}T{rules.day_at}"
+    )  # no zone: as it is shown
+    back = timedelta()
+    while (wall - back).isoformat()[:16] not in shown:
+        back += MINUTE  # the clock passed it over
+    rings = shown[(wall - back).isoformat()[:16]] + back
+    return not_quiet(name, rings, rules)
+
+
+def not_quiet(name: str, at: datetime, rules: Rules) -> datetime:
+    """The first of the minutes from `at` on at which a person may be told."""
+    while rules.quiet != "off":
+        start, end = rules.quiet.split("-")
+        now = at.astimezone(zone(name)).strftime("%H:%M")
+        if not (start <= now < end if start < end else now >= start or now < end):
+            break
+        at = at.replace(second=0, microsecond=0) + MINUTE
+    return at
+
+
+class Machine:
+    """A computer with an agent: its clock can be wrong, it sleeps, its state outlives restarts."""
+
+    def __init__(self, name: str) -> None:
+        self.zone = zone(name)
+        self.told = dict(HEARD)
+        self.wrong = timedelta()
+        self.rested = True  # since the last look
+        self.woke = datetime(2000, 1, 1, tzinfo=UTC)
+
+    def shows(self, at: datetime) -> datetime:
+        return (at + self.wrong).astimezone(self.zone)
+
+
+class Year:
+    """A year of one person with two computers, of which one is awake at a time."""
+
+    def __init__(self, name: str, year: int, seed: int) -> None:
+        self.random = random.Random(f"{name} {seed}")
+        self.name, self.year = name, year
+        quiet = self.random.choice(["off", "22:00-07:00", "23:45-02:30", "13:00-14:00"])
+        self.rules = Rules(self.random.choice(["09:00", "00:00", "02:30"]), quiet, "never")
+        self.dues = [due(self._wall(), text=f"t{number}") for number in range(150)]
+        self.rung: dict[str, list[datetime]] = {}
+        self.machines = [Machine(name), Machine(name)]
+        self.slept = 0
+
+    def _wall(self) -> str:
+        day = date(self.year, 1, 2) + timedelta(days=self.random.randrange(355))
+        if self.random.random() < 0.3:
+            day = self.random.choice(turning_days(self.name, self.year))
+        if self.random.random() < 0.3:
+            return day.isoformat()
+        minute = self.random.choice([0, 15, 30, 59])
+        return f"{day}T{self.random.choice([0, 1, 2, 3, 9, 23, self.random.randrange(24)]):02}:{minute:02}"
+
+    def live(self) -> None:
+        at = datetime(self.year, 1, 1, 12, tzinfo=UTC)
+        end = datetime(self.year, 12, 31, tzinfo=UTC)
+        here, other = self.machines
+        while at < end:
+            following = self.look(here, at)
+            chance = self.random.random()
+            if (
+                chance < 0.05
+            ):  # off to the other computer: the vault is synced, then that one sleeps
+                here, other = other, here
+                here.told = told_union(here.told, other.told)
+                here.rested = True
+                at += timedelta(hours=self.random.randrange(60))
+            elif chance < 0.15:
+                here.rested = True
+                self.slept += 1
+                at += timedelta(minutes=self.random.randrange(1, 4000))
+            elif chance < 0.2:  # somebody sets the clock back, or it is set right again
+                here.wrong = timedelta() if here.wrong else timedelta(hours=-1)
+                here.rested = True
+            else:
+                at = min(following, at + timedelta(hours=5)) + timedelta(
+                    seconds=self.random.randrange(30)
+                )
+        here.wrong = timedelta()
+        here.rested = True
+        self.look(here, end)
+
+    def look(self, machine: Machine, at: datetime) -> datetime:
+        now = machine.shows(at)
+        if machine.rested:
+            machine.woke = now.astimezone(UTC)
+        planned = plan(self.dues, {}, machine.told, now, self.rules)
+        for alarm in planned.tell:
+            for told in alarm.told:
+                self.rung.setdefault(told.id, []).append(now.astimezone(UTC))
+                self._on_time(machine, told, now)
+        machine.told = told_union(machine.told, {one.id: one for one in heard_of(planned)})
+        machine.rested = False
+        return at + (planned.next - now) if planned.next else at + timedelta(days=1)
+
+    def _on_time(self, machine: Machine, told: Told, now: datetime) -> None:
+        right = expected(self.name, self.year, told.moment, self.rules)
+        assert now >= right, (told, now)
+        if machine.woke > right:
+            right = not_quiet(self.name, machine.woke, self.rules)
+        assert now.astimezone(UTC) - right < MINUTE, (told, now, right)
+
+
+@pytest.mark.parametrize(
+    ("name", "year"),
+    [
+        ("Europe/Berlin", 2026),
+        ("America/Sao_Paulo", 2018),
+        ("Australia/Lord_Howe", 2026),
+        ("Pacific/Apia", 2011),
+    ],
+)
+def test_in_a_year_everything_rings_exactly_once(name: str, year: int) -> None:
+    late = 0
+    for seed in range(2):
+        life = Year(name, year, seed)
+        life.live()
+        assert life.slept > 20
+        assert {one.id for one in life.dues} == life.rung.keys()
+        assert [id_ for id_, times in life.rung.items() if len(times) != 1] == []
+        late += sum(
+            times[0] - expected(name, year, one.at, life.rules) > MINUTE
+            for one in life.dues
+            for times in [life.rung[one.id]]
+        )
+    assert late > 20  # there was something to be missed

@@ -1,0 +1,285 @@
+"""What is told is kept as told first, so that nobody hears a thing twice, whatever fails or dies in between."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from vaultmem import config
+from vaultmem.core.alarms import Alarm, Planned
+from vaultmem.core.answers import Told
+from vaultmem.dialects import open_rulebook
+from vaultmem.errors import NotificationError, StateError
+from vaultmem.reminders import telling
+from vaultmem.reminders.telling import LocalZone, Teller, notification_findings
+from vaultmem.store.state import State
+from vaultmem.store.vault import Root
+
+
+class Screen:
+    """A desktop that keeps what it is shown, or fails as it is told to."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, str, bool, str]] = []
+        self.said: str | None = None
+        self.asked = 0
+        self.fails: list[str] = []
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def trouble(self) -> str | None:
+        self.asked += 1
+        return self.said
+
+    def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
+        if title in self.fails:
+            raise NotificationError(f"{title} fails; mend it")
+        self.shown.append((title, body, urgent, uri))
+
+
+def alarm(name: str, path: str = "Days/Day one.md", note: str = "Day one") -> Alarm:
+    told = Told(f"vm-{name}", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
+    return Alarm(
+        name, "due today 15:00", urgent=False, late=False, told=(told,), path=path, note=note
+    )
+
+
+def planned(*names: str) -> Planned:
+    return Planned([alarm(name) for name in names], [], None)
+
+
+class Heard:
+    """What was kept as told, in order, together with what had been shown by then."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self.kept: list[tuple[list[str], int]] = []
+
+    def __call__(self, told: list[Told]) -> None:
+        self.kept.append(([one.id for one in told], len(self.screen.shown)))
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+def heard(screen: Screen) -> Heard:
+    return Heard(screen)
+
+
+def settings(vault: Path, **given: str) -> config.Config:
+    given = {"method": "desktop", **given}
+    environ = {f"VAULTMEM_NOTIFY_{name.upper()}": value for name, value in given.items()}
+    return config.load(str(vault), {**os.environ, **environ})
+
+
+def teller(vault: Path, screen: Screen, **given: str) -> Teller:
+    return Teller(
+        settings(vault, **given), State(str(vault)), open_rulebook(Root(str(vault))), screen
+    )
+
+
+def test_each_is_kept_before_it_is_shown(vault: Path, screen: Screen, heard: Heard) -> None:
+    done = teller(vault, screen).tell(planned("a", "b"), heard)
+    assert heard.kept == [(["vm-a"], 0), (["vm-b"], 1)]
+    assert [one.title for one in done] == [one[0] for one in screen.shown] == ["a", "b"]
+
+
+def test_what_counts_as_told_is_kept_without_a_word(
+    vault: Path, screen: Screen, heard: Heard
+) -> None:
+    silent = [Told("vm-old", "2026-11-22T15:00:00Z")]
+    assert teller(vault, screen).tell(Planned([], silent, None), heard) == []
+    assert heard.kept == [(["vm-old"], 0)]
+    assert (screen.shown, screen.asked) == ([], 0)
+
+
+def test_what_cannot_be_kept_is_not_told(vault: Path, screen: Screen) -> None:
+    def broken(_: list[Told]) -> None:
+        raise StateError("the ledger cannot be written")
+
+    with pytest.raises(StateError):
+        teller(vault, screen).tell(planned("a"), broken)
+    assert screen.shown == []
+
+
+def test_a_failure_does_not_stop_the_others_and_is_not_tried_again(
+    vault: Path, screen: Screen, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    screen.fails = ["b"]
+    tells = teller(vault, screen)
+    with caplog.at_level(logging.WARNING):
+        assert [one.title for one in tells.tell(planned("a", "b"), heard)] == ["a"]
+        assert tells.trouble == "b fails; mend it"
+        tells.tell(planned("b"), heard)
+    assert len(caplog.records) == 1  # not the same thing again and again
+    assert [ids for ids, _ in heard.kept] == [["vm-a"], ["vm-b"], ["vm-b"]]
+    assert [one.title for one in tells.tell(planned("b", "c"), heard)] == ["c"]
+    assert tells.trouble is None
+
+
+def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
+    vault: Path, screen: Screen, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    screen.said = "there is no desktop session; start the agent in one"
+    tells = teller(vault, screen)
+    for _ in range(5):
+        assert tells.tell(planned("a"), heard) == []
+    assert (heard.kept, screen.shown, screen.asked) == ([], [], 1)  # not asked at each look
+    assert tells.trouble == screen.said
+    screen.said = None  # somebody has logged in
+    now[0] = telling.RETRY
+    assert [one.title for one in tells.tell(planned("a"), heard)] == ["a"]
+    assert tells.trouble is None
+
+
+def test_who_wants_no_notifications_leaves_them_to_other_machines(
+    vault: Path, screen: Screen, heard: Heard
+) -> None:
+    tells = teller(vault, screen, method="none")
+    assert tells.tell(Planned([alarm("a")], [Told("vm-b", "")], None), heard) == []
+    assert (heard.kept, screen.shown, screen.asked) == ([], [], 0)
+
+
+def test_a_click_opens_the_note_and_of_several_the_page(
+    vault: Path, screen: Screen, heard: Heard
+) -> None:
+    together = Alarm("5 reminders", "a", urgent=True, late=False, told=())
+    teller(vault, screen).tell(Planned([alarm("a"), together], [], None), heard)
+    links = [one[3] for one in screen.shown]
+    assert links == [
+        "obsidian://open?vault=vault&file=Days%2FDay%20one.md",
+        "obsidian://open?vault=vault&file=vaultmem%2Fpending.md",
+    ]
+    assert screen.shown[1][2]  # urgent
+
+
+def test_in_logseq_it_opens_the_page_by_its_title(
+    tmp_path: Path, screen: Screen, heard: Heard
+) -> None:
+    graph = tmp_path / "graph"
+    (graph / "logseq").mkdir(parents=True)
+    (graph / "logseq" / "config.edn").write_text("{}")
+    day = alarm("a", "pages/Day%20one.md", "Day one")
+    teller(graph, screen).tell(Planned([day, day._replace(path="", note="")], [], None), heard)
+    assert [one[3] for one in screen.shown] == [
+        "logseq://graph/graph?page=Day%20one",
+        "logseq://graph/graph?page=pending",
+    ]
+
+
+KILLED = """
+import os, sys, time
+from vaultmem import config
+from vaultmem.core.alarms import Alarm, Planned
+from vaultmem.core.answers import Told
+from vaultmem.errors import NotificationError
+from vaultmem.reminders.telling import Teller
+from vaultmem.store import answered
+from vaultmem.store.ledger import Ledger
+from vaultmem.store.state import State
+
+class Screen:
+    def trouble(self): return None
+    def close(self): pass
+    def send(self, title, body, urgent=False, uri=""):
+        print("shown", flush=True)
+        time.sleep(60)
+
+vault = sys.argv[1]
+state = State(vault)
+ledger = Ledger(state.path("ledger.db"))
+told = Told("vm-a", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
+plan = Planned([Alarm("a", "", False, False, (told,))], [], None)
+Teller(config.load(vault), state, None, Screen()).tell(plan, lambda heard: answered.add(ledger, [], heard, 0.0))
+"""
+
+
+def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
+    from vaultmem.store import answered
+    from vaultmem.store.ledger import Ledger
+
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(vault)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "VAULTMEM_NOTIFY_METHOD": "desktop"},
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "shown\n"
+        process.send_signal(signal.SIGKILL)
+    kept = answered.told(Ledger(State(str(vault)).path("ledger.db")))
+    assert [one.moment for one in kept.values()] == ["2026-11-22T15:00"]
+
+
+def test_doctor_hears_what_is_wrong_and_what_to_do(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/gone")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    state = State(str(vault))
+    assert notification_findings(settings(vault, method="none"), state) == []
+    assert notification_findings(settings(vault, method="file"), state) == []
+    if sys.platform == "linux":
+        ((what, advice),) = notification_findings(settings(vault, method="desktop"), state)
+        assert what.startswith("no reminder is shown: there is no desktop session")
+        assert "set notify.method to file" in advice
+    Path(state.path(telling.FILE)).mkdir(parents=True)
+    ((what, advice),) = notification_findings(settings(vault, method="file"), state)
+    assert "is no file" in what
+    assert "move it away" in advice
+
+
+def test_the_file_is_in_the_state(vault: Path, heard: Heard) -> None:
+    state = State(str(vault))
+    Teller(settings(vault, method="file"), state).tell(planned("a"), heard)
+    assert Path(state.path("notifications.log")).read_text().endswith(" a (due today 15:00)\n")
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "tzset"):
+        pytest.skip("the zone of this system cannot be set")
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("2026-03-29T00:59", "2026-03-29T01:59:00+01:00"),
+        ("2026-03-29T01:00", "2026-03-29T03:00:00+02:00"),
+        ("2026-10-25T00:30", "2026-10-25T02:30:00+02:00"),
+        ("2026-10-25T01:30", "2026-10-25T02:30:00+01:00"),
+        ("1960-01-01T12:00", "1960-01-01T13:00:00+01:00"),
+    ],
+)
+def test_the_zone_of_the_computer_knows_when_clocks_are_set(moment: str, shown: str) -> None:
+    at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    there = at.astimezone(LocalZone())
+    assert there.isoformat() == shown
+    assert there.astimezone(UTC) == at
+    assert there.tzname() in ("CET", "CEST")
+    assert abs(datetime.now(LocalZone()) - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+@pytest.mark.usefixtures("berlin")
+def test_the_zone_of_the_computer_reckons_as_notes_do() -> None:
+    passed_over = datetime(2026, 3, 29, 2, 30, tzinfo=LocalZone())
+    assert passed_over.astimezone(UTC).isoformat() == "2026-03-29T01:30:00+00:00"
+    twice = datetime(2026, 10, 25, 2, 30, tzinfo=LocalZone())
+    assert twice.astimezone(UTC).isoformat() == "2026-10-25T00:30:00+00:00"

@@ -1,0 +1,351 @@
+"""Notifications (owner of desktop-notifier): on the desktop, in a file, or none.
+
+The library is asynchronous, slow to import, and says nothing when it fails. So it is imported for the first
+notification only, has a thread of its own, which no hanging bus can hold up for anybody else, and counts as
+failed unless it says that a notification was handed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from vaultmem.errors import NotificationError
+from vaultmem.paths import make_private
+
+if TYPE_CHECKING:
+    from dbus_fast.aio import MessageBus
+    from desktop_notifier import DesktopNotifier
+
+log = logging.getLogger("vaultmem.reminders")
+
+NAME = "vaultmem"
+ICON = "appointment-soon"  # a name of freedesktop.org's list
+PATIENCE = 5.0  # seconds for a notification server
+MAX_BYTES = 1_000_000
+_OPENED = re.compile(r"(?:obsidian|logseq)://[!-~]+")
+_FILE = "set notify.method to file to be reminded in a file"
+_SILENT = "the notification server does not answer; restart it or the desktop, or " + _FILE
+_NO_BUS = (
+    "there is no desktop session to show notifications in; start the agent in one, or " + _FILE
+)
+_NO_SERVER = (
+    "nothing shows notifications on this desktop; install a notification server such as dunst, or "
+    + _FILE
+)
+# The words come as arguments and the script on stdin: no text can become a part of the script.
+_SCRIPT = """on run argv
+display notification (item 2 of argv) with title (item 1 of argv)
+end run
+"""
+_Result = TypeVar("_Result")
+
+
+class Desktop:
+    """Shows notifications by one of the methods: desktop, file, none. Any thread may call."""
+
+    def __init__(self, method: str, file: str, now: Callable[[], datetime] | None = None) -> None:
+        self._method = method
+        self._file = _File(file, now or (lambda: datetime.now().astimezone()))
+        self._native = _Native()
+
+    def trouble(self) -> str | None:
+        """Why nothing can be shown and what to do, or None. Asks the notification server, and shows nothing."""
+        if self._method == "file":
+            return self._file.trouble()
+        if self._method != "desktop":
+            return None
+        try:
+            self._native.probe()
+        except NotificationError as error:
+            return str(error)
+        return None
+
+    def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
+        """Show a notification; a click opens `uri`, if it is one of an editor. Raises NotificationError."""
+        if self._method == "file":
+            self._file.add(title, body)
+        elif self._method == "desktop":
+            self._native.send(title, body, urgent=urgent, uri=uri)
+
+    def close(self) -> None:
+        """End the connection to the desktop; clicks on what is still shown do nothing any more."""
+        self._native.close()
+
+
+class _File:
+    """Lines in a file that only its owner can read; when it is large it becomes the old one."""
+
+    def __init__(self, path: str, now: Callable[[], datetime]) -> None:
+        self._path, self._now = path, now
+
+    def trouble(self) -> str | None:
+        folder = os.path.dirname(self._path)
+        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+            return f"{folder} cannot be written; reminders would go into {self._path}"
+        if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
+            return f"{self._path} is no file; move it away, reminders go there"
+        return None
+
+    def add(self, title: str, body: str) -> None:
+        note = f" ({' / '.join(body.splitlines())})" if body else ""
+        line = f"{self._now():%Y-%m-%dT%H:%M} {' '.join(title.split())}{note}\n"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        make_private(os.path.dirname(self._path))
+        try:
+            self._make_room()
+            handle = os.open(self._path, flags, 0o600)
+            with open(handle, "ab") as file:
+                file.write(line.encode("utf-8", "replace"))
+        except OSError as error:
+            raise NotificationError(f"{self._path} cannot be written: {error.strerror}") from error
+
+    def _make_room(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if os.lstat(self._path).st_size >= MAX_BYTES:
+                os.replace(self._path, f"{self._path}.old")
+
+
+class _Native:
+    """What the desktop itself shows, through a thread with an event loop that starts when it is needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._notifier: DesktopNotifier | None = None
+
+    def probe(self) -> None:
+        """Raise NotificationError unless notifications can be shown now."""
+        with self._lock:
+            if not self._run(_probe(_notifier())) and not _has_osascript():
+                raise NotificationError(_NO_SERVER)
+
+    def send(self, title: str, body: str, *, urgent: bool, uri: str) -> None:
+        """Hand a notification over."""
+        with self._lock:
+            fresh = self._notifier is None
+            shown = self._try(title, body, urgent=urgent, uri=uri)
+            if shown is False and not fresh:  # perhaps the session has ended, and this is another
+                shown = self._try(title, body, urgent=urgent, uri=uri)
+        if shown is None:
+            _osascript(title, body)
+        elif not shown:
+            raise NotificationError("the notification server has refused a notification; " + _FILE)
+
+    def close(self) -> None:
+        """Stop the thread, if there is one."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            if loop is None or thread is None:
+                return
+            with contextlib.suppress(NotificationError):
+                self._drop()
+            self._loop = self._thread = None
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE)
+
+    def _try(self, title: str, body: str, *, urgent: bool, uri: str) -> bool | None:
+        """Whether it was handed over; None where the library can show nothing, but the system can."""
+        shown: bool | None = False
+        try:
+            notifier = self._connected()
+            sending = notifier and _send(notifier, title, body, urgent=urgent, uri=uri)
+            shown = self._run(sending) if sending else None
+        finally:
+            if shown is False:
+                self._drop()
+        return shown
+
+    def _connected(self) -> DesktopNotifier | None:
+        """The connection; None where the library can show nothing, but the system can."""
+        if self._notifier is not None and _is_dead(self._notifier):
+            self._drop()  # else the library would wait for answers
+        if self._notifier is None:
+            self._notifier = _notifier()
+            if not self._run(_can_show(self._notifier)):
+                self._drop()
+                if not _has_osascript():
+                    raise NotificationError(_NO_SERVER)
+        return self._notifier
+
+    def _drop(self) -> None:
+        """Forget the connection; the next notification makes another."""
+        notifier, self._notifier = self._notifier, None
+        if notifier is not None:
+            self._run(_hang_up(notifier))
+
+    def _run(self, work: Coroutine[object, object, _Result]) -> _Result:
+        """Let the thread do it, and wait for it, but not for long."""
+        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        try:
+            return future.result(PATIENCE)
+        except (concurrent.futures.TimeoutError, TimeoutError) as error:
+            future.cancel()
+            raise NotificationError(_SILENT) from error
+        except NotificationError:
+            raise
+        except Exception as error:  # the border to the library, D-Bus and whatever answers there
+            raise NotificationError(_reason(error)) from error
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=_serve, args=[self._loop], name="notifications", daemon=True
+            )
+            self._thread.start()
+        return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.set_exception_handler(lambda _, told: log.debug("notifications: %s", told.get("message")))
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    finally:
+        loop.close()
+
+
+def _notifier() -> DesktopNotifier:
+    """The library's object, which is not connected yet."""
+    for name in ("desktop_notifier", "dbus_fast"):  # they would write tracebacks to stderr
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = False
+    _find_bus()
+    try:
+        from desktop_notifier import DesktopNotifier, Icon
+
+        return DesktopNotifier(NAME, Icon(name=ICON))
+    except Exception as error:  # it asks the system while it is imported
+        raise NotificationError(
+            f"desktop-notifier cannot be loaded ({type(error).__name__}: {error}); {_FILE}"
+        ) from error
+
+
+def _find_bus() -> None:
+    """Let the library find the bus of the session where only systemd says where it is, as libdbus does."""
+    if sys.platform != "linux" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return
+    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    with contextlib.suppress(OSError):
+        if stat.S_ISSOCK(os.stat(f"{folder}/bus").st_mode):
+            os.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={folder}/bus"
+
+
+async def _probe(notifier: DesktopNotifier) -> bool:
+    try:
+        return await _can_show(notifier)
+    finally:
+        await _hang_up(notifier)
+
+
+async def _can_show(notifier: DesktopNotifier) -> bool:
+    """Whether anything shows notifications. The answer comes from the notification server, or there is none."""
+    from desktop_notifier import Capability
+
+    able = Capability.TITLE in await notifier.get_capabilities()
+    return able and await notifier.request_authorisation()
+
+
+async def _send(
+    notifier: DesktopNotifier, title: str, body: str, *, urgent: bool, uri: str
+) -> bool:
+    """Whether it was handed over: the library tells of success, and never of failure."""
+    from desktop_notifier import Urgency
+
+    shown: list[bool] = []
+    await notifier.send(
+        title,
+        body,
+        urgency=Urgency.Critical if urgent else Urgency.Normal,
+        on_dispatched=lambda: shown.append(True),
+        on_clicked=(lambda: _open(uri)) if _OPENED.fullmatch(uri) else None,
+    )
+    return bool(shown)
+
+
+async def _hang_up(notifier: DesktopNotifier) -> None:
+    """The library never does; each connection would stay open until the process ends."""
+    bus = _bus(notifier)
+    if bus is not None:
+        bus.disconnect()
+
+
+def _is_dead(notifier: DesktopNotifier) -> bool:
+    """Whether the session it was connected to is over."""
+    bus = _bus(notifier)
+    return bus is not None and not bus.connected
+
+
+def _bus(notifier: DesktopNotifier) -> MessageBus | None:
+    found: MessageBus | None = getattr(notifier._backend, "bus", None)  # noqa: SLF001 - there is no public way
+    return found
+
+
+def _open(uri: str) -> None:
+    """Open a note in its editor, and do not wait for it."""
+    command = ["open" if sys.platform == "darwin" else "xdg-open", uri]
+    threading.Thread(target=_carry_out, args=[command], name="open a note", daemon=True).start()
+
+
+def _carry_out(command: list[str]) -> None:
+    nothing = subprocess.DEVNULL
+    try:
+        subprocess.run(
+            command,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            check=False,
+            start_new_session=True,
+        )
+    except OSError as error:
+        log.warning("a note cannot be opened: %s: %s", command[0], error.strerror)
+
+
+def _has_osascript() -> bool:
+    return sys.platform == "darwin"
+
+
+def _osascript(title: str, body: str) -> None:
+    """What shows notifications on macOS for those who are no app. A click opens no note there."""
+    try:
+        subprocess.run(
+            ["osascript", "-", title, body],
+            input=_SCRIPT,
+            text=True,
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotificationError(
+            f"osascript cannot show notifications ({type(error).__name__}); {_FILE}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    kind = str(getattr(error, "type", ""))
+    if kind.endswith(("ServiceUnknown", "NameHasNoOwner")) or "Spawn" in kind:
+        return _NO_SERVER
+    if type(error).__name__ in ("InvalidAddressError", "AuthError") or isinstance(
+        error, OSError | EOFError
+    ):
+        return _NO_BUS
+    return f"notifications fail ({type(error).__name__}: {' '.join(str(error).split())[:200]}); {_FILE}"
