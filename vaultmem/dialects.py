@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
-from vaultmem.adapter import Dialect, Folder, FrontMatter, Note, Rules
+from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task
 from vaultmem.core.mentions import MENTION_PATTERNS
 from vaultmem.errors import ConfigError
 
@@ -69,6 +69,10 @@ class Rulebook:
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         """Read a note; the keys of its links are those of its dialect."""
         return self._at(path)[1].parse(path, text, front)
+
+    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
+        """The text with this task marked done, see vaultmem.adapter.Rules."""
+        return self._at(path)[1].completed(path, text, task, done)
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which other dialects' keys cannot equal."""

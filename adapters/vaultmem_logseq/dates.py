@@ -28,6 +28,11 @@ def stamps(line: str) -> list[Stamp]:
     return [stamp for found in _STAMP.finditer(line) if (stamp := _stamp(found))]
 
 
+def spans(line: str) -> list[tuple[int, int]]:
+    """Where on the line a date stands, also an impossible one."""
+    return [found.span() for found in _STAMP.finditer(line)]
+
+
 def _stamp(found: re.Match[str]) -> Stamp | None:
     try:
         day = date(int(found[2]), int(found[3]), int(found[4])).isoformat()

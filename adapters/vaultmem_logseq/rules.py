@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from vaultmem_logseq.completing import completed
 from vaultmem_logseq.names import canonical, title_from_path
 from vaultmem_logseq.page import PageReader
 from vaultmem_logseq.settings import CONFIG, Settings, from_config
@@ -12,7 +13,7 @@ from vaultmem_logseq.settings import CONFIG, Settings, from_config
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vaultmem.adapter import Folder, FrontMatter, Note, Rules
+    from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Rules, Task
 
 _READING = "1"  # goes up when the same page would be read differently
 _FORMATS = (".md", ".markdown", ".org")
@@ -100,3 +101,7 @@ class LogseqRules:
             return self.reader.key(title) != key, not at_home, candidate
 
         return min(candidates, key=rank, default=None)
+
+    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
+        """DONE, or the date of its next turn where it repeats."""
+        return completed(path, text, task, done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vaultmem_obsidian.rules import ObsidianRules
-from vaultmem_obsidian.settings import read_settings
+from vaultmem_obsidian.settings import read_habits, read_settings
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Folder
@@ -23,7 +23,7 @@ class ObsidianDialect:
 
     def open(self, root: Folder) -> ObsidianRules:
         """The rules of this vault by the settings in its `.obsidian`."""
-        return ObsidianRules(read_settings(root))
+        return ObsidianRules(read_settings(root), read_habits(root))
 
 
 dialect = ObsidianDialect()

@@ -10,11 +10,11 @@ from vaultmem_obsidian.days import iso_day
 
 TIME = r"(?:[01]?\d|2[0-3]):[0-5]\d"
 _DAY = r"\d{4}-\d{2}-\d{2}"
-_ROUND = re.compile(
+ROUND = re.compile(
     rf"\(@(?:\[\[({_DAY})\]\]|({_DAY}))(?:[ ]+({TIME}))?"
     r"[ ]*(?:🔁\ufe0f?[ ]*([a-zA-Z0-9, !]+?))?[ ]*\)"
 )
-_CLOCK = re.compile(rf"⏰\ufe0f?[ ]*({_DAY})(?:[ ]+({TIME}))?(?![\d:])")
+CLOCK = re.compile(rf"⏰\ufe0f?[ ]*({_DAY})(?:[ ]+({TIME}))?(?![\d:])")
 
 
 class Reminder(NamedTuple):
@@ -34,7 +34,7 @@ def moment(day: str, time: str | None) -> str | None:
 def take_reminder(words: str, date_trigger: str, time_trigger: str) -> tuple[str, Reminder | None]:
     """The first reminder in the words of a task, and the words without it (R-REM-1, 3, 4)."""
     if "(@" in words:
-        for match in _ROUND.finditer(words):
+        for match in ROUND.finditer(words):
             when = moment(match[1] or match[2], match[3])
             if when:
                 return _cut(words, match), Reminder(when, match[4])
@@ -46,7 +46,7 @@ def take_reminder(words: str, date_trigger: str, time_trigger: str) -> tuple[str
 def clock_reminder(words: str) -> tuple[str, Reminder | None]:
     """The first alarm clock anywhere in the words; Tasks' own fields have to stand at the end."""
     if "⏰" in words:
-        for match in _CLOCK.finditer(words):
+        for match in CLOCK.finditer(words):
             when = moment(match[1], match[2])
             if when:
                 return _cut(words, match), Reminder(when)
@@ -54,14 +54,15 @@ def clock_reminder(words: str) -> tuple[str, Reminder | None]:
 
 
 @lru_cache(maxsize=8)
-def _kanban(date_trigger: str, time_trigger: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def kanban_forms(date_trigger: str, time_trigger: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What finds a day and a time as the Kanban plugin writes them, behind these triggers."""
     day = rf"(?<!\S){re.escape(date_trigger)}(?:\{{({_DAY})\}}|\[\[({_DAY})\]\])"
     time = rf"(?<!\S){re.escape(time_trigger)}\{{({TIME})[ ]?([AaPp][Mm])?\}}"
     return re.compile(day), re.compile(time)
 
 
 def _take_kanban(words: str, date_trigger: str, time_trigger: str) -> tuple[str, Reminder | None]:
-    day, time = _kanban(date_trigger, time_trigger)
+    day, time = kanban_forms(date_trigger, time_trigger)
     for match in day.finditer(words):
         written = match[1] or match[2]
         if not iso_day(written):

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Note
 from vaultmem.adapter.scan import hidden, line_at, line_starts, without
+from vaultmem_obsidian.completing import Ticking
 from vaultmem_obsidian.days import journal_day
 from vaultmem_obsidian.filters import any_matches
 from vaultmem_obsidian.links import find_links, property_links
 from vaultmem_obsidian.pieces import read_pieces
+from vaultmem_obsidian.settings import Habits
 from vaultmem_obsidian.tags import find_tags, merged, property_aliases, property_tags
 from vaultmem_obsidian.targets import choose, folded
 from vaultmem_obsidian.tasks import find_tasks
@@ -20,9 +22,10 @@ from vaultmem_obsidian.tasks import find_tasks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vaultmem.adapter import FrontMatter
+    from vaultmem.adapter import Completion, FrontMatter, Task
     from vaultmem_obsidian.settings import Settings
 
+NO_PLUGIN = Habits()
 _VERSION = 1  # raise it when the same note is read differently
 _LINKABLE = frozenset(
     [
@@ -42,8 +45,9 @@ class ObsidianRules:
     uri_template = "obsidian://open?vault={vault}&file={path}"
     page_style = "frontmatter"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, habits: Habits = NO_PLUGIN) -> None:
         self.settings = settings
+        self.habits = habits
         self.fingerprint = f"{_VERSION}-{zlib.crc32(repr(settings).encode()):08x}"
 
     def kind(self, path: str) -> str:
@@ -98,6 +102,9 @@ class ObsidianRules:
 
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
         return choose(path, source, candidates) if key else source
+
+    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:  # noqa: ARG002 - the contract
+        return Ticking(self.settings, self.habits).completed(text, task, done)
 
 
 def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:

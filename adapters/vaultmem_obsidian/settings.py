@@ -28,6 +28,35 @@ class Settings(NamedTuple):
     time_trigger: str = "@@"
 
 
+class Habits(NamedTuple):
+    """How the Tasks plugin writes when a task is ticked. They change nothing that is read."""
+
+    plugin: bool = False  # whether it is there
+    dataview: bool = False  # [completion:: 2026-11-22], not an emoji
+    stamps_done: bool = True
+    stamps_created: bool = False
+    next_below: bool = False  # the next one of a recurring task stands below the one that is done
+    drops_scheduled: bool = False  # the next one has no scheduled day
+
+
+def read_habits(root: Folder) -> Habits:
+    """The habits of the Tasks plugin in a vault, with its defaults."""
+    tasks = _object(root, f"{_PLUGINS}/obsidian-tasks-plugin/data.json")
+    return Habits(
+        plugin=bool(tasks) or "obsidian-tasks-plugin" in _enabled(root),
+        dataview=tasks.get("taskFormat") == "dataview",
+        stamps_done=tasks.get("setDoneDate") is not False,
+        stamps_created=tasks.get("setCreatedDate") is True,
+        next_below=tasks.get("recurrenceOnNextLine") is True,
+        drops_scheduled=tasks.get("removeScheduledDateOnRecurrence") is True,
+    )
+
+
+def _enabled(root: Folder) -> list[Value]:
+    found = _json(root, ".obsidian/community-plugins.json")
+    return found if isinstance(found, list) else []
+
+
 def read_settings(root: Folder) -> Settings:
     """The settings of a vault; what is missing or cannot be read is as in a new vault."""
     app = _object(root, ".obsidian/app.json")
@@ -47,11 +76,16 @@ def read_settings(root: Folder) -> Settings:
 
 
 def _object(root: Folder, path: str) -> dict[str, Value]:
-    try:
-        value = json.loads((root.read(path) or b"").decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return {}
+    value = _json(root, path)
     return value if isinstance(value, dict) else {}
+
+
+def _json(root: Folder, path: str) -> Value:
+    try:
+        value: Value = json.loads((root.read(path) or b"").decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def _text(settings: dict[str, Value], key: str, default: str) -> str:

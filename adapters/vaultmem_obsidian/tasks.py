@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 # A box glued to a bracket is a link with one letter as its text.
 _BOX = re.compile(r"\[([^\[\]\n])\](?![(\[:])")
-_BEFORE_BOX = re.compile(r"[ \t>]*+(?:([-*+])|\d{1,9}[.)])[ \t]++")
-_BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)$")
+BEFORE_BOX = re.compile(r"[ \t>]*+(?:([-*+])|\d{1,9}[.)])[ \t]++")
+BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)$")
 _MARKS = re.compile("[📅📆🗓⏳⌛🛫➕✅❌🔁🏁🆔⛔🔺⏫🔼🔽⏬⏰]|::")
-_LONGEST_FIELD = 400
-_MOST_FIELDS = 40
+LONGEST_FIELD = 400
+MOST_FIELDS = 40
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _IDS = r"[a-zA-Z0-9_-]+(?:[ ]*,[ ]*[a-zA-Z0-9_-]+)*+"
-_FIELD = re.compile(
+FIELD = re.compile(
     rf"(?:(?P<mark>[📅📆🗓⏳⌛🛫➕✅❌⏰])\ufe0f?[ ]*(?P<day>{_DAY})(?:[ ]+(?P<time>{TIME}))?"
     r"|(?P<priority>[🔺⏫🔼🔽⏬])\ufe0f?"
     r"|🔁\ufe0f?[ ]*(?P<repeat>[a-zA-Z0-9, !]+)"
@@ -33,7 +33,7 @@ _FIELD = re.compile(
     r"|\([ ]*(?P<round_key>[A-Za-z]+)::[ ]*(?P<round_value>[^()\n]*)\)(?:[ ]*,)?"
     r"|(?:(?<=\s)|^)(?P<tag>#[^\s!@#$%^&*(),.?\":{}|<>]+))$"
 )
-_DATES = {
+DATES = {
     "📅": "due", "📆": "due", "🗓": "due", "⏳": "scheduled", "⌛": "scheduled", "🛫": "start",
     "➕": "created", "✅": "completed", "❌": "cancelled_on",
     "scheduled": "scheduled", "start": "start", "created": "created", "due": "due",
@@ -69,7 +69,7 @@ def find_tasks(
         if line == last:
             continue
         last = line
-        before = _BEFORE_BOX.match(plain, starts[line - 1], match.start())
+        before = BEFORE_BOX.match(plain, starts[line - 1], match.start())
         if not before or before.end() != match.start():
             continue
         end = starts[line] - 1 if line < len(starts) else len(text)
@@ -83,13 +83,13 @@ def find_tasks(
 def read_task(box: Box, words: str, settings: Settings) -> Task | None:
     """The task with these words behind the box; None without words or without the global filter."""
     counts = settings.global_filter in words
-    block = _BLOCK_ID.search(words[-_LONGEST_FIELD:])
+    block = BLOCK_ID.search(words[-LONGEST_FIELD:])
     if block:
         words = words[: -len(block[0])].rstrip()
     reminder = None
     if box.bullet:
         words, reminder = take_reminder(words, settings.date_trigger, settings.time_trigger)
-    fields = _Fields()
+    fields = Fields()
     if not words.isascii() or "::" in words:
         words = fields.take(words)
     if box.bullet and not reminder:
@@ -120,7 +120,7 @@ def read_task(box: Box, words: str, settings: Settings) -> Task | None:
     )
 
 
-class _Fields:
+class Fields:
     """Fields read from the end of the line backwards, so that the leftmost of two wins."""
 
     def __init__(self) -> None:
@@ -136,14 +136,14 @@ class _Fields:
             return words
         end = len(words)
         tags: list[str] = []
-        for _ in range(_MOST_FIELDS):
-            field = _FIELD.search(words, max(0, end - _LONGEST_FIELD), end)
+        for _ in range(MOST_FIELDS):
+            field = FIELD.search(words, max(0, end - LONGEST_FIELD), end)
             if not field:
                 break
             tag = field["tag"]
             if tag:
                 tags.append(tag)
-            elif self._read(field):
+            elif self.read_one(field):
                 self.read = True
             else:
                 break
@@ -152,7 +152,8 @@ class _Fields:
                 end -= 1
         return " ".join([words[:end], *reversed(tags)]) if end else " ".join(reversed(tags))
 
-    def _read(self, field: re.Match[str]) -> bool:
+    def read_one(self, field: re.Match[str]) -> bool:
+        """Read a match of FIELD; whether it is a field after all."""
         if mark := field["mark"]:
             return self._read_date(mark, field["day"], field["time"])
         if key := field["key"] or field["round_key"]:
@@ -172,7 +173,7 @@ class _Fields:
         if mark == "⏰":
             self.clock = when
             return True
-        name = _DATES[mark]
+        name = DATES[mark]
         if time and name != "due":
             return False  # Tasks has no times: what follows the day is ordinary text
         self.texts[name] = iso_day(day)
@@ -180,10 +181,10 @@ class _Fields:
         return True
 
     def _read_word(self, key: str, value: str) -> bool:
-        if key in _DATES:
+        if key in DATES:
             if not re.fullmatch(_DAY, value):
                 return False
-            self.texts[_DATES[key]] = iso_day(value)
+            self.texts[DATES[key]] = iso_day(value)
             return True
         if key not in _WORDS or not _WORDS[key].fullmatch(value):
             return False

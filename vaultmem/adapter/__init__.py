@@ -7,7 +7,8 @@ A dialect (an editor's reading of a folder of notes) is registered under the ent
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import NamedTuple, Protocol
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
@@ -96,6 +97,13 @@ class Note(NamedTuple):
     namespace: str | None = None  # Logseq: the parent page, lower case
 
 
+class Completion(NamedTuple):
+    """How a task is marked done in its note."""
+
+    at: str  # by the clock on the wall: "2026-11-22T10:00"
+    next_day: Callable[[str, date, date], date | None]  # see core.recurrence.next_day
+
+
 class Folder(Protocol):
     """A read-only look at the vault root, for settings. Never leads out of the vault."""
 
@@ -138,6 +146,11 @@ class Rules(Protocol):
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
         """The target among the files that have the looked-up name, or None (a link's `path` and
         `key`, the path of the note it stands in, of which only the folder may matter)."""
+
+    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
+        """The text with this task marked done as its editor does it, or moved on if it comes round again; all else
+        as it was, with line ends of any kind. None where it is no longer this open task that stands on that
+        line, or repeats by a rule that only its editor knows."""
 
 
 class Dialect(Protocol):

@@ -1,0 +1,159 @@
+"""Mark a task done as Logseq does: DONE, or the date of its next turn where it repeats."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from vaultmem_logseq import dates, org
+from vaultmem_logseq.masks import masks
+from vaultmem_logseq.outline import Block, outline
+from vaultmem_logseq.tasks import tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vaultmem.adapter import Completion, Task
+    from vaultmem_logseq.dates import Stamp
+
+_HEAD = re.compile(r"[ \t]*+(?:-[ \t]++|\*++[ \t]++)?(?:#++[ \t]++)?")
+_YAML = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+_BEGUN = {"DOING": "TODO", "NOW": "LATER"}  # what Logseq makes of them for the next turn
+_REPEATER = re.compile(r"(\.\+|\+\+|\+)(\d{1,4})([hdwmy])")
+_UNITS = {"d": "day", "w": "week", "m": "month", "y": "year"}
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_WRITTEN = re.compile(
+    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:(?P<gap>[ \t]+)(?P<weekday>[^\W\d_]+\.?))?"
+)
+_CLOCK = re.compile(r"(?<=[ \t])\d{1,2}:\d{2}(?!\d)")
+_MIRROR = (
+    "mirror/markdown/"  # of a graph that Logseq keeps in a database: written by it, never read
+)
+_MOST_TURNS = 100_000  # of a task that repeats every day since the year 1900
+
+
+def completed(path: str, text: str, task: Task, done: Completion) -> str | None:
+    """The text with the task marked done, see vaultmem.adapter.Rules."""
+    if path.startswith(_MIRROR):
+        return None
+    block = _open_block(path, text.replace("\r\n", "\n"), task)
+    if block is None or not block.marker:
+        return None
+    lines = text.split("\n")
+    turning = [
+        stamp
+        for stamp in (block.scheduled, block.deadline)
+        if stamp and stamp.repeater and int(_parts(stamp.repeater)[1])
+    ]
+    marker = _BEGUN.get(block.marker, block.marker) if turning else "DONE"
+    for stamp in turning:
+        following = _next(stamp, done)
+        moved = _moved(path, lines, block, stamp, following) if following else None
+        if moved is None:
+            return None
+        lines = moved
+    head = _HEAD.match(lines[block.line - 1])
+    assert head is not None  # every part of it may be missing
+    first, end = lines[block.line - 1], head.end() + len(block.marker)
+    if first[head.end() : end] != block.marker:
+        return None
+    lines[block.line - 1] = first[: head.end()] + marker + first[end:]
+    return "\n".join(lines)
+
+
+def _open_block(path: str, text: str, task: Task) -> Block | None:
+    """The block as it stands in the text now."""
+    for block in _blocks(path, text):
+        if block.line == task.line:
+            found, _ = tasks([block])
+            same = found and found[0].text == task.text
+            return block if same and not (found[0].done or found[0].cancelled) else None
+    return None
+
+
+def _blocks(path: str, text: str) -> Iterable[Block]:
+    if path.lower().endswith(".org"):
+        return org.page(text).blocks
+    head = _YAML.match(text)
+    start = head.end() if head else 0
+    return outline(text, masks(text, start).shape, start)
+
+
+def _parts(repeater: str) -> tuple[str, str, str]:
+    found = _REPEATER.fullmatch(repeater)
+    assert found is not None  # dates.stamps() takes no other
+    return found[1], found[2], found[3]
+
+
+def _next(stamp: Stamp, done: Completion) -> datetime | None:
+    """The next turn. None beyond the calendar.
+
+    "+" is one step on; "++" goes on in steps until it lies ahead; ".+" is a step from now, or from its own day
+    where it was done early: Logseq leaves that as it is, so that the turn that was done would come again.
+    """
+    kind = _parts(stamp.repeater or "")[0]
+    start, now = datetime.fromisoformat(stamp.when), datetime.fromisoformat(done.at)
+    if kind == ".+":
+        begin = datetime.combine(now.date(), start.time()) if _in_days(stamp) else now
+        return _step(max(start, begin), stamp, done)
+    following = _step(start, stamp, done)
+    for _ in range(_MOST_TURNS if kind == "++" else 0):
+        if following is None or following > now:
+            break
+        following = _step(following, stamp, done)
+    return following
+
+
+def _in_days(stamp: Stamp) -> bool:
+    return "T" not in stamp.when or _parts(stamp.repeater or "")[2] != "h"
+
+
+def _step(begin: datetime, stamp: Stamp, done: Completion) -> datetime | None:
+    _, count, unit = _parts(stamp.repeater or "")
+    try:
+        if unit == "h" and _in_days(stamp):
+            return begin + timedelta(days=-(-int(count) // 24))  # no clock to count on
+        if unit == "h":
+            return begin + timedelta(hours=int(count))
+        rule = f"every {count} {_UNITS[unit]}s"
+        day: date | None = done.next_day(rule, begin.date(), begin.date())
+        return datetime.combine(day, begin.time()) if day else None
+    except OverflowError:
+        return None
+
+
+def _moved(
+    path: str, lines: list[str], block: Block, stamp: Stamp, following: datetime
+) -> list[str] | None:
+    """The lines with the next turn in the place of this one. The same words may stand in the log book, too: it is the
+    stamp by which the block is read."""
+    for at in range(block.line, block.end_line):
+        for start, end in dates.spans(lines[at]) if dates.LINE.match(lines[at]) else ():
+            written = lines[at][start:end]
+            if dates.stamps(written) != [stamp]:
+                continue
+            line = lines[at][:start] + _turned(written, following) + lines[at][end:]
+            now = [*lines[:at], line, *lines[at + 1 :]]
+            if _is_other(path, now, block, stamp):
+                return now
+    return None
+
+
+def _is_other(path: str, lines: list[str], block: Block, stamp: Stamp) -> bool:
+    """Whether the block is read with another date now."""
+    text = "\n".join(lines).replace("\r\n", "\n")
+    read = next((one for one in _blocks(path, text) if one.line == block.line), None)
+    return read is not None and (read.deadline if stamp.deadline else read.scheduled) != stamp
+
+
+def _turned(written: str, following: datetime) -> str:
+    """The stamp with another day, and whatever else was in it."""
+
+    def day(found: re.Match[str]) -> str:
+        name = _WEEKDAYS[following.weekday()]
+        return (
+            f"{following.date().isoformat()}{found['gap'] or ''}{name if found['weekday'] else ''}"
+        )
+
+    return _CLOCK.sub(f"{following:%H:%M}", _WRITTEN.sub(day, written, count=1), count=1)

@@ -1,0 +1,233 @@
+"""Tick a task as its editor does: the box, the day it was done, and the next one of what comes round again."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.adapter.scan import hidden, line_starts, without
+from vaultmem_obsidian.days import iso_day
+from vaultmem_obsidian.reminders import CLOCK, ROUND, kanban_forms, moment
+from vaultmem_obsidian.tasks import (
+    BEFORE_BOX,
+    BLOCK_ID,
+    DATES,
+    FIELD,
+    LONGEST_FIELD,
+    MOST_FIELDS,
+    Fields,
+    find_tasks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vaultmem.adapter import Completion, Task
+    from vaultmem_obsidian.settings import Habits, Settings
+
+_BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOVING = (
+    "due",
+    "scheduled",
+    "start",
+)  # what the next one is counted from: the first that is there
+_LEFT_OUT = ("id", "dependsOn", "created", "completed", "cancelled_on")  # of the next one
+_MARKED = {"🆔": "id", "⛔": "dependsOn"}
+
+
+class _Piece(NamedTuple):
+    """A field at the end of a task, and where in its line it stands."""
+
+    name: str  # "" for one that stays as it is
+    start: int
+    end: int
+    is_emoji: bool
+
+
+class _Place(NamedTuple):
+    """A task in its line."""
+
+    line: str  # without the line's end
+    box: int  # offset of the character in the box
+    end: int  # of its words and fields, before a block id
+    pieces: list[_Piece]
+
+
+class Ticking:
+    """Ticks tasks in the notes of one vault."""
+
+    def __init__(self, settings: Settings, habits: Habits) -> None:
+        self.settings = settings
+        self.habits = habits
+
+    def completed(self, text: str, task: Task, done: Completion) -> str | None:
+        """The text with the task ticked, see vaultmem.adapter.Rules."""
+        now = self._open_task(text, task)
+        if now is None:
+            return None
+        lines = text.split("\n")
+        at = now.line - 1
+        raw = lines[at]
+        place = self._place(raw.removesuffix("\r"), now)
+        if place is None:
+            return None
+        following = self._next(place, now, done) if now.recurrence else ""
+        if following is None:
+            return None
+        ending = "\r" if raw.endswith("\r") or (at and lines[at - 1].endswith("\r")) else ""
+        ticked = self._ticked(place, now, done.at[:10])
+        lines[at : at + 1] = self._both(ticked, following, raw.endswith("\r"), ending)
+        text = "\n".join(lines)
+        line = now.line + 1 if self.habits.next_below else now.line
+        if following and self._open_task(text, now._replace(line=line)) is None:
+            return None  # without its id it would read otherwise
+        return text
+
+    def _both(self, ticked: str, following: str, ends: bool, ending: str) -> list[str]:
+        """The lines that take the place of one; the last of them ends as that did."""
+        found = [ticked]
+        if following:
+            found = [ticked, following] if self.habits.next_below else [following, ticked]
+        last = "\r" if ends else ""
+        return [*(f"{line}{ending}" for line in found[:-1]), f"{found[-1]}{last}"]
+
+    def _open_task(self, text: str, task: Task) -> Task | None:
+        """The task as it stands in the text now."""
+        text = text.replace("\r\n", "\n")
+        head = _BODY.match(text)
+        body = head.end() if head else 0
+        plain = without(text, hidden(text, body))
+        for one in find_tasks(text, plain, body, line_starts(text), self.settings):
+            if one.line == task.line:
+                same = one.text == task.text and not (one.done or one.cancelled)
+                return one if same else None
+        return None
+
+    def _place(self, line: str, task: Task) -> _Place | None:
+        before = BEFORE_BOX.match(line)
+        if not before:
+            return None
+        box = before.end() + 1
+        end = len(line.rstrip())
+        if task.block_id:
+            block = BLOCK_ID.search(line, box, end)
+            end = len(line[: block.start()].rstrip()) if block else end
+        return _Place(line, box, end, list(self._pieces(line, box + 2, end, task)))
+
+    def _pieces(self, line: str, begin: int, end: int, task: Task) -> Iterator[_Piece]:
+        """The fields from the end backwards, as tasks are read; a reminder among them is passed over."""
+        known = self._reminders(line, begin) if task.remind else []
+        reminders = {end: start for start, end, _ in known}
+        fields = Fields()
+        for _ in range(MOST_FIELDS):
+            while end > begin and line[end - 1].isspace():
+                end -= 1
+            if end in reminders:
+                end = reminders[end]
+                continue
+            found = FIELD.search(line, max(begin, end - LONGEST_FIELD), end)
+            if not found or not (found["tag"] or fields.read_one(found)):
+                return
+            if not found["tag"]:
+                yield _piece(found)
+            end = found.start()
+
+    def _reminders(self, line: str, begin: int) -> list[tuple[int, int, int]]:
+        """What is the reminder of a task anywhere in its line: begin, end, and begin of the day or -1."""
+        for found in ROUND.finditer(line, begin):
+            if moment(found[1] or found[2], found[3]):
+                return [(*found.span(), found.start(1 if found[1] else 2))]
+        days, times = kanban_forms(self.settings.date_trigger, self.settings.time_trigger)
+        for found in days.finditer(line, begin):
+            if iso_day(found[1] or found[2]):
+                clock = times.search(line, begin)
+                more = [(*clock.span(), -1)] if clock else []
+                return [(*found.span(), found.start(1 if found[1] else 2)), *more]
+        return []
+
+    def _ticked(self, place: _Place, task: Task, day: str) -> str:
+        line, box, end = place.line, place.box, place.end
+        stamp = self._stamp(place, task, day)
+        return f"{line[:box]}x{line[box + 1 : end]}{stamp}{line[end:]}"
+
+    def _stamp(self, place: _Place, task: Task, day: str) -> str:
+        """The day it was done, in the form that the line has, or the plugin would give it."""
+        fields = [one for one in place.pieces if one.name]
+        if not self.habits.stamps_done or task.completed:
+            return ""
+        if not fields and (not self.habits.plugin or task.remind):
+            return ""  # nobody who reads the line would look for it
+        dataview = not fields[-1].is_emoji if fields else self.habits.dataview
+        return f"  [completion:: {day}]" if dataview else f" ✅ {day}"
+
+    def _next(self, place: _Place, task: Task, done: Completion) -> str | None:
+        """The line of the next one; "" where there is none any more, None where its rule is not understood."""
+        assert task.recurrence is not None
+        today = date.fromisoformat(done.at[:10])
+        first = self._counted_from(task)
+        following = done.next_day(task.recurrence, first or today, today)
+        if following is None:
+            return None
+        away = following - first if first else timedelta()
+        line = _moved(place, away, self._reminder_days(place, task))
+        if line is None:
+            return None
+        line = self._without(line, place, today)
+        return f"{line[: place.box]} {line[place.box + 1 :]}".rstrip()
+
+    def _counted_from(self, task: Task) -> date | None:
+        days = [task.due, task.scheduled, task.start]
+        if self.habits.drops_scheduled:
+            days = [task.due, task.start, task.scheduled]
+        given = next((day for day in (*days, task.remind) if day), None)
+        return date.fromisoformat(given[:10]) if given else None
+
+    def _reminder_days(self, place: _Place, task: Task) -> list[tuple[int, int]]:
+        """Where the day of its reminder is written."""
+        if not task.remind:
+            return []
+        line, begin = place.line[: place.end], place.box + 2
+        found = [(at, at + 10) for _, _, at in self._reminders(line, begin) if at >= 0]
+        clocks = (each.span(1) for each in CLOCK.finditer(line, begin) if moment(each[1], each[2]))
+        return found or list(clocks)[:1]
+
+    def _without(self, line: str, place: _Place, today: date) -> str:
+        """The next one has no id, and nothing of what happened to the one before."""
+        line = line[: place.end]
+        drops = self.habits.drops_scheduled and sum(p.name in _MOVING for p in place.pieces) > 1
+        for piece in sorted(place.pieces, key=lambda one: -one.start):
+            if piece.name == "created" and self.habits.stamps_created:
+                written = _DAY.sub(today.isoformat(), line[piece.start : piece.end], count=1)
+                line = line[: piece.start] + written + line[piece.end :]
+            elif piece.name in _LEFT_OUT or (drops and piece.name == "scheduled"):
+                line = line[: piece.start].rstrip() + line[piece.end :]
+        return line
+
+
+def _piece(found: re.Match[str]) -> _Piece:
+    key = found["key"] or found["round_key"]
+    if key:
+        return _Piece(DATES.get(key, key), found.start(), found.end(), is_emoji=False)
+    mark = found["mark"] or ""
+    name = DATES.get(mark) or _MARKED.get(found[0][0]) or found[0][0]
+    return _Piece(name, found.start(), found.end(), is_emoji=True)
+
+
+def _moved(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str | None:
+    """The line with all its dates that far away; None beyond the calendar."""
+    line = place.line
+    spans = set(others)
+    for piece in place.pieces:
+        if piece.name in (*_MOVING, "⏰"):
+            spans |= {found.span() for found in _DAY.finditer(line, piece.start, piece.end)}
+    for start, end in sorted(spans):
+        try:
+            day = date.fromisoformat(line[start:end]) + away
+        except ValueError:
+            continue  # no date, and no field
+        except OverflowError:
+            return None
+        line = line[:start] + day.isoformat() + line[end:]
+    return line
