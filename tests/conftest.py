@@ -32,6 +32,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             del os.environ[name]
     os.environ["VAULTMEM_STATE"] = str(root / "state")
     os.environ["XDG_CONFIG_HOME"] = str(root / "config")
+    os.environ["VAULTMEM_NOTIFY_METHOD"] = "none"  # nor pops up on a desktop
     yield root
     os.environ.clear()
     os.environ.update(kept)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,24 @@ from tests.cli_run import Ran, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
+from tests.test_listing import aged
 from vaultmem import Vault, paths
+from vaultmem.core.answers import DONE, Answer
+from vaultmem.core.pending_items import approval
 from vaultmem.harnesses.context import context
+from vaultmem.reminders import listing
+from vaultmem.store import answered
+from vaultmem.store.ledger import Ledger
 
 HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor")
-TODAY = "2026-11-22"
+NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
+ID = "vm-[a-z2-7]{6} "
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is noon of 22 November 2026."""
+    monkeypatch.setattr(time, "time", lambda: NOW)
 
 
 def asked(vault: Path | str, *more: str, harness: str = "claude") -> Ran:
@@ -26,8 +41,9 @@ def asked(vault: Path | str, *more: str, harness: str = "claude") -> Ran:
 
 
 def told(vault: Path, prompt: str = "") -> str:
-    with Vault(str(vault)) as opened:
-        return context(opened, "claude", prompt, TODAY).text
+    ended = asked(vault, *(["--prompt", prompt] if prompt else []))
+    assert (ended.code, ended.err) == (0, "")
+    return text_in(ended.data, "claude")
 
 
 def text_in(answer: dict[str, object], harness: str) -> str:
@@ -88,16 +104,44 @@ def test_the_agent_answers_the_same(remembering: Path, harness: str) -> None:
         assert host.opened == 1
 
 
+def refuse(*_: object, **__: object) -> None:
+    raise AssertionError("the index was asked")
+
+
+@pytest.mark.parametrize("prompt", ["", "boiler"])
+def test_the_listing_tells_the_same(
+    remembering: Path, prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(remembering)  # what an expression of time means from now on is written down
+    aged(remembering)
+    words = ["--prompt", prompt] if prompt else []
+    anew = asked(remembering, *words)
+    assert listing.kept(str(remembering), NOW)
+    with monkeypatch.context() as patch:
+        patch.setattr(Vault, "ask", refuse)
+        if not prompt:
+            patch.setattr(Vault, "__init__", refuse)
+        assert asked(remembering, *words) == anew
+
+
 # --- what is told
 
 
 def test_what_waits_is_told_by_day(remembering: Path) -> None:
     lines = told(remembering).splitlines()
     inside = lines[lines.index("<pending>") + 1 : lines.index("</pending>")]
-    assert inside == [
+    assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
+    assert [re.sub(ID, "", line) for line in inside] == [
         "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "Today: 1", "- 2026-11-22 roof (Home.md:2)",
-        "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)", "To review: 2 (vaultmem pending)",
+        "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)", "To review: 3 (vaultmem pending)",
     ]  # fmt: skip
+
+
+def test_what_is_told_can_be_answered(remembering: Path) -> None:
+    text = told(remembering)
+    pending = ran("pending", "--format", "json", "--vault", str(remembering)).data
+    assert f"- {pending['overdue'][0]['id']} 2026-11-20 call Anne" in text
+    assert "vaultmem done --by claude ID" in text
 
 
 def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
@@ -115,24 +159,49 @@ def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
     assert "visit us" not in text
 
 
-def test_at_most_twenty_preferences_the_newest_first(vault: Path) -> None:
+def test_a_few_preferences_the_newest_first(vault: Path) -> None:
     for number in range(25):
         file = vault / "vaultmem" / "preferences" / f"P{number}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
             f"---\nid: 0000000{number:02}-aaaa-4aaa-8aaa-aaaaaaaaaaaa\ncreated_at: 2026-01-{number + 1:02}T08:00:00Z\n---\nlikes {number}\n"
         )
+    synced(vault)
     lines = [line for line in told(vault).splitlines() if line.startswith("[PROCEDURAL]")]
-    assert lines == [f"[PROCEDURAL] likes {24 - number}" for number in range(20)]
+    assert lines == [f"[PROCEDURAL] likes {24 - number}" for number in range(8)]
 
 
-def test_a_memory_in_the_inbox_is_not_told_until_it_is_filed(vault: Path) -> None:
+def approve(vault: Path, memory: str) -> None:
+    """As a person does who ticks the question on the page."""
+    with Vault(str(vault)) as opened:
+        answer = Answer(approval(memory), DONE, "2026-11-22T10:00:00Z")
+        answered.add(Ledger(opened.state.path("ledger.db")), [answer], [], NOW)
+
+
+def test_what_an_assistant_wrote_is_told_when_a_person_has_approved_it(vault: Path) -> None:
+    synced(vault)
     with Vault(str(vault)) as opened:
         made = opened.write("Always prefers tabs", memory_type="procedural", by="claude")
         assert made["phase"] == "inbox"
-        assert "tabs" not in told(vault)
+        assert "tabs" not in told(vault, "tabs")
         opened.upgrade(made["id"], category="preferences")
-    assert "[PROCEDURAL] Always prefers tabs" in told(vault)
+    text = told(vault, "tabs")
+    assert "tabs" not in text
+    assert "To review: 1" in text
+    approve(vault, made["id"])
+    text = told(vault, "tabs")
+    assert text.count("Always prefers tabs") == 1
+    assert "[PROCEDURAL] Always prefers tabs" in text
+    assert "To review" not in text
+
+
+def test_a_fact_of_an_assistant_is_recalled_when_a_person_has_approved_it(vault: Path) -> None:
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        made = opened.write("The boiler is a Vaillant", category="knowledge", by="claude")
+    assert "Vaillant" not in told(vault, "boiler")
+    approve(vault, made["id"])
+    assert "[SEMANTIC] The boiler is a Vaillant" in told(vault, "boiler")
 
 
 def test_a_prompt_recalls_memories_and_no_other_notes(remembering: Path) -> None:
@@ -188,6 +257,7 @@ def test_text_of_notes_cannot_leave_its_line_or_its_block(vault: Path, write: Wr
 def test_text_is_cut_at_160_characters(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         opened.write("word " * 100, category="preferences")
+    synced(vault)
     line = next(line for line in told(vault).splitlines() if line.startswith("[PROCEDURAL] "))
     assert 150 < len(line.removeprefix("[PROCEDURAL] ")) <= 160
 
@@ -208,15 +278,15 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
         assert text.count("<memory>") == text.count("</memory>") == 1
 
 
-def test_of_very_many_tasks_only_the_first_are_looked_into(vault: Path, write: Write) -> None:
-    write("Clippings/Page.md", "- [ ] buy our course 📅 2019-01-01\n" * 30)
+def test_of_very_many_tasks_only_the_first_are_told(vault: Path, write: Write) -> None:
+    write("Clippings/Page.md", "".join(f"- [ ] buy course {n} 📅 2019-01-01\n" for n in range(30)))
     write("Home.md", "".join(f"- [ ] task {n} 📅 2020-01-01\n" for n in range(200)))
     synced(vault)
     text = told(vault)
     assert "Overdue: 200" in text
     assert "task 7 " in text
     assert "+192 more" in text
-    assert "To review: 30" in text
+    assert "To review: 4" in text  # three of them, and a line for all others
     assert "course" not in text
 
 
@@ -251,13 +321,16 @@ def test_broken_settings_are_an_empty_context(vault: Path, tmp_path: Path) -> No
     assert "config.yaml" in empty(process(*words, XDG_CONFIG_HOME=str(tmp_path)))
 
 
-def test_a_damaged_index_leaves_the_memories(remembering: Path) -> None:
+@pytest.mark.parametrize("prompt", ["", "boiler"])
+def test_a_damaged_index_is_said_and_the_rest_is_told(remembering: Path, prompt: str) -> None:
+    asked(remembering)
     state = Path(paths.state_folder(str(remembering)))
     for file in state.rglob("catalog.db*"):
         file.write_bytes(b"damaged" * 1000)
-    ended = asked(remembering)
+    ended = asked(remembering, "--prompt", prompt)
     assert ended.code == 0
-    assert "trains" in text_in(ended.data, "claude")
+    assert "vaultmem search" in text_in(ended.data, "claude")
+    assert "pending>" not in ended.out
     assert one_line(ended)
 
 

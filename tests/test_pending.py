@@ -1,61 +1,22 @@
-"""What waits for a person: the decision by days, and how it is shown."""
+"""What waits for a person: the same from the index, from the listing and from the agent, and how it is shown."""
 
 from __future__ import annotations
 
-import argparse
-from datetime import date, timedelta
+import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.cli_run import ran, tree_hash
+from tests.cli_run import Ran, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
-from vaultmem.commands import pending as command
-from vaultmem.core.pending import moment, sections
-from vaultmem.output import Captured, Output
-
-TODAY = "2026-03-10"
-
-DAYS = st.dates(date(2026, 2, 1), date(2026, 4, 30)).map(date.isoformat)
-MOMENTS = DAYS | st.builds(lambda day, hour: f"{day}T{hour:02}:30", DAYS, st.integers(0, 23))
-TASKS = st.fixed_dictionaries(
-    {"text": st.text(max_size=3), "line": st.integers(1, 9)},
-    optional=dict.fromkeys(("due", "scheduled", "remind", "start"), MOMENTS),
-)
-
-
-@given(st.lists(st.tuples(st.text(max_size=3), TASKS)), DAYS, st.integers(0, 40))
-def test_every_task_is_in_one_place_at_most(
-    tasks: list[tuple[str, dict[str, object]]], today: str, days: int
-) -> None:
-    found = sections(tasks, today, days)
-    last = (date.fromisoformat(today) + timedelta(days)).isoformat()
-    placed = [id(task) for part in (found.overdue, found.today, found.upcoming) for _, task in part]
-    assert len(placed) == len(set(placed))
-    assert all(moment(task)[:10] < today for _, task in found.overdue)
-    assert all(moment(task)[:10] == today for _, task in found.today)
-    assert all(today < moment(task)[:10] <= last for _, task in found.upcoming)
-    for part in (found.overdue, found.today, found.upcoming):
-        assert [moment(task) for _, task in part] == sorted(moment(task) for _, task in part)
-    for _, task in tasks:
-        day, only_starts = moment(task)[:10], not task.keys() & {"due", "scheduled", "remind"}
-        late = day < today and not only_starts
-        assert (id(task) in placed) == bool(day and (late or today <= day <= last))
-
-
-def test_a_day_that_is_due_goes_before_others() -> None:
-    task: dict[str, object] = {
-        "due": "2026-03-20",
-        "scheduled": "2026-03-01",
-        "start": "2026-02-01",
-    }
-    assert moment(task) == "2026-03-20"
-    assert moment({"scheduled": "2026-03-02", "remind": "2026-03-01T08:00"}) == "2026-03-01T08:00"
-    assert moment({}) == ""
-
+from tests.stand_in_agent import agent_for
+from tests.test_listing import aged
+from vaultmem import Vault
+from vaultmem.commands.pending import FURTHEST
+from vaultmem.reminders import gathering, listing
 
 NOTE = """\
 - [ ] late 📅 2026-03-01
@@ -68,79 +29,222 @@ NOTE = """\
 - [ ] could begin 🛫 2026-01-01
 - [ ] planned ⏳ 2026-03-11
 """
+SECTIONS = ("overdue", "today", "upcoming", "review", "preferences")
 
 
-def shown(vault: Path, *words: str, today: str = TODAY) -> Output:
-    """What the command gives on a day."""
-    parser = argparse.ArgumentParser()
-    command.arguments(parser)
-    args = parser.parse_args(words)
-    args.vault = str(vault)
-    output = Captured()
-    assert command.run(args, output, today) == 0
-    return output
+def on_day(monkeypatch: pytest.MonkeyPatch, month: int, day: int, hour: int = 12) -> None:
+    """Set the clock on the wall."""
+    now = time.mktime((2026, month, day, hour, 0, 0, 0, 0, -1))
+    monkeypatch.setattr(time, "time", lambda: now)
 
 
-def value_of(vault: Path, *words: str, today: str = TODAY) -> dict[str, list[dict[str, object]]]:
-    output = shown(vault, *words, today=today)
-    assert isinstance(output, Captured)
-    assert isinstance(output.value, dict)
-    return output.value
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is noon of 10 March 2026."""
+    on_day(monkeypatch, 3, 10)
 
 
-def texts(found: dict[str, list[dict[str, object]]], part: str) -> list[object]:
+def asked(vault: Path, *words: str) -> Ran:
+    return ran("pending", *words, "--vault", str(vault))
+
+
+def value_of(vault: Path, *words: str) -> dict[str, Any]:
+    ended = asked(vault, *words, "--format", "json")
+    assert (ended.code, ended.err) == (0, "")
+    found = ended.data
+    assert isinstance(found, dict)
+    assert list(found) == [*SECTIONS, "count"]
+    return found
+
+
+def texts(found: dict[str, Any], part: str) -> list[str]:
     return [one["text"] for one in found[part]]
 
 
-def test_by_day(vault: Path, write: Write) -> None:
+# --- by day
+
+
+def test_by_day(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write("Tasks.md", NOTE)
     synced(vault)
     found = value_of(vault)
     assert texts(found, "overdue") == ["later", "late"]
     assert texts(found, "today") == ["now"]
     assert texts(found, "upcoming") == ["planned", "soon"]
-    assert found["review"] == []
+    assert found["review"] == found["preferences"] == []
     assert found["count"] == 5
-    assert found["overdue"][0]["path"] == "Tasks.md"
-    assert found["overdue"][0]["line"] == 2
+    first = found["overdue"][0]
+    assert first.pop("id").startswith("vm-")
+    assert first == {
+        "text": "later", "due": "2026-02-01", "source": "Tasks.md:2", "title": "Tasks", "repeat": None,
+    }  # fmt: skip
     assert texts(value_of(vault, "--days", "0"), "upcoming") == []
     assert texts(value_of(vault, "--days", "8"), "upcoming") == ["planned", "soon", "far"]
-    assert texts(value_of(vault, today="2026-03-19"), "upcoming") == []
+    on_day(monkeypatch, 3, 19)
+    assert texts(value_of(vault), "upcoming") == []
+    assert texts(value_of(vault), "overdue") == ["later", "late", "now", "planned", "soon", "far"]
 
 
 def test_to_review(vault: Path, write: Write) -> None:
     write("Note.md", "apple")
     write("Note.sync-conflict-20260301-101010-ABCDEFG.md", "apple pear")
     write("Broken.md", "---\na: [\n---\ntext")
+    write("Clippings/Page.md", "- [ ] buy our course 📅 2026-03-10\n")
     synced(vault)
     found = value_of(vault)
-    assert [(one["kind"], one["path"]) for one in found["review"]] == [
-        ("conflict copy", "Note.sync-conflict-20260301-101010-ABCDEFG.md"),
-        ("unreadable", "Broken.md"),
-    ]
-    assert "Note.md" in str(found["review"][0]["what"])
-    assert "front matter" in str(found["review"][1]["what"])
-    assert found["count"] == 2
+    foreign, copy, broken = found["review"]
+    assert "buy our course" in foreign["text"]
+    assert copy["source"] == "Note.sync-conflict-20260301-101010-ABCDEFG.md"
+    assert "Note.md" in copy["text"]
+    assert "front matter" in broken["text"]
+    assert found["count"] == 3
+    assert found["today"] == []
+
+
+def test_preferences_wait_for_nothing(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        opened.write("Prefers trains to planes", category="preferences")
+    synced(vault)
+    found = value_of(vault)
+    assert texts(found, "preferences") == ["Prefers trains to planes"]
+    assert found["count"] == 0
+    ended = asked(vault, "--format", "text")
+    assert "nothing waits" in ended.err
+    assert ended.out.splitlines()[0] == "preferences"
+
+
+# --- the three ways to it
+
+
+@pytest.fixture
+def full(vault: Path, write: Write) -> Path:
+    """A vault in which something waits of every kind, and all of it is old."""
+    write("Tasks.md", NOTE)
+    write("Clippings/Page.md", "- [ ] buy our course 📅 2026-03-10\n")
+    write("Note (conflicted copy).md", "apple")
+    with Vault(str(vault)) as opened:
+        opened.write("Prefers trains to planes", category="preferences")
+    synced(vault)
+    asked(vault)  # what an expression of time means from now on is written down
+    aged(vault)
+    return vault
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise AssertionError("the index was asked")
+
+
+@pytest.mark.parametrize("words", [(), ("--all",), ("--days", "0"), ("--days", "31")], ids=" ".join)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_index_the_listing_and_the_agent_say_the_same(
+    full: Path, words: tuple[str, ...], form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = (*words, "--format", form)
+    anew = asked(full, *given)
+    with monkeypatch.context() as patch:
+        patch.setattr(Vault, "__init__", refuse)
+        assert asked(full, *given) == anew
+    with agent_for(full) as host:
+        assert asked(full, *given) == anew
+        assert host.opened == 1
+
+
+def test_who_looks_further_than_the_listing_asks_the_index(full: Path, write: Write) -> None:
+    write("Far.md", "- [ ] retire 📅 2046-11-25\n")
+    synced(full)
+    aged(full)
+    assert "retire" not in texts(value_of(full), "upcoming")
+    assert "retire" in texts(value_of(full, "--days", "9000"), "upcoming")
+    assert "retire" not in texts(value_of(full), "upcoming")
+
+
+def test_the_agent_keeps_no_listing(full: Path) -> None:
+    with agent_for(full):
+        value_of(full)
+    assert listing.kept(str(full), time.time()) is None
+
+
+def test_a_change_is_shown_once_it_is_synced(full: Path, write: Write) -> None:
+    assert texts(value_of(full), "today") == ["now"]
+    write("Other.md", "- [ ] at once 📅 2026-03-10\n")
+    synced(full)
+    assert texts(value_of(full), "today") == ["at once", "now"]
+
+
+def test_a_tick_on_the_page_counts_before_any_agent_has_seen_it(full: Path, write: Write) -> None:
+    id_ = value_of(full)["today"][0]["id"]
+    aged(full)
+    value_of(full)
+    write(
+        "vaultmem/pending.md", f"---\ngenerated: vaultmem\n---\n\n- [x] now 📅 2026-03-10 ^{id_}\n"
+    )
+    assert value_of(full)["today"] == []
+
+
+def test_a_damaged_listing_is_found_anew(full: Path) -> None:
+    before = value_of(full)
+    with Vault(str(full)) as opened:
+        Path(opened.state.path(listing.NAME)).write_text('{"items": [')
+    assert value_of(full) == before
+
+
+def test_a_disk_that_takes_nothing_costs_only_time(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gathering.json, "dump", full_disk)
+    assert texts(value_of(full), "today") == ["now"]
+    assert listing.kept(str(full), time.time()) is None
+
+
+def test_an_agent_may_first_take_in_what_was_edited_just_now(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[Vault] = []
+    monkeypatch.setattr(Vault, "settled", lambda vault: waited.append(vault) or vault)
+    assert texts(value_of(full), "today") == ["now"]
+    assert len(waited) == 1
+
+
+# --- how it is shown
 
 
 def on(vault: Path, *words: str) -> list[str]:
-    ended = ran("pending", *words, "--format", "text", "--vault", str(vault))
+    ended = asked(vault, *words, "--format", "text")
     assert ended.code == 0, ended.err
     return ended.out.splitlines()
+
+
+def test_a_line_begins_with_the_id_that_answers_take(vault: Path, write: Write) -> None:
+    write(
+        "Tasks.md", "- [ ] call Anne (@2026-03-10 15:00)\n- [ ] bins 🔁 every week 📅 2026-03-10\n"
+    )
+    synced(vault)
+    bins, anne = value_of(vault)["today"]
+    assert on(vault) == [
+        "today",
+        f"  {bins['id']}  2026-03-10  bins (every week)  Tasks.md:2",
+        f"  {anne['id']}  2026-03-10 15:00  call Anne  Tasks.md:1",
+    ]
 
 
 def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
     write("Tasks.md", "".join(f"- [ ] task {n} 📅 2020-01-{1 + n % 28:02}\n" for n in range(30)))
     write("Bad.md", "---\na: [\n---\n")
+    with Vault(str(vault)) as opened:
+        for number in range(5):
+            opened.write(f"Prefers {number}", category="preferences")
     synced(vault)
     lines = on(vault)
     assert lines[0] == "overdue"
-    assert lines[-1].endswith(" more: vaultmem pending --all")
-    assert "to review" in lines
-    assert len(lines) <= 1 + 20 + 1 + 1
+    assert lines[-1] == "+16 more: vaultmem pending --all"
+    assert lines.index("to review") == len(lines) - 7
+    assert lines.index("preferences") == len(lines) - 5
+    assert len(lines) == 3 + 20 + 1
     everything = on(vault, "--all")
-    assert len(everything) == 1 + 30 + 1 + 1
-    assert everything[-2] == "to review"
+    assert len(everything) == 1 + 30 + 1 + 1 + 1 + 5
     tasks = [line for line in lines if "task " in line]
     assert tasks == everything[1 : 1 + len(tasks)]
 
@@ -153,27 +257,45 @@ def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
     synced(vault)
     title, first, second = on(vault)
     assert title == "overdue"
-    assert first.startswith("  2020-01-01  long long")
-    assert first.endswith("…  Tasks.md:1")
-    assert len(first) == len("  2020-01-01  ") + 160 + len("  Tasks.md:1")
+    before, _, rest = first.partition("  2020-01-01  ")
+    text, _, place = rest.rpartition("  ")
+    assert before.startswith("  vm-")
+    assert text.startswith("long long")
+    assert text.endswith("…")
+    assert 150 < len(text) <= 160
+    assert place == "Tasks.md:1"
     assert f"{'x' * 160}  Tasks" in second
     assert "\x1b" not in first
+
+
+def test_words_of_notes_are_harmless_in_either_format(vault: Path, write: Write) -> None:
+    write("Tasks.md", "- [ ] x </pending> `rm` @me [a](b) <!-- c --> \u202e\u200b 📅 2026-03-10\n")
+    synced(vault)
+    for shown in (value_of(vault)["today"][0]["text"], *on(vault)):
+        assert not set(shown) & set("<>`@\u202e\u200b")
+        assert "](" not in shown
 
 
 def test_nothing_waits(vault: Path, write: Write) -> None:
     write("Note.md", "- [ ] some day\n")
     synced(vault)
-    ended = ran("pending", "--format", "text", "--vault", str(vault))
+    ended = asked(vault, "--format", "text")
     assert (ended.code, ended.out) == (0, "")
-    assert "nothing waits" in ended.err
-    assert ran("pending", "--format", "json", "--vault", str(vault)).data == {
-        "overdue": [], "today": [], "upcoming": [], "review": [], "count": 0,
-    }  # fmt: skip
+    assert "nothing waits for you in the next 7 days" in ended.err
+    assert value_of(vault) == {**{name: [] for name in SECTIONS}, "count": 0}
+
+
+def test_a_vault_that_was_never_indexed_is_indexed_first(vault: Path, write: Write) -> None:
+    write("Tasks.md", NOTE)
+    ended = asked(vault, "--format", "json")
+    assert ended.code == 0
+    assert "for the first time" in ended.err
+    assert [one["text"] for one in json.loads(ended.out)["today"]] == ["now"]
 
 
 @pytest.mark.parametrize("days", ["-1", "x", "1.5", "99999999999"])
 def test_days_that_make_no_sense(vault: Path, days: str) -> None:
-    ended = ran("pending", "--days", days, "--vault", str(vault), "--format", "text")
+    ended = asked(vault, "--days", days, "--format", "text")
     assert ended.code == 2
     assert "--days" in ended.err
 
@@ -181,17 +303,14 @@ def test_days_that_make_no_sense(vault: Path, days: str) -> None:
 def test_the_furthest_day(vault: Path, write: Write) -> None:
     write("Note.md", "- [ ] a 📅 9999-12-31\n- [ ] b 📅 0001-01-01\n")
     synced(vault)
-    assert (
-        ran(
-            "pending", "--days", str(command.FURTHEST), "--vault", str(vault), "--format", "json"
-        ).code
-        == 0
-    )
+    found = value_of(vault, "--days", str(FURTHEST))
+    assert texts(found, "upcoming") == []
 
 
 def test_it_only_reads(vault: Path, write: Write) -> None:
     write("Tasks.md", NOTE)
     synced(vault)
     before = tree_hash(vault)
+    on(vault)
     on(vault)
     assert tree_hash(vault) == before

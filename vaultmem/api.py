@@ -94,6 +94,10 @@ class Vault(MemoryVerbs):
         """Whether there is an index that has once been whole."""
         return self.state.is_complete()
 
+    def settled(self) -> Vault:
+        """The vault; in the agent, with what was edited just now."""
+        return self
+
     def searcher(self) -> Searcher:
         """The open index, which sees what any process has written until now. Raises StateError when the
         vault was never synced."""

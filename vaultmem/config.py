@@ -13,6 +13,7 @@ from vaultmem import paths
 from vaultmem.core.values import value
 from vaultmem.errors import ConfigError
 
+OFF = "off"
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
 LARGEST = {
@@ -70,16 +71,41 @@ def _span_or_never(text: str) -> str:
         raise ValueError(f"{error}, or never") from error
 
 
-def _on_or_off(text: str) -> str:
-    if text not in ("on", "off"):
-        raise ValueError("on or off")
-    return text
+def _one_of(*known: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{', '.join(known[:-1])} or {known[-1]}")
+        return text
+
+    return check
 
 
-def _wait_or_run(text: str) -> str:
-    if text not in ("wait", "run"):
-        raise ValueError("wait or run")
-    return text
+def _page(path: str) -> str:
+    """The path of a page that is written into the vault."""
+    if path in ("", OFF):
+        return path
+    if not path.endswith(".md"):
+        raise ValueError("the path of a page in the vault that ends with .md, or off")
+    return _inside(path)
+
+
+def _clock(text: str) -> str:
+    hour, colon, minute = text.partition(":")
+    if not (colon and hour.isdecimal() and minute.isdecimal() and len(minute) == 2):
+        raise ValueError("a time of day such as 09:00")
+    if not (int(hour) < 24 and int(minute) < 60):
+        raise ValueError("a time of day between 00:00 and 23:59")
+    return f"{int(hour):02}:{minute}"
+
+
+def _quiet(text: str) -> str:
+    if text == OFF:
+        return text
+    try:
+        start, end = (_clock(part.strip()) for part in text.split("-"))
+    except ValueError as error:
+        raise ValueError("two times of day such as 22:00-07:00, or off") from error
+    return f"{start}-{end}"
 
 
 SETTINGS = {
@@ -114,7 +140,34 @@ SETTINGS = {
         "6h", False, "idle time after which dreams also look across all of them", _span
     ),
     "dream.report": Setting(
-        "on", True, "whether What changed.md is kept in the memory folder: on or off", _on_or_off
+        "on",
+        True,
+        "whether What changed.md is kept in the memory folder: on or off",
+        _one_of("on", OFF),
+    ),
+    "pending.path": Setting(
+        "", True, "where pending.md is kept; empty: in the memory folder; off: nowhere", _page
+    ),
+    "pending.complete_in_notes": Setting(
+        "ask",
+        False,
+        "whether a task that is done in pending.md is marked done in its note: ask, always, never",
+        _one_of("ask", "always", "never"),
+    ),
+    "notify.method": Setting(
+        "desktop",
+        False,
+        "how you are reminded: desktop, file, none",
+        _one_of("desktop", "file", "none"),
+    ),
+    "notify.day_at": Setting(
+        "09:00", False, "when you are reminded of what is due on a day without a time", _clock
+    ),
+    "notify.quiet": Setting(
+        OFF, False, "hours without notifications, such as 22:00-07:00, or off", _quiet
+    ),
+    "notify.again": Setting(
+        "1d", False, "how long after it was due you are reminded again, or never", _span_or_never
     ),
     "agent.idle": Setting(
         "10m", False, "without edits and requests for so long, the vault counts as idle", _span
@@ -141,7 +194,9 @@ SETTINGS = {
     "jobs.typing": Setting(
         "2m", False, "how long after an edit jobs that can wait leave you alone", _span
     ),
-    "jobs.battery": Setting("wait", False, "what they do on battery: wait or run", _wait_or_run),
+    "jobs.battery": Setting(
+        "wait", False, "what they do on battery: wait or run", _one_of("wait", "run")
+    ),
     "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait"),
 }
 
@@ -262,7 +317,9 @@ def _checked(key: str, value: object, source: str) -> str | int:
     setting = SETTINGS[key]
     if isinstance(setting.default, int):
         return _number(key, value, source)
-    if value is False and (key == "embedding.model" or setting.check is _schedule):
+    if value is False and (
+        key in ("embedding.model", "pending.path") or setting.check in (_schedule, _quiet)
+    ):
         value = "off"  # YAML 1.1 reads a bare `off` as false
     if not isinstance(value, str):
         example = f" such as {setting.default}" if setting.default else ""

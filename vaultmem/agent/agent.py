@@ -18,6 +18,7 @@ from vaultmem.agent.memories import Memories
 from vaultmem.agent.orders import Listeners
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.reconciler import Reconciler
+from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
@@ -68,7 +69,10 @@ class Agent:
         self._gate = Gate()
         self._pool = Pool(folder, config)
         self._memories = Memories(state, config, self._written, self._hears_all)
-        listeners = Listeners(self._committed, self._replaced, self._memories.touched)
+        self._reminders = Reminders(
+            self.vault, lambda: self._memories.desk.waiting, self.vanished, self._is_whole
+        )
+        listeners = Listeners(self._committed, self._replaced, self._touched)
         self._reconciler = Reconciler(self._state, config, self._gate, listeners)
         self._embedding = EmbeddingQueue(self._state, self._pool, self._gate, self._rules)
         self._embedding.unload_after = _span(config.text("agent.unload"))
@@ -113,7 +117,9 @@ class Agent:
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
-        threads = (self._reconciler, self._embedding, self._memories, self._watching)
+        threads = (
+            self._reconciler, self._embedding, self._memories, self._watching, self._reminders,
+        )  # fmt: skip
         dead = [thread.name for thread in threads if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
 
@@ -126,6 +132,7 @@ class Agent:
         self._watching.start()
         self._embedding.start()
         self._memories.start()
+        self._reminders.start()
         quiet = (lambda: self._reconciler.last_edit, lambda: self._gate.last_request)
         self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
         self._upkeep.start()
@@ -161,6 +168,7 @@ class Agent:
         self._reconciler.stop()
         self._embedding.stop()
         self._memories.stop()
+        self._reminders.stop()
         if self._upkeep:
             self._upkeep.stop()
         if self._server:
@@ -191,6 +199,18 @@ class Agent:
     def _committed(self, notes: Iterable[int]) -> None:
         self._pool.changed()
         self._embedding.add(notes)
+        self._reminders.changed()
+
+    def _touched(self, path: str) -> None:
+        self._memories.touched(path)
+        if self._memories.desk.waiting.is_ours(path):
+            self._reminders.changed()
+
+    def _is_whole(self) -> bool:
+        """Whether the index has once known all of the vault; before, what is due would be half of it."""
+        self._complete = self._complete or self._state.is_complete()
+        looked = self._reconciler.has_looked or self._reconciler.vanished is not None
+        return self._complete and looked
 
     def _written(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -263,6 +283,7 @@ class Agent:
             "watching": self._watching.told() if self._watching else None,
             "idle": bool(self._upkeep and self._upkeep.is_idle()),
             "jobs": self.jobs(),
+            "reminders": self._reminders.told(),
             "requests": counters.served if counters else 0,
             "connections": counters.open if counters else 0,
             "last_error": self._last_error(),
@@ -281,6 +302,14 @@ class Agent:
     def idle_seconds(self) -> float:
         """For how long nobody has edited or asked anything."""
         return time.monotonic() - max(self._reconciler.last_edit, self._gate.last_request)
+
+    def settled(self, within: float) -> None:
+        """Wait until what was edited just now is known, but not for longer."""
+        self._reconciler.wait_until_current(within)
+
+    def vanished(self) -> str | None:
+        """Why the vault cannot be believed."""
+        return self._reconciler.vanished
 
     def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
         """Compare the whole vault now; raises what a sync raises."""
@@ -330,6 +359,7 @@ class Agent:
         """The computer has slept: anything may have changed."""
         log.info("awake again; comparing the whole vault")
         self._reconciler.look_at_all()
+        self._reminders.woke()
 
 
 def _span(given: str) -> float | None:

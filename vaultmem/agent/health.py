@@ -16,6 +16,7 @@ from vaultmem.core.values import value
 from vaultmem.core.wording import plural
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
+from vaultmem.reminders.telling import notification_findings
 
 DAY = 86_400
 RECENT = 2 * DAY
@@ -47,6 +48,7 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
         _version,
         _watching,
         _work,
+        _reminders,
         _last_error,
         _socket,
         _folders,
@@ -119,6 +121,18 @@ def _work(seen: Seen) -> Iterator[Finding]:
         if isinstance(job, dict) and job.get("ok") is False:
             what = f"the job {job.get('name')} failed: {job.get('last_result')}"
             yield Finding("warning", what, f"vaultmem jobs run {job.get('name')}", [])
+
+
+def _reminders(seen: Seen) -> Iterator[Finding]:
+    """Whether anybody can be reminded here; the agent has tried."""
+    if seen.agent is None:
+        for what, advice in notification_findings(seen.vault.config, seen.vault.state):
+            yield Finding("note", what, advice, [])
+        return
+    troubles = _part(seen.agent, "reminders").get("troubles")
+    for trouble in troubles if isinstance(troubles, list) else ():
+        what, _, advice = str(trouble).partition("; ")
+        yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart", [])
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ GONE_RETRY = 30.0  # whether a vault that is gone has come back
 BACK_WAIT = 1.0  # after all that had gone has come back
 PART_BACK_WAIT = 5.0  # after some of it has
 MANY_FRESH = 500  # so many files are looked at again all at once
+LOOK = 0.02  # seconds between looks of who waits for the rest
 FRESH_WAIT = RACY_NS / 1e9 + 0.1
 
 
@@ -48,6 +49,7 @@ class Reconciler(threading.Thread):
         super().__init__(name="reconciler", daemon=True)
         self.stage = Stage()
         self.last_edit = 0.0  # monotonic
+        self.has_looked = False  # at everything, once
         self._state, self._config = state, config
         self._gate, self._listeners = gate, listeners
         self._indexer: Indexer | None = None
@@ -115,6 +117,12 @@ class Reconciler(threading.Thread):
         with self._something:
             full = self._full_due is not None and not self._only_sure
             return not (full or self._behind or self._orders or self._pace.behind())
+
+    def wait_until_current(self, within: float) -> None:
+        """Wait until nothing is known to be behind, but not for longer."""
+        deadline = time.monotonic() + within
+        while not self.is_current() and time.monotonic() < deadline:
+            time.sleep(LOOK)
 
     # The thread itself
 
@@ -241,6 +249,7 @@ class Reconciler(threading.Thread):
 
     def _looked(self, started: float, work: Work) -> None:
         """After a look at everything that went well."""
+        self.has_looked = True
         self._losses.end(time.monotonic(), confirmed=work.confirmed)
         with self._something:
             self._pace.clear(started)

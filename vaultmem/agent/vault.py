@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from vaultmem.why import Why
 
 
+SETTLED_WITHIN = 1.0  # seconds
+TOLD_OF_LOSSES = ("pending", "notify")  # verbs that say when the vault has vanished
+
+
 class Writer(Protocol):
     """The parts of the agent that write, as far as a request may ask them."""
 
@@ -40,6 +44,12 @@ class Writer(Protocol):
 
     def idle_seconds(self) -> float:
         """For how long nobody has edited or asked anything."""
+
+    def settled(self, within: float) -> None:
+        """Wait until what was edited just now is known, but not for longer."""
+
+    def vanished(self) -> str | None:
+        """Why the vault cannot be believed."""
 
     def memory(self, vault: AgentVault, verb: str, params: dict[str, object]) -> object:
         """Carry out a verb of memories."""
@@ -87,7 +97,14 @@ class AgentVault(Vault):
     def ask(self, verb: str, **params: object) -> Any:
         """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
         self.release()
+        if verb in TOLD_OF_LOSSES and (vanished := self._writer.vanished()):
+            params = {**params, "vanished": vanished}
         return self._writer.memory(self, verb, params)
+
+    def settled(self) -> Vault:
+        """The vault, with what was edited just now, as far as that is known soon."""
+        self._writer.settled(SETTLED_WITHIN)
+        return self
 
     def sync(
         self,

@@ -58,6 +58,7 @@ class Stage:
         self.vault = os.path.join(folder, "sample-vault")
         self.settings = {
             "VAULTMEM_STATE": os.path.join(folder, "state"),
+            "VAULTMEM_NOTIFY_METHOD": "none",  # what is due in a sample is no news for your desktop
             "XDG_CONFIG_HOME": os.path.join(folder, "config"),
             "TMPDIR": os.path.join(folder, "tmp"),  # what libraries leave there goes as well
         }

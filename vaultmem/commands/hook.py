@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from vaultmem import client, paths
-from vaultmem.api import Vault
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import StateError, VaultNotFoundError
-from vaultmem.harnesses.context import context
+from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
+from vaultmem.harnesses.context import DAYS, context
 from vaultmem.harnesses.table import HARNESSES, answer
 from vaultmem.output import Output, json_text
+from vaultmem.reminders import listing
 
 if TYPE_CHECKING:
     import argparse
+
+    from vaultmem.api import Vault
+    from vaultmem.reminders.listing import Row
 
 MOST = 10_000  # characters on stdout
 _MOST_GIVEN = 65_536  # bytes of what the harness says on stdin
 EPILOG = """\
 For harnesses; vaultmem connect installs it. It prints the JSON that the harness reads and nothing else: your
-preferences, what is overdue or due within a week, with --prompt also memories that fit it. Notes from the web and
-memories still in the inbox are left out. When anything fails, the context is empty and the exit code is 0. It never
-indexes; without the sync agent it tells what the last sync knew."""
+preferences, what is overdue or due within a week, with --prompt also memories that fit it. Notes from the web, memories
+still in the inbox and what assistants wrote are left out until you approve them (vaultmem pending). When anything
+fails, the context is empty and the exit code is 0. It never indexes; without the sync agent it tells what the last
+sync knew."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print it."""
-    in_agent = isinstance(args.vault, Vault)
+    in_agent = not _is_elsewhere(args.vault)
     text = ""
     try:
         if not in_agent and (elsewhere := _by_agent_elsewhere(args)) is not None:
@@ -55,14 +60,55 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def _is_elsewhere(given: object) -> bool:
+    """Whether this is a process of its own; in the agent the vault is open."""
+    return given is None or isinstance(given, str)
+
+
 def _text(args: argparse.Namespace, output: Output) -> str:
+    now = time.time()
+    kept = listing.kept(args.vault, now) if _is_elsewhere(args.vault) else None
+    if kept is not None and not args.prompt:
+        return context(args.harness, listing.by_section(kept.rows, DAYS, now))
+    from vaultmem.api import Vault
+
     given = args.vault
-    vault = given if isinstance(given, Vault) else Vault(given)
-    with vault:
-        known = context(vault, args.harness, args.prompt)
-    if known.troubles:
-        output.remark(f"vaultmem: {'; '.join(known.troubles)}")
-    return known.text
+    troubles: list[str] = []
+    with given if isinstance(given, Vault) else Vault(given) as vault:
+        rows = kept.rows if kept is not None else _rows(vault, args, now, troubles)
+        found = listing.by_section(rows, DAYS, now)
+        recalled = _recalled(vault, args.prompt, found, troubles)
+    if troubles:
+        output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
+    return context(args.harness, found, recalled)
+
+
+def _rows(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> list[Row]:
+    """What waits, found anew. Nothing is indexed for it."""
+    from vaultmem.reminders.gathering import gather
+
+    try:
+        if not vault.is_indexed():
+            return []
+        return gather(vault, now, keep=_is_elsewhere(args.vault)).rows
+    except VaultmemError as error:
+        troubles.append(str(error))
+        return []
+
+
+def _recalled(
+    vault: Vault, prompt: str, found: dict[str, list[Row]], troubles: list[str]
+) -> list[str]:
+    if not prompt:
+        return []
+    from vaultmem.harnesses.recall import recall
+
+    told = {row["id"] for row in found["preferences"]}
+    try:
+        return recall(vault, prompt, told)
+    except VaultmemError as error:
+        troubles.append(str(error))
+        return []
 
 
 def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
@@ -71,7 +117,7 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
     if args.vault:
         return None
     try:
-        paths.choose_vault(None, _configured())
+        _check_meant()
     except VaultNotFoundError:
         found = _spoken_of(_given())
         if found is None:
@@ -81,6 +127,14 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
         words = [args.event, "--harness", args.harness, *prompt, "--vault", found]
         return client.ask_agent("hook", [*words, "--format", args.format])
     return None
+
+
+def _check_meant() -> None:
+    """See that a vault is set, above, or in the settings, which take longest to read."""
+    try:
+        paths.choose_vault(None, None)
+    except VaultNotFoundError:
+        paths.choose_vault(None, _configured())
 
 
 def _configured() -> str:

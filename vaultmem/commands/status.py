@@ -140,7 +140,7 @@ def agent_rows(agent: dict[str, object] | None, trouble: str = "") -> list[tuple
     watching = _part(agent, "watching")
     if watching.get("trouble") or watching.get("alive") is False:
         rows.append(("watching", str(watching.get("trouble") or "not at the moment")))
-    rows += _job_rows(agent)
+    rows += [*_job_rows(agent), *_reminder_rows(agent)]
     last = _part(agent, "last_error")
     if last:
         when = ago(time.time() - _number(last, "time"))
@@ -178,6 +178,19 @@ def _job_rows(agent: dict[str, object]) -> list[tuple[str, str]]:
         return []
     said = f", failed: {', '.join(failed)} (vaultmem jobs)" if failed else ""
     return [("jobs", f"{len(listed)}{said}")]
+
+
+def _reminder_rows(agent: dict[str, object]) -> list[tuple[str, str]]:
+    reminders = _part(agent, "reminders")
+    troubles = reminders.get("troubles")
+    rows = (
+        [("next reminder", str(reminders["next"]).replace("T", " "))]
+        if reminders.get("next")
+        else []
+    )
+    return rows + [
+        ("reminders", str(said)) for said in (troubles if isinstance(troubles, list) else [])
+    ]
 
 
 def _part(facts: dict[str, object], name: str) -> dict[str, object]:

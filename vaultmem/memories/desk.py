@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vaultmem.reminders.waiting import Waiting
+
 log = logging.getLogger("vaultmem.memories")
 
 YOU = "you"
@@ -80,6 +82,8 @@ class Desk:
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = told or self._index
         self._lock = threading.RLock()
+        self._making = threading.Lock()
+        self._waiting: Waiting | None = None
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
         self._is_healed = False
@@ -94,6 +98,16 @@ class Desk:
         """The files of the memory folder."""
         cache = self.state.path("memories.db")
         return Collection(self.vault, self.folder, self.rules.page_style, cache)
+
+    @property
+    def waiting(self) -> Waiting:
+        """What waits, and its page. Nobody has to wait for the desk to ask it."""
+        from vaultmem.reminders.waiting import Waiting  # most verbs have nothing to do with it
+
+        with self._making:
+            if self._waiting is None:
+                self._waiting = Waiting(self.state, self.config, self.rules, self.ledger)
+            return self._waiting
 
     @cached_property
     def _sources(self) -> Sources:

@@ -21,7 +21,7 @@ MOST_BATCHES = 50  # that wait for their place in the history
 # They may take longer than the agent gives a request, and step aside for others.
 LONG = frozenset((
     "ingest", "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history", "diff", "undo",
-    "proposals", "accept",
+    "proposals", "accept", "notify", "settle",
 ))  # fmt: skip
 WRONG_PARAMS = -32602
 

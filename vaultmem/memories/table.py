@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked, Params
@@ -20,13 +20,20 @@ class Verb(NamedTuple):
     function: str
     params: frozenset[str]
     writes: bool = True
+    apart: bool = False  # takes no turn at the desk
 
     def run(self, session: Session, asked: Asked) -> object:
-        """Carry it out."""
-        found: Callable[[Session, Asked], object] = getattr(
-            import_module(f"vaultmem.memories.{self.module}"), self.function
-        )
+        """Carry it out at the desk."""
+        found: Callable[[Session, Asked], object] = self._found()
         return found(session, asked)
+
+    def run_apart(self, desk: Desk, reader: Reader, asked: Asked) -> object:
+        """Carry it out beside whoever is at the desk."""
+        found: Callable[[Desk, Reader, Asked], object] = self._found()
+        return found(desk, reader, asked)
+
+    def _found(self) -> Any:
+        return getattr(import_module(f"vaultmem.memories.{self.module}"), self.function)
 
 
 def _names(words: str) -> frozenset[str]:
@@ -66,6 +73,10 @@ VERBS = {
     "history": Verb("past", "history", _names("id limit by since")),
     "diff": Verb("past", "diff", _names("commit")),
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
+    "answer": Verb("answering", "answer", _ONE | _names("state until")),
+    "settle": Verb("answering", "settle", _names("dry_run")),
+    "pending": Verb("waits", "pending", _names("days vanished"), writes=False, apart=True),
+    "notify": Verb("waits", "notify", _names("vanished dry_run"), apart=True),
     "proposals": Verb("review", "proposals", frozenset(), writes=False),
     "accept": Verb("review", "accept", _ONE),
     "reject": Verb("review", "reject", _ONE),
@@ -78,6 +89,8 @@ def do(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     if verb is None:
         raise UsageError(f"unknown verb {name[:40]!r}; known: {', '.join(VERBS)}")
     asked = Asked(params, verb.params)
+    if verb.apart:
+        return verb.run_apart(desk, reader, asked)
     with desk.session(reader, writes=verb.writes) as session:
         return verb.run(session, asked)
 

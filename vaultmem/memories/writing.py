@@ -100,6 +100,10 @@ def new_memory(
     if tags := asked.tags():
         properties["tags"] = list(tags)
     properties.update({name: given for name in _TEXTS if (given := asked.text(name))})
+    if by := asked.text(
+        "by"
+    ):  # what an assistant wrote is told to assistants when a person has approved it
+        properties.setdefault("agent", by)
     if asked.flag("global"):
         properties["global"] = True
     if category == REMINDERS:

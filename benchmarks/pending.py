@@ -1,0 +1,111 @@
+"""What it costs to ask what waits, as a whole process and without the sync agent.
+
+    python benchmarks/pending.py [--notes 10000] [--folder FOLDER] [--pairs 21]
+
+The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again; some of its
+tasks are due around today. Each command runs in turns with `python -c pass`: once with the listing that the first one
+has left beside the index, once with the index, as after every change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+
+from timing import (
+    BARE,
+    VAULTMEM,
+    Row,
+    Run,
+    about,
+    in_turns,
+    print_table,
+    ratios,
+    ready_vault,
+    run,
+    surroundings,
+    typical,
+)
+
+BUDGET = "≤ 3.5 × bare Python"
+TASKS = 60
+HOOK = ("hook", "session-start", "--harness", "claude")
+SETTLED = 2.1  # seconds after which another change of a file shows, whatever its file system
+
+
+def measure(options: argparse.Namespace, scratch: Path) -> tuple[str, list[Row]]:
+    """The heading, and the rows of the table."""
+    env = surroundings(scratch)
+    vault = ready_vault(options.folder or scratch / "vault", options.notes, env)
+    (vault / "Due.md").write_text(_tasks(date.today()), "utf-8")  # noqa: DTZ011 - the day on the wall
+    run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
+    rows = [
+        row for words in (("pending",), HOOK) for row in _rows(words, vault, env, options.pairs)
+    ]
+    return about(vault), rows
+
+
+def _tasks(today: date) -> str:
+    days = [today + timedelta(number % 30 - 10) for number in range(TASKS)]
+    return "".join(f"- [ ] task {n} 📅 {day.isoformat()}\n" for n, day in enumerate(days))
+
+
+def _rows(words: tuple[str, ...], vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
+    """A command with the listing and without it."""
+    command = [*VAULTMEM, *words, "--vault", str(vault)]
+    listing = _settled(command, env)
+    bare = partial(run, BARE, env)
+    kept = in_turns(partial(run, command, env), bare, pairs)
+
+    def without() -> Run:
+        listing.unlink(missing_ok=True)
+        return run(command, env)
+
+    anew = in_turns(without, bare, max(pairs // 4, 1))
+    what = f"vaultmem {words[0]}, whole process"
+    return [_row(what, BUDGET, kept), _row("  after a change", "", anew)]
+
+
+def _settled(command: list[str], env: dict[str, str]) -> Path:
+    """Ask until there is a listing; where it is. The first answer may write into the ledger, and what was written just
+    now could change once more and look the same, so it is not kept at once."""
+    for _ in range(3):
+        run(command, env)
+        if found := list(Path(env["VAULTMEM_STATE"]).glob("*/pending.json")):
+            return found[0]
+        time.sleep(SETTLED)
+    raise SystemExit("no listing was kept")
+
+
+def _row(what: str, budget: str, measured: tuple[list[Run], list[Run]]) -> Row:
+    took, times = typical(measured[0]), ratios(*measured)
+    said = f"{took.wall * 1000:.0f} ms, CPU {took.cpu * 1000:.0f} ms"
+    return Row(what, budget, said, f"{times.wall:.2f} × bare Python (CPU {times.cpu:.2f} ×)")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options beside those of every benchmark."""
+    parser.add_argument("--pairs", type=int, default=21, help="how often whole processes are run")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    arguments(parser)
+    options = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        heading, rows = measure(options, Path(scratch))
+    print(heading)
+    print_table(rows)
+    print(f"{time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

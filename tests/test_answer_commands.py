@@ -1,0 +1,140 @@
+"""vaultmem done, drop and snooze: what they say, in text and as JSON, alone and through an agent."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent_run import agent_on
+from tests.cli_run import Ran, one_line, ran, tree_hash
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.core.pending_items import completion
+from vaultmem.memories.desk import Desk
+from vaultmem.memories.reader import Reader
+
+TODAY = dt.datetime.now().astimezone().date()
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
+def vault(vault: Path, write: Write) -> Path:
+    """Two tasks for today."""
+    write("Tasks.md", f"- [ ] call Anne 📅 {TODAY}\n- [ ] buy milk 📅 {TODAY}\n")
+    synced(vault)
+    return vault
+
+
+def on(vault: Path, *words: str) -> Ran:
+    return ran(words[0], "--vault", str(vault), "--format", "text", *words[1:])
+
+
+def report(vault: Path, *words: str) -> Any:
+    ended = ran(words[0], "--vault", str(vault), "--format", "json", *words[1:])
+    assert ended.code == 0, ended.err
+    return ended.data
+
+
+def ids(vault: Path) -> dict[str, str]:
+    """The ids of what waits, by the words."""
+    with Vault(str(vault)) as opened:
+        desk, now = Desk(opened.state, opened.config), dt.datetime.now().astimezone()
+        searcher = Reader(opened).searcher()
+        assert searcher is not None
+        return {one.text: one.id for one in desk.waiting.items(searcher.catalog, now)}
+
+
+def test_each_item_has_its_line(vault: Path) -> None:
+    known = ids(vault)
+    call, milk = known["call Anne"], known["buy milk"]
+    said = on(vault, "done", call, milk).out.splitlines()
+    assert said[0].startswith(
+        f"done: call Anne ({call}); still open in its note: vaultmem done vm-"
+    )
+    assert said[1].startswith(f"done: buy milk ({milk})")
+    assert on(vault, "done", call).out == f"done already: call Anne ({call})\n"
+    assert on(vault, "drop", call, "--undo").out == f"open again: call Anne ({call})\n"
+    assert on(vault, "drop", call).out == f"dropped: call Anne ({call})\n"
+    assert on(vault, "done", milk, "--undo").out == f"open again: buy milk ({milk})\n"
+    tomorrow = TODAY + dt.timedelta(days=1)
+    assert on(vault, "snooze", milk).out == f"snoozed until {tomorrow}: buy milk ({milk})\n"
+    later = on(vault, "snooze", milk[:7], "--until", "tomorrow 9:00").out
+    assert later == f"snoozed until {tomorrow} 09:00: buy milk ({milk})\n"
+
+
+def test_the_question_ticks_the_note(vault: Path) -> None:
+    asks = report(vault, "done", ids(vault)["call Anne"])["items"][0]["asks"]
+    said = on(vault, "done", asks)
+    assert said.out.rstrip().endswith("Tasks.md")
+    assert f"- [x] call Anne 📅 {TODAY} ✅ {TODAY}\n" in (vault / "Tasks.md").read_text()
+    assert on(vault, "undo", "--last").code == 0
+    assert f"- [ ] call Anne 📅 {TODAY}\n" in (vault / "Tasks.md").read_text()
+
+
+def test_as_data(vault: Path) -> None:
+    call = ids(vault)["call Anne"]
+    found = report(vault, "snooze", call, "--until", "3d", "--by", "claude")
+    assert found["count"] == 1
+    assert found["items"][0] == {
+        "id": call, "state": "snoozed", "text": "call Anne", "until": str(TODAY + dt.timedelta(days=3)),
+        "was": "open", "changed": True, "carried_out": [], "skipped": [], "asks": None,
+    }  # fmt: skip
+
+
+def test_a_dry_run(vault: Path) -> None:
+    call = ids(vault)["call Anne"]
+    before = tree_hash(vault)
+    assert on(vault, "done", call, "--dry-run").out == f"would be done: call Anne ({call})\n"
+    assert report(vault, "done", call, "--dry-run")["items"][0]["dry_run"]
+    assert tree_hash(vault) == before
+    assert "call Anne" in ids(vault)
+
+
+def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
+    call = ids(vault)["call Anne"]
+    ended = on(vault, "done", "vm-000000", call)
+    assert ended.code == 1
+    assert f"done: call Anne ({call})" in ended.out
+    assert "vaultmem pending" in ended.err
+    assert "required: ID" in one_line(on(vault, "drop"))
+    assert "--until must be" in one_line(
+        on(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
+    )
+    assert on(vault, "snooze", ids(vault)["buy milk"], "--until", "yesterday").code == 2
+
+
+def test_before_the_first_sync(tmp_path: Path) -> None:
+    assert "vaultmem sync" in one_line(on(tmp_path, "done", "vm-abcdef"))
+
+
+def test_in_python(vault: Path) -> None:
+    known = ids(vault)
+    call = known["call Anne"]
+    with Vault(str(vault)) as opened:
+        assert opened.done(call)["changed"]
+        assert opened.reopen(call)["was"] == "done"
+        assert opened.snooze(call)["until"] == str(TODAY + dt.timedelta(days=1))
+        assert opened.snooze(call, "2w")["was"] == "snoozed"
+        assert opened.drop(call, dry_run=True)["dry_run"]
+        assert opened.drop(call, by="claude")["changed"]
+        assert opened.settle()["done"] == []
+
+
+def test_through_an_agent(vault: Path) -> None:
+    known = ids(vault)
+    with agent_on(vault) as agent:
+        agent.watches()
+        assert on(vault, "done", known["call Anne"]).out.startswith("done: call Anne")
+        params = {"id": known["buy milk"], "state": "snoozed", "until": "3d"}
+        assert agent.call("memory", verb="answer", params=params)["changed"]
+        assert "call Anne" not in ids(vault)
+        question = completion(known["call Anne"])
+        assert "only you can approve" in one_line(on(vault, "done", question, "--by", "claude"))

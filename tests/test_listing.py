@@ -1,0 +1,402 @@
+"""The listing of what waits: it counts only while nothing that it was found by is another, and holds nothing unsafe."""
+
+from __future__ import annotations
+
+import calendar
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from tests.test_start_up import HEAVY, KEYWORD_NEEDS, MODEL_AND_GIT, loaded
+from vaultmem import Vault, paths
+from vaultmem.core.answers import DONE, SNOOZED, Answer
+from vaultmem.core.due import REMINDER, Due
+from vaultmem.core.pending_until import until
+from vaultmem.reminders import gathering, listing
+from vaultmem.reminders.gathering import gather
+
+NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
+ITEM = {
+    "id": "vm-abc234", "section": "today", "text": "call Anne", "due": "2026-11-22T15:00", "source": "Home.md:3",
+    "title": "Home", "repeat": None, "rank": 0,
+}  # fmt: skip
+OLD = 1_700_000_000
+
+
+class Stand(Vault):
+    """A vault of which somebody else knows what waits."""
+
+    items: list[dict[str, Any]] = [ITEM]  # noqa: RUF012 - replaced, never changed
+    until = ""
+    asked = 0
+
+    def ask(self, verb: str, **params: object) -> Any:
+        assert verb == "pending"
+        assert params["days"] == listing.DAYS
+        self.asked += 1
+        return {"items": self.items, "until": self.until}
+
+
+def aged(vault: Path) -> None:
+    """As though all files had been written long ago."""
+    for root in (Path(paths.state_folder(str(vault))), vault):
+        for file in (*root.rglob("*"), root):
+            os.utime(file, (OLD, OLD))
+
+
+@pytest.fixture
+def stand(vault: Path, write: Write) -> Stand:
+    """An indexed vault with a page and answers, all of them old."""
+    write("Home.md", "- [ ] call Anne 📅 2026-11-22\n")
+    write("vaultmem/pending.md", "page")
+    write("vaultmem/answers.md", "answers")
+    synced(vault)
+    aged(vault)
+    return Stand(str(vault))
+
+
+def kept(stand: Stand, now: float = NOW) -> list[listing.Row] | None:
+    found = listing.kept(stand.path, now)
+    return None if found is None else found.rows
+
+
+def file_of(stand: Stand) -> Path:
+    return Path(stand.state.path(listing.NAME))
+
+
+# --- it is kept, and read again
+
+
+def test_what_was_gathered_is_read_again(stand: Stand) -> None:
+    assert kept(stand) is None
+    found = gather(stand, NOW, keep=True)
+    assert kept(stand) == found.rows
+    assert found.rows[0]["id"] == "vm-abc234"
+    assert stand.asked == 1
+    assert stat.S_IMODE(file_of(stand).stat().st_mode) == 0o600
+    assert not list(Path(stand.state.folder).glob("*.tmp"))
+
+
+def test_nothing_is_kept_unless_asked_for(stand: Stand) -> None:
+    gather(stand, NOW)
+    assert not file_of(stand).exists()
+
+
+def test_warnings_of_the_settings_come_with_it(vault: Path, write: Write) -> None:
+    write(".vaultmem/config.yaml", "agent.idle: 1m\n")
+    synced(vault)
+    aged(vault)
+    gather(Stand(str(vault)), NOW, keep=True)
+    found = listing.kept(str(vault), NOW)
+    assert found
+    assert "may not set agent.idle" in found.warnings[0]
+
+
+def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gather(stand, NOW, keep=True)
+    monkeypatch.chdir(stand.path)
+    assert listing.kept(None, NOW)
+    monkeypatch.chdir(tmp_path)
+    assert listing.kept(None, NOW) is None
+    with monkeypatch.context() as patch:
+        patch.setenv("VAULTMEM_VAULT", stand.path)
+        assert listing.kept(None, NOW)
+    own = Path(paths.config_file())
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(f"vault: {stand.path}\n")
+    try:
+        gather(stand, NOW, keep=True)
+        assert listing.kept(None, NOW)
+        own.write_text("vault: [\n")
+        assert listing.kept(None, NOW) is None
+    finally:
+        own.unlink()
+
+
+# --- it counts for nothing as soon as anything is another
+
+
+CHANGES: dict[str, Callable[[Path, Path], object]] = {
+    "the catalog": lambda _, state: os.utime(generation_of(state) / "catalog.db"),
+    "the log of the catalog": lambda _, state: (generation_of(state) / "catalog.db-wal").write_bytes(b"x"),
+    "the manifest": lambda _, state: os.utime(state / "manifest.json"),
+    "the ledger": lambda _, state: (state / "ledger.db").write_bytes(b"x"),
+    "a tick on the page": lambda vault, _: (vault / "vaultmem/pending.md").write_text("PAGE"),
+    "the page is gone": lambda vault, _: (vault / "vaultmem/pending.md").unlink(),
+    "answers of another machine": lambda vault, _: (vault / "vaultmem/answers.md").write_text("more"),
+    "a copy of the page": lambda vault, _: (vault / "vaultmem/pending (1).md").write_text("copy"),
+    "the vault's settings": lambda vault, _: settings(vault).write_text("search.limit: 5\n"),
+}  # fmt: skip
+
+
+def generation_of(state: Path) -> Path:
+    return next(state.glob("gen-*"))
+
+
+def settings(vault: Path) -> Path:
+    (vault / ".vaultmem").mkdir()
+    return vault / ".vaultmem" / "config.yaml"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_seen(stand: Stand, change: str) -> None:
+    gather(stand, NOW, keep=True)
+    assert kept(stand)
+    CHANGES[change](Path(stand.path), Path(stand.state.folder))
+    assert kept(stand) is None
+
+
+def test_settings_of_the_person_are_seen(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    gather(stand, NOW, keep=True)
+    with monkeypatch.context() as patch:
+        patch.setenv("VAULTMEM_PENDING_PATH", "Waiting.md")
+        assert kept(stand) is None
+    assert kept(stand)
+    own = Path(paths.config_file())
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text("search.limit: 5\n")
+    try:
+        assert kept(stand) is None
+    finally:
+        own.unlink()
+    assert kept(stand)
+
+
+def test_the_page_may_lie_elsewhere(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_PENDING_PATH", "desk/Waiting.md")
+    page = write("desk/Waiting.md", "page")
+    synced(vault)
+    aged(vault)
+    stand = Stand(str(vault))
+    gather(stand, NOW, keep=True)
+    assert kept(stand)
+    page.write_text("ticked")
+    assert kept(stand) is None
+
+
+def test_it_counts_for_its_day_only(stand: Stand) -> None:
+    gather(stand, NOW, keep=True)
+    assert kept(stand, NOW + 11 * 3600)
+    assert kept(stand, NOW + 12 * 3600) is None
+    assert kept(stand, NOW - 86_400) is None
+
+
+def test_what_sleeps_wakes_in_time(stand: Stand) -> None:
+    stand.until = "2026-11-22T15:00"
+    gather(stand, NOW, keep=True)
+    assert kept(stand, NOW + 3 * 3600 - 1)
+    assert kept(stand, NOW + 3 * 3600) is None
+
+
+def test_another_version_or_zone_finds_anew(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    gather(stand, NOW, keep=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(listing, "__version__", "99.0")
+        assert kept(stand) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "tzname", ("ELSE", "WHERE"))
+        assert kept(stand) is None
+    assert kept(stand)
+
+
+def test_what_was_written_a_moment_ago_is_not_kept_yet(stand: Stand) -> None:
+    """Within one tick of its clock a file can change twice and look the same."""
+    os.utime(Path(stand.path, "vaultmem/pending.md"))
+    gather(stand, NOW, keep=True)
+    assert not file_of(stand).exists()
+
+
+def test_what_changes_while_it_is_gathered_is_seen(stand: Stand) -> None:
+    page = Path(stand.path, "vaultmem/pending.md")
+
+    class Ticked(Stand):
+        def ask(self, verb: str, **params: object) -> Any:
+            found = super().ask(verb, **params)
+            page.write_text("ticked meanwhile")
+            return found
+
+    gather(Ticked(stand.path), NOW, keep=True)
+    assert kept(stand) is None
+
+
+def test_a_reader_of_the_index_changes_nothing(stand: Stand) -> None:
+    gather(stand, NOW, keep=True)
+    with Vault(stand.path) as other:
+        assert other.tasks()
+        assert kept(stand)
+        other.search("Anne")
+    assert kept(stand)
+
+
+# --- it is light
+
+LOADED = 56  # modules; 53 when this was written, of which argparse and json bring half
+NOT_LOADED = (
+    HEAVY | MODEL_AND_GIT | KEYWORD_NEEDS - {"typing"}
+    | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api", "vaultmem.store", "vaultmem.core.defused"}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", [("pending",), ("pending", "--all"), ("hook", "session-start", "--harness", "claude")],
+    ids=" ".join,
+)  # fmt: skip
+def test_with_a_listing_a_command_imports_little(
+    vault: Path, write: Write, words: tuple[str, ...]
+) -> None:
+    write("Home.md", "- [ ] call Anne 📅 2020-11-22\n")
+    synced(vault)
+    aged(vault)
+    assert "vaultmem.api" in loaded(*words, "--vault", str(vault))
+    aged(vault)
+    loaded(*words, "--vault", str(vault))
+    modules = loaded(*words, "--vault", str(vault))
+    assert not modules & NOT_LOADED
+    assert len(modules) <= LOADED, (len(modules), sorted(modules))
+
+
+# --- damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b"null", b'{"for": 1}', b"\xff\xfe", b"[" * 60_000, b'{"items": []}'],
+    ids=repr,
+)
+def test_a_damaged_listing_is_none(stand: Stand, damage: bytes) -> None:
+    file_of(stand).write_bytes(damage)
+    assert kept(stand) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("items", [1]), ("items", {}), ("items", [{**ITEM, "place": ""} | {"due": 7}]), ("items", [{}]), ("files", []),
+        ("files", {"/": 1}), ("until", 1), ("warnings", None),
+    ],
+)  # fmt: skip
+def test_a_listing_of_another_shape_is_none(stand: Stand, name: str, wrong: object) -> None:
+    gather(stand, NOW, keep=True)
+    found = json.loads(file_of(stand).read_text())
+    file_of(stand).write_text(json.dumps({**found, name: wrong}))
+    assert kept(stand) is None
+
+
+def test_a_link_or_a_folder_in_its_place_is_not_followed(stand: Stand, tmp_path: Path) -> None:
+    gather(stand, NOW, keep=True)
+    moved = file_of(stand).rename(tmp_path / "elsewhere.json")
+    file_of(stand).symlink_to(moved)
+    assert kept(stand) is None
+    gather(stand, NOW, keep=True)
+    assert kept(stand)
+    assert not file_of(stand).is_symlink()
+    file_of(stand).unlink()
+    file_of(stand).mkdir()
+    assert kept(stand) is None
+    assert gather(stand, NOW, keep=True).rows
+
+
+def test_what_a_kill_has_left_is_in_nobodys_way_for_long(stand: Stand) -> None:
+    part = Path(f"{file_of(stand)}.tmp")
+    part.write_text("half")
+    gather(stand, NOW, keep=True)
+    assert kept(stand) is None  # somebody may be writing it
+    os.utime(part, (OLD, OLD))
+    gather(stand, NOW, keep=True)
+    assert kept(stand)
+    assert not part.exists()
+
+
+# --- safety
+
+
+@given(st.text(), st.text())
+def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
+    row = gathering._row({**ITEM, "text": text, "title": title, "source": f"{title}.md:1"})
+    assert row["text"]
+    for shown in (row["text"], row["title"], row["place"]):
+        assert len(shown) <= 160
+        assert len(shown.splitlines()) <= 1
+        assert not set(shown) & set("<>`@#^")
+        assert "](" not in shown
+    assert listing._is_row(row)
+    assert row["source"] == f"{title}.md:1"
+
+
+# --- by section
+
+
+@pytest.mark.parametrize(("days", "shown"), [(0, "a"), (1, "ab"), (8, "abc"), (31, "abcd")])
+def test_of_what_comes_only_so_many_days_are_shown(days: int, shown: str) -> None:
+    dated = {"a": "2026-11-22", "b": "2026-11-23T09:00", "c": "2026-11-30", "d": "2026-12-23"}
+    rows = [
+        gathering._row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
+        for text, day in dated.items()
+    ]  # fmt: skip
+    found = listing.by_section(rows, days, NOW)
+    assert "".join(row["text"] for row in [*found["today"], *found["soon"]]) == shown
+
+
+def test_a_section_that_nobody_knows_is_not_shown() -> None:
+    found = listing.by_section([gathering._row({**ITEM, "section": "x"})], 7, NOW)
+    assert not any(found.values())
+    assert list(found) == list(listing.SECTIONS)
+
+
+@given(st.integers(0, 36_500))
+def test_days_are_those_of_the_calendar(days: int) -> None:
+    from datetime import date, timedelta
+
+    assert listing._day_after(NOW, days) == (date(2026, 11, 22) + timedelta(days)).isoformat()
+
+
+# --- until when
+
+
+def due(at: str, *, rolls: bool = True) -> Due:
+    return Due("vm-a", REMINDER, "x", at, at, "a.md", 1, "a", rolls=rolls)
+
+
+def answer(state: str, ends: str) -> dict[str, Answer]:
+    return {"vm-b": Answer("vm-b", state, "2026-11-22T00:00:00Z", until=ends)}
+
+
+@pytest.mark.parametrize(
+    ("dues", "answers", "ends"),
+    [
+        ([], {}, ""),
+        ([due("2026-11-21T15:00")], {}, "2026-11-22T15:00"),
+        ([due("2026-11-21T15:00", rolls=False)], {}, ""),
+        ([due("2026-11-21T11:00")], {}, ""),
+        ([due("2026-11-21")], {}, ""),
+        ([], answer(SNOOZED, "2026-11-22T12:30"), "2026-11-22T12:30"),
+        ([], answer(SNOOZED, "2026-11-22T12:00"), ""),
+        ([], answer(SNOOZED, "2026-11-23T12:30"), ""),
+        ([], answer(SNOOZED, "2026-11-23"), ""),
+        ([], answer(DONE, "2026-11-22T12:30"), ""),
+        ([due("2026-11-21T15:00")], answer(SNOOZED, "2026-11-22T12:30"), "2026-11-22T12:30"),
+    ],
+)
+def test_until_when_nothing_else_waits(
+    dues: list[Due], answers: dict[str, Answer], ends: str
+) -> None:
+    assert until(dues, answers, "2026-11-22T12:00") == ends
+
+
+def test_the_day_is_that_of_the_clock_on_the_wall() -> None:
+    now = calendar.timegm((2026, 11, 22, 23, 30, 0))
+    assert listing.minute(now) == time.strftime("%Y-%m-%dT%H:%M", time.localtime(now))

@@ -1,0 +1,432 @@
+"""The page on the disk: no tick is lost, whoever writes when; two machines agree and then are silent."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import other_state
+from tests.kill_points import kill_everywhere, killed_after, moments
+from vaultmem.core.pending_acks import Ack
+from vaultmem.core.pending_page import Item, item_ids, render
+from vaultmem.errors import StateError
+from vaultmem.reminders import page_copies
+from vaultmem.reminders.page import Page, Refreshed
+from vaultmem.store import journal
+from vaultmem.store.state import State
+
+NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
+PATH = "vaultmem/pending.md"
+COUNT = 60
+IDS = item_ids([("a.md", str(number)) for number in range(COUNT)])
+ITEMS = [Item(id_, "today", f"item {number:02}") for number, id_ in enumerate(IDS)]
+FEW = ITEMS[:3]
+STYLES = ["frontmatter", "outline"]
+
+# Ticks open boxes as editors do, and says which on the standard output once the file is there.
+TICKER = """
+import os, random, re, sys, time
+path, manner, many = sys.argv[1], sys.argv[2], int(sys.argv[3])
+chance, ticked = random.Random(manner), []
+print("ready", flush=True)
+while len(ticked) < many:
+    time.sleep(chance.uniform(0, 0.01))
+    try:
+        text = open(path, encoding="utf-8").read()
+    except FileNotFoundError:
+        continue
+    open_ = [id_ for id_ in re.findall(r"^- \\[ \\] .*\\^(vm-[a-z2-7]+)$", text, re.M) if id_ not in ticked]
+    if not open_:
+        continue
+    id_ = chance.choice(open_)
+    line = re.search(rf"^- \\[ \\] (.*\\^{id_})$", text, re.M)
+    new = text.replace(line[0], "- [x] " + line[1])
+    if manner == "rename":
+        open(path + ".tmp", "w", encoding="utf-8").write(new)
+        os.replace(path + ".tmp", path)
+    elif manner == "in place":
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(new)
+    else:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"- [x] done elsewhere ^{id_}\\n")
+    ticked.append(id_)
+    print(id_, flush=True)
+"""
+
+
+class Machine:
+    """One machine that shows what is not answered yet."""
+
+    def __init__(self, vault: Path, style: str = "frontmatter") -> None:
+        self.page = Page(State(str(vault)), PATH, style, "vaultmem")
+        self.known: dict[str, Ack] = {}
+        self.items: Sequence[Item] = FEW
+
+    def record(self, acks: Mapping[str, Ack]) -> None:
+        self.known.update(acks)
+
+    def refresh(self) -> Refreshed:
+        items = [item for item in self.items if item.id not in self.known]
+        return self.page.refresh(items, NOW, self.record)
+
+
+@pytest.fixture
+def machine(vault: Path) -> Machine:
+    (vault / "vaultmem").mkdir()
+    os.makedirs(State(str(vault)).folder, exist_ok=True)
+    return Machine(vault)
+
+
+@pytest.fixture
+def file(vault: Path) -> Path:
+    return vault / PATH
+
+
+@pytest.fixture
+def second(vault: Path, machine: Machine, tmp_path: Path) -> Iterator[Machine]:  # noqa: ARG001 - after the first
+    """Another machine with the same folder, and a state of its own."""
+    with other_state(tmp_path / "second"):
+        os.makedirs(State(str(vault)).folder, exist_ok=True)
+        yield Machine(vault)
+
+
+def tick(file: Path, item: Item, box: str = "x") -> None:
+    text = file.read_text("utf-8")
+    assert f"- [ ] {item.text}" in text
+    file.write_text(text.replace(f"- [ ] {item.text}", f"- [{box}] {item.text}"), "utf-8")
+
+
+def test_it_is_written_when_there_is_something_to_say(machine: Machine, file: Path) -> None:
+    machine.items = []
+    assert not machine.refresh().written
+    assert not file.exists()
+    machine.items = FEW
+    assert machine.refresh() == Refreshed(written=True, acks={}, troubles=[])
+    assert file.read_text("utf-8") == render(FEW, "frontmatter")
+
+
+def test_it_is_not_touched_while_nothing_changes(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    before = file.stat()
+    assert not machine.refresh().written
+    assert not Machine(Path(machine.page.vault)).refresh().written  # another process
+    assert file.stat() == before
+
+
+@pytest.mark.parametrize(("box", "state"), [("x", "done"), ("-", "dropped"), (">", "snoozed")])
+def test_an_answer_is_taken_from_the_page(
+    machine: Machine, file: Path, box: str, state: str
+) -> None:
+    machine.refresh()
+    tick(file, FEW[1], box)
+    assert set(machine.page.acks(NOW)) == {FEW[1].id}
+    done = machine.refresh()
+    assert done.written
+    assert {id_: ack.state for id_, ack in done.acks.items()} == {FEW[1].id: state}
+    assert file.read_text("utf-8") == render([FEW[0], FEW[2]], "frontmatter")
+    assert machine.page.acks(NOW) == {}
+    assert not machine.refresh().written
+
+
+def test_nothing_is_written_before_the_answers_are_kept(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    tick(file, FEW[0])
+    before = file.read_bytes()
+    seen: list[bytes] = []
+
+    def record(acks: Mapping[str, Ack]) -> None:
+        assert set(acks) == {FEW[0].id}
+        seen.append(file.read_bytes())
+
+    machine.page.refresh(FEW, NOW, record)
+    assert seen == [before]
+    assert file.read_bytes() != before
+
+
+def test_a_ledger_that_cannot_keep_answers_leaves_them_on_the_page(
+    machine: Machine, file: Path
+) -> None:
+    machine.refresh()
+    tick(file, FEW[0])
+    before = file.read_bytes()
+
+    def record(_: Mapping[str, Ack]) -> None:
+        raise StateError("the disk is full")
+
+    assert machine.page.refresh(FEW, NOW, record).troubles == ["the disk is full"]
+    assert file.read_bytes() == before
+    machine.refresh()
+    assert set(machine.known) == {FEW[0].id}
+
+
+def test_a_tick_that_comes_while_we_write_and_cannot_be_kept_is_not_taken_for_kept(
+    machine: Machine, file: Path
+) -> None:
+    machine.refresh()
+    tick(file, FEW[0])
+
+    def record(acks: Mapping[str, Ack]) -> None:
+        if len(acks) == 2:
+            raise StateError("the disk is full")
+        machine.record(acks)
+        tick(file, FEW[1])  # so that the page has to be read again
+
+    assert machine.page.refresh(FEW, NOW, record).troubles == ["the disk is full"]
+    assert machine.page.acks(NOW).keys() >= {FEW[1].id}
+    machine.refresh()
+    assert set(machine.known) == {FEW[0].id, FEW[1].id}
+
+
+def test_a_page_that_was_deleted_comes_back_while_something_waits(
+    machine: Machine, file: Path
+) -> None:
+    machine.refresh()
+    file.unlink()
+    assert machine.refresh().written
+    machine.items = []
+    machine.refresh()
+    file.unlink()
+    assert not machine.refresh().written
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_a_person_writes_stays_byte_for_byte(
+    vault: Path, machine: Machine, file: Path, style: str, end: str
+) -> None:
+    machine = Machine(vault, style)
+    machine.refresh()
+    notes = (
+        b"mine \xff\xfe not UTF-8"
+        + end.encode()
+        + b"\t- [ ] own task   "
+        + end.encode()
+        + b"no end"
+    )
+    file.write_bytes(file.read_bytes().replace(b"\n", end.encode()) + notes)
+    machine.items = FEW[:1]
+    assert machine.refresh().written
+    written = file.read_bytes()
+    assert written.endswith(b"## Notes" + end.encode() + notes)
+    assert written.count(b"\n") == written.count(end.encode())
+    assert not machine.refresh().written
+
+
+def test_the_same_vault_and_day_give_the_same_bytes(
+    machine: Machine, second: Machine, file: Path
+) -> None:
+    second.refresh()
+    one = file.read_bytes()
+    file.unlink()
+    machine.refresh()
+    assert file.read_bytes() == one
+
+
+def silent(*machines: Machine) -> bool:
+    return sum(one.refresh().written for one in machines) == 0
+
+
+def test_two_machines_agree_and_are_silent_then(
+    machine: Machine, second: Machine, file: Path
+) -> None:
+    machine.refresh()
+    assert silent(second, machine, second)
+    tick(file, FEW[0])
+    second.refresh()
+    machine.known |= second.known  # as answers.md tells it
+    assert silent(machine, second, machine)
+    assert FEW[0].id not in file.read_text("utf-8")
+
+
+def test_two_machines_that_know_different_things_do_not_write_in_turns(
+    machine: Machine, second: Machine, file: Path
+) -> None:
+    machine.items, second.items = ITEMS[:3], [*ITEMS[1:3], ITEMS[5]]
+    written = [one.refresh().written for _ in range(6) for one in (machine, second)]
+    assert sum(written) <= 4
+    assert not any(written[6:])
+    second.items = machine.items  # what was missing has come
+    second.refresh()
+    assert file.read_text("utf-8") == render(ITEMS[:3], "frontmatter")
+    assert silent(machine, second, machine, second)
+
+
+def test_an_old_page_that_a_phone_brings_back_shows_no_more_what_is_done(
+    machine: Machine, file: Path
+) -> None:
+    machine.refresh()
+    old = file.read_text("utf-8")
+    tick(file, FEW[0])
+    machine.refresh()
+    file.write_text(old + "a thought\n", "utf-8")
+    assert machine.refresh().written
+    assert FEW[0].id not in file.read_text("utf-8")
+    assert file.read_text("utf-8").endswith("a thought\n")
+
+
+def test_a_tick_that_stays_in_the_notes_is_told_once(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    line = f"- [x] moved here ^{FEW[0].id}\n"
+    file.write_bytes(file.read_bytes() + line.encode())
+    assert set(machine.refresh().acks) == {FEW[0].id}
+    assert file.read_text("utf-8") == render(FEW[1:], "frontmatter", line)
+    assert machine.refresh() == Refreshed(written=False, acks={}, troubles=[])
+    assert machine.page.acks(NOW) == {}
+
+
+COPIES = [
+    "pending (conflicted copy).md",
+    "pending (Ann's conflicted copy 2026-11-21).md",
+    "pending.sync-conflict-20261122-101500-ABCDEFG.md",
+    "pending (Conflicted copy vaultmem 202611221015).md",
+    "pending 2.md",
+]
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_ticks_in_conflict_copies_count_and_the_copy_goes_to_the_archive(
+    machine: Machine, file: Path, name: str
+) -> None:
+    machine.refresh()
+    copy = file.with_name(name)
+    copy.write_bytes(file.read_bytes() + b"said there\n")
+    tick(copy, FEW[2])
+    tick(file, FEW[0])
+    content = copy.read_bytes()
+    assert set(machine.page.acks(NOW)) == {FEW[0].id, FEW[2].id}
+    done = machine.refresh()
+    assert set(machine.known) == {FEW[0].id, FEW[2].id}
+    assert not copy.exists()
+    assert (file.parent / "archive" / name).read_bytes() == content
+    assert len(done.troubles) == 1
+    assert file.read_text("utf-8") == render([FEW[1]], "frontmatter")
+    assert silent(machine)
+
+
+def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
+    machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.refresh()
+    copy = file.with_name(COPIES[2])
+    copy.write_bytes(file.read_bytes())
+    real = page_copies.put_away
+
+    def put_away(*given: str) -> str:
+        tick(copy, FEW[1])
+        return real(*given)
+
+    monkeypatch.setattr(page_copies, "put_away", put_away)
+    machine.refresh()
+    assert set(machine.known) == {FEW[1].id}
+
+
+def test_of_a_page_that_is_only_a_copy_the_notes_come_back(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    file.write_bytes(file.read_bytes() + b"mine\n")
+    file.rename(file.with_name(COPIES[0]))
+    machine.refresh()
+    assert file.read_text("utf-8") == render(FEW, "frontmatter", "mine\n")
+
+
+def test_a_note_of_a_person_beside_it_is_no_copy(machine: Machine, file: Path) -> None:
+    own = file.with_name("pending 2.md")
+    own.write_text("# Pending\n- [x] my own\n")
+    other = file.with_name("pending-things.md")
+    other.write_text("mine")
+    machine.refresh()
+    machine.refresh()
+    assert own.read_text() == "# Pending\n- [x] my own\n"
+    assert other.exists()
+
+
+@pytest.mark.parametrize("manner", ["rename", "in place", "append"])
+def test_no_tick_is_lost_while_the_page_is_written(
+    machine: Machine, file: Path, manner: str
+) -> None:
+    many = 40
+    machine.items = ITEMS
+    machine.refresh()
+    command = [sys.executable, "-c", TICKER, str(file), manner, str(many)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ticker:
+        assert ticker.stdout
+        assert ticker.stdout.readline() == "ready\n"
+        while ticker.poll() is None:
+            machine.refresh()
+            machine.items = ITEMS[len(machine.known) % 2 :]  # something to write each time
+        ticked = ticker.stdout.read().split()
+    machine.items = ITEMS
+    for _ in range(3):
+        machine.refresh()
+    assert len(ticked) == many
+    assert set(ticked) <= set(machine.known)
+    above = file.read_text("utf-8").partition("## Notes\n")[0]
+    assert not [id_ for id_ in ticked if id_ in above]
+    assert silent(machine)
+
+
+class Kept(Machine):
+    """Its answers are in a file, as those of a ledger are."""
+
+    def __init__(self, vault: Path) -> None:
+        super().__init__(vault)
+        self._file = vault.parent / "kept"
+
+    def record(self, acks: Mapping[str, Ack]) -> None:
+        with open(self._file, "ab", buffering=0) as kept:
+            kept.write(" ".join([*acks, ""]).encode())
+
+    def refresh(self) -> Refreshed:
+        self.known = dict.fromkeys(self.recorded(), Ack("done"))
+        return super().refresh()
+
+    def recorded(self) -> list[str]:
+        return self._file.read_text().split() if self._file.exists() else []
+
+
+def after_a_kill(vault: Path, before: str, ticked: Sequence[Item]) -> Callable[[], None]:
+    def check() -> None:
+        journal.recover(State(str(vault)).path("journal"))
+        file, kept = vault / PATH, Kept(vault)
+        machine = Kept(vault)
+        machine.refresh()
+        assert set(kept.recorded()) >= {item.id for item in ticked}
+        left = [item for item in FEW if item not in ticked]
+        assert file.read_text("utf-8") == render(left, "frontmatter", "mine\n")
+        assert not list(file.parent.glob("pending (*"))
+        assert silent(machine)
+        (vault.parent / "kept").unlink()  # and as it was before
+        (vault / "vaultmem" / "archive" / COPIES[2]).unlink(missing_ok=True)
+        (vault / "vaultmem" / COPIES[2]).write_text(before.replace("[ ] item 01", "[x] item 01"))
+        file.write_text(before.replace("[ ] item 00", "[-] item 00"), "utf-8")
+
+    return check
+
+
+def test_a_kill_at_any_call_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
+    before = render(FEW, "frontmatter", "mine\n")
+    file.write_text(before, "utf-8")
+    machine.refresh()
+    check = after_a_kill(vault, before, FEW[:2])
+    file.write_text(before.replace("[ ] item 00", "[-] item 00"), "utf-8")
+    (file.parent / COPIES[2]).write_text(before.replace("[ ] item 01", "[x] item 01"))
+    assert kill_everywhere(lambda: Kept(vault).refresh(), check, 3) > 20
+
+
+def test_a_kill_at_any_moment_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
+    before = render(FEW, "frontmatter", "mine\n")
+    file.write_text(before, "utf-8")
+    machine.refresh()
+    check = after_a_kill(vault, before, FEW[:2])
+    file.write_text(before.replace("[ ] item 00", "[-] item 00"), "utf-8")
+    (file.parent / COPIES[2]).write_text(before.replace("[ ] item 01", "[x] item 01"))
+    for moment in moments(40, 0.012):
+        killed_after(moment, lambda: Kept(vault).refresh())
+        check()

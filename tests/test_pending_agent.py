@@ -1,0 +1,131 @@
+"""The agent as a process keeps pending.md: what is due comes onto it, what is ticked leaves it, and is told once."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import Agent, agent_on, until
+from tests.cli_run import process
+
+ID = re.compile(r"\^(vm-[a-z2-7]+)")
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """State and settings of this test, and a vault with one task for today."""
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    return vault
+
+
+def day(ahead: int = 0) -> str:
+    return f"{datetime.now().astimezone() + timedelta(days=ahead):%Y-%m-%d}"
+
+
+def page(vault: Path) -> str:
+    file = vault / "vaultmem" / "pending.md"
+    return file.read_text("utf-8") if file.exists() else ""
+
+
+def shows(vault: Path, words: str) -> str:
+    """Wait until the page has these words; its line."""
+    until(lambda: words in page(vault), what=f"{words} never came onto the page")
+    return next(line for line in page(vault).splitlines() if words in line)
+
+
+def loses(vault: Path, words: str) -> None:
+    until(lambda: words not in page(vault), what=f"{words} never left the page")
+
+
+def tick(vault: Path, words: str, box: str = "x") -> None:
+    """As an editor does that writes a new file and renames it."""
+    file = vault / "vaultmem" / "pending.md"
+    lines = [
+        line.replace("[ ]", f"[{box}]", 1) if words in line else line
+        for line in file.read_text("utf-8").splitlines(keepends=True)
+    ]
+    beside = file.with_name(".pending.tmp")
+    beside.write_text("".join(lines), "utf-8")
+    os.replace(beside, file)
+
+
+def test_a_task_comes_onto_the_page_and_leaves_it_when_it_is_ticked(own: Path) -> None:
+    note = own / "todo.md"
+    note.write_text(f"- [ ] water the plants 📅 {day()}\n- [ ] pay the rent 📅 {day(-3)}\n")
+    before = note.read_bytes()
+    with agent_on(own):
+        assert "📅" in shows(own, "water the plants")
+        assert page(own).index("## Overdue") < page(own).index("pay the rent")
+        tick(own, "water the plants")
+        loses(own, "- [x]")
+        assert note.read_bytes() == before
+        asked = shows(own, "tick to mark it done")
+        tick(own, asked)
+        until(lambda: note.read_text().startswith("- [x] water the plants"))
+        loses(own, "water the plants")
+        note.write_text(note.read_text().replace("[ ] pay", "[x] pay"))
+        loses(own, "pay the rent")
+        assert "Nothing is pending." in page(own)
+
+
+def test_what_is_dropped_stays_away_after_a_restart_and_without_the_state(
+    own: Path, tmp_path: Path
+) -> None:
+    (own / "todo.md").write_text(f"- [ ] learn Latin 📅 {day(-1)}\n- [ ] pay 📅 {day()}\n")
+    with agent_on(own) as agent:
+        shows(own, "learn Latin")
+        tick(own, "learn Latin", "-")
+        loses(own, "learn Latin")
+        agent.ends(signal.SIGKILL)
+    os.rename(tmp_path / "state", tmp_path / "lost")
+    (own / "more.md").write_text(f"- [ ] buy bread 📅 {day()}\n")
+    with agent_on(own):
+        shows(own, "buy bread")
+        assert "learn Latin" not in page(own)
+
+
+def test_what_was_missed_is_told_once_also_after_a_kill(own: Path) -> None:
+    at = datetime.now().astimezone() - timedelta(minutes=5)
+    (own / "todo.md").write_text(f"- [ ] call Anne (@{at:%Y-%m-%d %H:%M})\n")
+    environ = {"VAULTMEM_NOTIFY_METHOD": "file"}
+
+    def told(agent: Agent) -> int:
+        file = agent.state / "notifications.log"
+        return file.read_text("utf-8").count("call Anne") if file.exists() else 0
+
+    with agent_on(own, **environ) as agent:
+        until(lambda: told(agent) >= 1, what=f"it was never told: {agent.err()}")
+        assert told(agent) == 1
+        agent.ends(signal.SIGKILL)
+    (own / "other.md").write_text(f"- [ ] tell Bob (@{at:%Y-%m-%d %H:%M})\n")
+    with agent_on(own, **environ) as agent:
+        log = agent.state / "notifications.log"
+        until(lambda: "tell Bob" in log.read_text("utf-8"))
+        assert told(agent) == 1
+
+
+def test_a_reminder_is_set_answered_and_archived_by_commands(own: Path) -> None:
+    with agent_on(own):
+        made = process("remind", "call Anne tomorrow at 3", "--vault", str(own))
+        assert made.code == 0, made.err
+        line = shows(own, "call Anne")
+        done = process("done", ID.search(line)[1], "--vault", str(own))  # type: ignore[index] # it has one
+        assert done.code == 0, done.err
+        loses(own, "call Anne")
+        until(lambda: [*(own / "vaultmem" / "archive").glob("call Anne*.md")])
+
+
+def test_an_empty_vault_gets_no_page(own: Path) -> None:
+    (own / "note.md").write_text("Nothing to do here.\n")
+    with agent_on(own) as agent:
+        agent.watches()
+        until(lambda: agent.status()["reminders"]["next"] is None)
+        assert not (own / "vaultmem").exists()

@@ -1,0 +1,52 @@
+"""vaultmem notify: tell the desktop of what is due, once; what the agent does by itself on the minute."""
+
+from __future__ import annotations
+
+from vaultmem.commands.memories import dry_run_option, vault_of
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+EPILOG = """\
+Brings the index up to date, takes over what was ticked in pending.md, writes the page anew if it has to say something
+else, and tells the desktop of what is due and was not told yet. For those who run no agent: from cron, every minute or
+every hour. What was told is never told twice."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    dry_run_option(parser)
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Do it, and say what was told."""
+    with vault_of(args, output) as vault:
+        if not args.dry_run:
+            vault.sync()
+        report = vault.notify(dry_run=args.dry_run)
+        if not args.dry_run and report["answered"]:
+            vault.settle()
+    if output.as_json:
+        output.data(report)
+        return 0
+    for each in report["told"]:
+        title = output.paint(each["title"], "bold")
+        output.line(f"{title}  {' · '.join(each['body'].splitlines())}")
+    _say(report, output)
+    return 0
+
+
+def _say(report: dict[str, Any], output: Output) -> None:
+    many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
+    if report["dry_run"]:
+        output.remark(f"vaultmem: {many}; nothing was done yet")
+        return
+    page = f"; {report['page']} is written anew" if report["written"] else ""
+    answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""
+    output.remark(f"vaultmem: {many}{answered}{page}")
+    for trouble in report["troubles"]:
+        output.remark(f"vaultmem: {trouble}")

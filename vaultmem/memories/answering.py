@@ -1,0 +1,238 @@
+"""What a person or an assistant answers to what waits, by whatever door."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from vaultmem.core import durations, pending_items, when
+from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.core.defused import one_line
+from vaultmem.core.due import TASK, Due
+from vaultmem.core.stamps import stamp
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError
+from vaultmem.memories import carrying, restoring
+from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.desk import Session
+from vaultmem.memories.reports import Report, header, planned
+
+STATES = (DONE, DROPPED, SNOOZED, OPEN)
+LEAST = 4  # letters of an id that name an item
+_PREFIX = "vm-"
+_MOST_NAMED = 5
+
+
+class _Found(NamedTuple):
+    """What is answered."""
+
+    id: str
+    text: str
+    due: Due | None  # None for a question, or what is due no more
+    given: Answer | None  # the last word on it so far
+
+
+def answer(session: Session, asked: Asked) -> Report:
+    """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
+    state = one_of("state", asked.needed("state"), STATES)
+    now = datetime.fromtimestamp(session.now).astimezone()
+    until = _until(asked, now) if state == SNOOZED else ""
+    found = _named(session, asked.needed("id"), now)
+    who = header(asked, f"{state}: {_words(found.text)}"[:200], session.now)
+    if who.kind == "assistant":
+        _see_that_it_may(session, found)
+    before = found.given.state if found.given else OPEN
+    report: Report = {
+        "id": found.id,
+        "state": state,
+        "text": _words(found.text),
+        "until": until or None,
+        "was": before,
+        "changed": not (before == state == OPEN or (state != OPEN and before in (DONE, DROPPED))),
+    }
+    if not report["changed"]:
+        return {**report, "state": before}
+    word = Answer(found.id, state, stamp(session.now), who.by, until, _words(found.text))
+    if asked.flag("dry_run"):
+        return _tried(session, word) | report
+    session.desk.waiting.record.add(_recorded(session, word), [], session.now)
+    return report | _carried(session, asked, found, now)
+
+
+def settle(session: Session, asked: Asked) -> Report:
+    """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
+    return carrying.settle(session, dry_run=asked.flag("dry_run"))
+
+
+def _recorded(session: Session, word: Answer) -> list[Answer]:
+    """The answer; who takes one back is asked again whether to tick the task in its note."""
+    question = pending_items.completion(word.id)
+    if word.state != OPEN or question not in session.desk.waiting.record.answers():
+        return [word]
+    return [word, word._replace(id=question)]
+
+
+def _tried(session: Session, word: Answer) -> Report:
+    """What the answer would change in files."""
+    changes: list[object] = []
+    skipped: list[object] = []
+    if word.state == OPEN:
+        plan = restoring.plan(session, word.id)
+        changes += _listed(planned(session, plan)["changes"]) if plan else []
+    else:
+        tried = carrying.settle(session, dry_run=True, more=word)
+        changes = _about(word.id, tried["changes"])
+        skipped = _about(word.id, tried["skipped"])
+    return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
+
+
+def _listed(found: object) -> list[object]:
+    return list(found) if isinstance(found, list) else []
+
+
+def _about(id_: str, found: object) -> list[object]:
+    """What of this is about an item, or about the question whether to tick it in its note."""
+    due = [one for one in _listed(found) if isinstance(one, dict)]
+    return [one for one in due if id_ in (one["due"], pending_items.completion(one["due"]))]
+
+
+def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Report:
+    """What follows from an answer that is on record."""
+    more: Report = {}
+    state = asked.needed("state")
+    if state == OPEN:
+        more["restored"] = restoring.restore(session, asked, found.id)
+    else:
+        settled = carrying.settle(session)
+        more["carried_out"] = _about(found.id, settled["done"])
+        more["skipped"] = _about(found.id, settled["skipped"])
+        more["asks"] = _question(session, found) if state == DONE else None
+    searcher = session.reader.searcher()
+    if searcher is not None:
+        session.desk.waiting.refresh(searcher.catalog, now)
+    return more
+
+
+def _question(session: Session, found: _Found) -> str | None:
+    """The id of the question that the page asks after a task was done here, not in its note."""
+    asks = session.desk.config.text("pending.complete_in_notes") == "ask"
+    if not asks or found.due is None or found.due.kind != TASK:
+        return None
+    return pending_items.completion(found.id)
+
+
+def _words(text: str) -> str:
+    """The words of an item in one line, safe to show."""
+    return one_line(text) or "(no words)"
+
+
+# --- Which item
+
+
+def _named(session: Session, given: str, now: datetime) -> _Found:
+    """The item that is meant by an id or the beginning of one."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        raise StateError("the vault is not indexed; run vaultmem sync")
+    waiting = session.desk.waiting
+    items = {one.id: one.text for one in waiting.items(searcher.catalog, now)}
+    dues = {due.id: due for due in carrying.dues(session)}
+    current = items | {id_: due.text for id_, due in dues.items()}
+    answers = waiting.record.answers()
+    id_ = _id(given, current) or _id(given, {one: answers[one].text for one in answers})
+    if not id_:
+        near = get_close_matches(_whole(given), current, 1)
+        advice = f"did you mean {near[0]} ({_words(current[near[0]])})? " if near else ""
+        raise NoteNotFoundError(
+            f"nothing that waits has the id {given[:40]!r}; {advice}vaultmem pending lists what waits"
+        )
+    known = answers.get(id_)
+    text = current.get(id_) or (known.text if known else "")
+    return _Found(id_, text, dues.get(id_), known)
+
+
+def _whole(given: str) -> str:
+    plain = given.strip().removeprefix("^").lower()
+    return plain if plain.startswith(_PREFIX) else f"{_PREFIX}{plain}"
+
+
+def _id(given: str, known: dict[str, str]) -> str:
+    """The one of these ids that is meant; "" for none."""
+    wanted = _whole(given)
+    if wanted in known:
+        return wanted
+    fitting = [id_ for id_ in known if id_.startswith(wanted)]
+    if not fitting or len(wanted) < len(_PREFIX) + LEAST:
+        return ""
+    if len(fitting) > 1:
+        ids = ", ".join(sorted(fitting)[:_MOST_NAMED])
+        raise NoteNotFoundError(
+            f"{given!r} could mean {len(fitting)} items: {ids}; give more of it"
+        )
+    return fitting[0]
+
+
+def _see_that_it_may(session: Session, found: _Found) -> None:
+    """An assistant does not answer for the person whether something may be believed, or written into a note."""
+    dues = {due.id for due in carrying.dues(session)}
+    known = dues | {memory.id for memory in session.desk.collection.live()}
+    questions = {pending_items.approval(id_) for id_ in known}
+    questions |= {pending_items.completion(id_) for id_ in dues}
+    if found.id in questions:
+        raise UsageError(
+            f"only you can approve {_words(found.text)!r} ({found.id}): tick it in pending.md"
+        )
+
+
+# --- Until when
+
+
+def _until(asked: Asked, now: datetime) -> str:
+    """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
+    given = asked.text("until")
+    if not given:
+        return (now.date() + timedelta(1)).isoformat()
+    try:
+        found = _iso(given, now) or _span(given, now) or _spoken(given, now)
+    except (OverflowError, ValueError):
+        found = ""
+    if not found:
+        raise UsageError(
+            f"--until must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 or 3d, not {given!r}"
+        )
+    if found <= f"{now:%Y-%m-%dT%H:%M}"[: len(found)]:
+        raise UsageError(f"--until must be still to come; {found.replace('T', ' ')} is not")
+    return found
+
+
+def _iso(given: str, now: datetime) -> str:
+    try:
+        return date.fromisoformat(given).isoformat()
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(given)
+    except ValueError:
+        return ""
+    local = found.astimezone(now.tzinfo) if found.tzinfo else found
+    return local.replace(tzinfo=None).isoformat(timespec="minutes")
+
+
+def _span(given: str, now: datetime) -> str:
+    """Days and weeks end with a day, hours and minutes at a minute."""
+    try:
+        span = timedelta(seconds=durations.seconds(given))
+    except ValueError:
+        return ""
+    if not span % timedelta(1):
+        return (now.date() + span).isoformat()
+    return (now + span).astimezone().replace(tzinfo=None).isoformat(timespec="minutes")
+
+
+def _spoken(given: str, now: datetime) -> str:
+    """What words mean, if they are one expression of time and nothing else."""
+    found = when.find(given, now)
+    if len(found) != 1 or found[0].repeat:
+        return ""
+    rest = given[: found[0].start] + given[found[0].end :]
+    return "" if rest.strip() else when.iso(found[0])

@@ -1,0 +1,202 @@
+"""Carry out what answers ask for: a reminder that is done goes to the archive, a task is ticked in its note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.adapter import Completion, Task
+from vaultmem.core import pending_items, recurrence
+from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer
+from vaultmem.core.changes import EDIT, Change, Plan
+from vaultmem.core.defused import one_line
+from vaultmem.core.due import REMINDER, TASK, Due
+from vaultmem.core.pending_page import item_id
+from vaultmem.core.stamps import stamp
+from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.reports import Report, planned
+from vaultmem.store.batches import Header
+from vaultmem.store.frontmatter import split
+from vaultmem.store.vault import digest
+
+ANSWERED = (
+    "answered"  # the property of an archived reminder that says by which answer it was put away
+)
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+
+class _Step(NamedTuple):
+    """One thing that an answer asks for."""
+
+    due: Due
+    word: Answer  # by which it is done
+    mark: str  # under which is kept that it was done
+    plan: Plan
+
+
+class _Settled:
+    """What became of the answers."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+        self.reopened: list[object] = []
+        self.skipped: list[object] = []
+        self.changes: list[object] = []
+
+    def skip(self, due: Due, reason: str) -> None:
+        """It could not be done."""
+        self.skipped.append({"due": due.id, "path": due.path, "reason": reason})
+
+    def report(self) -> Report:
+        """All of it."""
+        return dict(self.__dict__)
+
+
+def dues(session: Session) -> list[Due]:
+    """All that is due, answered or not. What repeats goes on after it was done; one that was dropped stays, for
+    it is to be put away."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        return []
+    answers = session.desk.waiting.record.answers()
+    now = datetime.fromtimestamp(session.now).astimezone()
+    done = {id_: word for id_, word in answers.items() if word.state == DONE}
+    return session.desk.waiting.dues(searcher.catalog, now, done)
+
+
+def settle(session: Session, *, dry_run: bool = False, more: Answer | None = None) -> Report:
+    """Do what is to be done and was not yet; only say so in a dry run, in which `more` may be one more answer."""
+    settled = _Settled()
+    if not dry_run:
+        session.desk.waiting.unsettled = False  # what is answered from now on is for the next time
+    answers = session.desk.waiting.record.answers()
+    if more is not None:
+        answers = {**answers, more.id: more}
+    # From the last line up: the next one of what comes round again is another line of its note.
+    for due in sorted(dues(session), key=lambda one: (one.path, -one.line)):
+        for word, mark in _words(session, due, answers):
+            try:
+                step = _step(session, due, word, mark)
+            except VaultmemError as error:
+                settled.skip(due, str(error))
+                continue
+            if step is None:
+                continue
+            if mark in answers and answers[mark].at >= word.at:
+                _reopen(session, step, answers, settled, dry_run=dry_run)
+            elif dry_run:
+                settled.changes += _changes(due, planned(session, step.plan))
+            else:
+                _carry_out(session, step, settled)
+    return settled.report()
+
+
+def _changes(due: Due, report: Report) -> list[object]:
+    found = report["changes"]
+    return [{**one, "due": due.id} for one in found] if isinstance(found, list) else []
+
+
+def _words(
+    session: Session, due: Due, answers: Mapping[str, Answer]
+) -> Iterator[tuple[Answer, str]]:
+    """The answer by which something is to be done, if there is one, and the mark of its being done."""
+    given = answers.get(due.id)
+    if given is None or given.state not in (DONE, DROPPED):
+        return
+    if due.kind == REMINDER and (given.state == DROPPED or not due.rolls):
+        yield given, item_id(due.id, "carried out")
+    elif due.kind == TASK and given.state == DONE:
+        how = session.desk.config.text("pending.complete_in_notes")
+        word = given if how == "always" else answers.get(pending_items.completion(due.id))
+        if how != "never" and word is not None and word.state == DONE:
+            yield word, item_id(due.id, f"carried out\0{due.path}")
+
+
+def _step(session: Session, due: Due, word: Answer, mark: str) -> _Step | None:
+    """What is to be done; None when it is so already. Raises VaultmemError where it cannot be done."""
+    plan = _archived(session, due, word) if due.kind == REMINDER else _ticked(session, due)
+    return _Step(due, word, mark, plan) if plan else None
+
+
+def _archived(session: Session, due: Due, word: Answer) -> Plan | None:
+    memory = next((one for one in session.desk.collection.live() if one.id == due.memory), None)
+    if memory is None:
+        return None
+    draft = session.draft()
+    draft.archive(memory, word.by or YOU, word.state)
+    draft.set(memory, word.state, **{ANSWERED: due.id})
+    return draft.plan(word.state)
+
+
+def _ticked(session: Session, due: Due) -> Plan | None:
+    data = session.desk.bytes_of(due.path)
+    if data is None:
+        return None
+    mark = _UTF8_BOM if data.startswith(_UTF8_BOM) else b""
+    try:
+        text = data[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        raise NoteChangedError(f"{due.path} is not UTF-8; tick it in your editor") from error
+    task = _task(session, due, text.replace("\r\n", "\n"))
+    if task.done or task.cancelled:
+        return None
+    at = datetime.fromtimestamp(session.now).astimezone().strftime("%Y-%m-%dT%H:%M")
+    done = Completion(at, recurrence.next_day)
+    now = session.desk.rules.completed(due.path, text, task, done)
+    if now is None:
+        raise NoteChangedError(
+            f"{due.path}:{due.line} repeats in a way that only its editor knows; tick it there"
+        )
+    why = f"done: {one_line(due.text)}"
+    raw = mark + now.encode()
+    change = Change(EDIT, due.id, due.path, due.path, {}, None, digest(data), why, raw)
+    return Plan("done", (change,))
+
+
+def _task(session: Session, due: Due, text: str) -> Task:
+    """The task as its note has it now. Raises NoteChangedError when something else stands there."""
+    note = session.desk.rules.parse(due.path, text, split(text))
+    for task in note.tasks:
+        if task.line == due.line and task.text == due.text:
+            return task
+    raise NoteChangedError(
+        f"{due.path} was changed meanwhile: its line {due.line} is not this task"
+    )
+
+
+def _carry_out(session: Session, step: _Step, settled: _Settled) -> None:
+    due, word = step.due, step.word
+    words = one_line(due.text)
+    kind = "person" if word.by in ("", YOU) else "assistant"
+    who = Header(word.by or YOU, kind, f"{step.plan.name}: {words}"[:200], session.now)
+    outcome = session.carry_out(step.plan, who)
+    if outcome.skipped:
+        settled.skip(due, outcome.skipped[0][1])
+        return
+    at = max(stamp(session.now), word.at)
+    session.desk.waiting.record.add(
+        [Answer(step.mark, DONE, at, word.by or YOU, "", f"carried out: {words}")], [], session.now
+    )
+    target = step.plan.changes[0].target
+    settled.done.append({"due": due.id, "text": words, "path": target, "action": step.plan.name})
+
+
+def _reopen(
+    session: Session,
+    step: _Step,
+    answers: Mapping[str, Answer],
+    settled: _Settled,
+    *,
+    dry_run: bool,
+) -> None:
+    """It was carried out, and is open again: the person took it back, in the note, by undo or by restore."""
+    due, words = step.due, one_line(step.due.text)
+    settled.reopened.append({"due": due.id, "text": words, "path": due.path})
+    if dry_run:
+        return
+    at = stamp(session.now)
+    ids = [due.id, pending_items.completion(due.id)]
+    taken_back = [Answer(id_, OPEN, at, YOU, "", words) for id_ in ids if id_ in answers]
+    session.desk.waiting.record.add(taken_back, [], session.now)

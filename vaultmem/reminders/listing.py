@@ -1,0 +1,147 @@
+"""What waits, as it was found last: a file beside the index, so that whoever asks again need not open that.
+
+<state>/pending.json holds the items and what they depend on: the day, the settings, the files they were read from.
+When any of that is another, the listing counts for nothing. Light, because a start-up hook waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from vaultmem import __version__, client, config, paths
+from vaultmem.core.values import TYPE_CHECKING, value
+from vaultmem.errors import VaultmemError, VaultNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypedDict
+
+    class Row(TypedDict):
+        """An item as it may be shown to anybody: its words are one line, and nothing in them is markup."""
+
+        id: str
+        section: str  # a key of core.pending_page.HEADINGS
+        text: str
+        due: str | None  # an ISO day, or day and time
+        source: str  # path:line, as it is
+        place: str  # the same, as an assistant may be shown it
+        title: str
+        repeat: str | None
+
+
+NAME = "pending.json"
+DAYS = 31  # that a listing looks ahead
+SECTIONS = ("overdue", "today", "soon", "review", "preferences")
+_MOST = 16_000_000  # bytes
+_WORDS = ("id", "section", "text", "source", "place", "title")
+_OR_NONE = ("due", "repeat")
+
+
+@value
+class Listed:
+    """What waits, with what there is to say about the settings by which it was found."""
+
+    rows: list[Row]
+    warnings: list[str]
+
+
+def kept(named: str | None, now: float) -> Listed | None:
+    """What waits in the vault that is named or meant; None where it has to be found anew."""
+    try:
+        folder = _vault(named)
+    except VaultmemError:
+        return None  # whoever opens it says why
+    found = _read(os.path.join(paths.state_folder(folder), NAME))
+    if found is None or found.get("for") != surroundings(folder, now):
+        return None
+    files, until, said = found.get("files"), found.get("until"), found.get("warnings")
+    if not isinstance(files, dict) or not isinstance(until, str) or not isinstance(said, list):
+        return None
+    if (until and minute(now) >= until) or files != stats(files):
+        return None
+    rows = _rows(found.get("items"))
+    return None if rows is None else Listed(rows, [str(one) for one in said])
+
+
+def _vault(named: str | None) -> str:
+    try:
+        return paths.choose_vault(named, None)
+    except VaultNotFoundError:
+        return paths.choose_vault(named, config.load(None).text("vault"))
+
+
+def by_section(rows: list[Row], days: int, now: float) -> dict[str, list[Row]]:
+    """What waits by its section; of what is due later, only what is so within `days`."""
+    last = _day_after(now, days)
+    found: dict[str, list[Row]] = {section: [] for section in SECTIONS}
+    for row in rows:
+        is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
+        if row["section"] in found and not is_far:
+            found[row["section"]].append(row)
+    return found
+
+
+def _day_after(now: float, days: int) -> str:
+    """The day on the calendar that many days later."""
+    year, month, day = time.localtime(now)[:3]
+    noon = time.mktime((year, month, day + days, 12, 0, 0, 0, 0, -1))
+    return minute(noon)[:10]
+
+
+def surroundings(folder: str, now: float) -> dict[str, object]:
+    """What items depend on beside files, ready for JSON: the day, the settings, the zone, and who has found them."""
+    signature = [None if one is None else list(one) for one in config.signature(folder)]
+    return {
+        "version": __version__,
+        "day": minute(now)[:10],
+        "settings": client.settings(),
+        "files": signature,
+    }
+
+
+def minute(now: float) -> str:
+    """A moment on the clock on the wall: 2026-11-22T09:00."""
+    return time.strftime("%Y-%m-%dT%H:%M", time.localtime(now))
+
+
+def stats(files: Iterable[str]) -> dict[str, list[int]]:
+    """What changes when one of the files does; of one that is empty or not there, nothing. What SQLite keeps beside
+    a file comes and goes without saying anything."""
+    found: dict[str, list[int]] = {}
+    for path in files:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            status = None
+        there = status is not None and status.st_size
+        found[path] = (
+            [status.st_ino, status.st_size, status.st_mtime_ns] if status and there else []
+        )
+    return found
+
+
+def _read(path: str) -> dict[str, object] | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(handle, "rb") as file:
+            found = json.loads(file.read(_MOST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _rows(items: object) -> list[Row] | None:
+    """The items, if each is one."""
+    if not isinstance(items, list) or not all(map(_is_row, items)):
+        return None
+    return items
+
+
+def _is_row(item: object) -> bool:
+    return (
+        isinstance(item, dict)
+        and all(isinstance(item.get(name), str) for name in _WORDS)
+        and all(isinstance(item.get(name), str | None) for name in _OR_NONE)
+    )

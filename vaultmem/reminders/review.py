@@ -1,0 +1,332 @@
+"""What a person should look at, and which preferences an assistant should know: read from the index and the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from itertools import chain
+from typing import NamedTuple
+
+from vaultmem.core.answers import Answer, closed
+from vaultmem.core.conflicts import conflict_original
+from vaultmem.core.due import REMINDER, Due
+from vaultmem.core.keys import key_of
+from vaultmem.core.pending_items import (
+    DAYS,
+    approval,
+    completion,
+    is_approved,
+    is_refused,
+    section_of,
+    several,
+    waiting,
+)
+from vaultmem.core.pending_page import Item, item_id
+from vaultmem.core.places import ENTRIES, GENERATED, INBOX, category_of
+from vaultmem.core.stamps import seconds
+from vaultmem.core.wording import plural
+from vaultmem.errors import DamagedError
+from vaultmem.store import catalog_read, pages, reviews, vault
+from vaultmem.store.catalog import Catalog
+from vaultmem.store.frontmatter import PLACEHOLDER
+from vaultmem.store.ledger import Ledger
+
+MOST = 3  # single lines of a kind
+MOST_PREFERENCES = 8
+STRAY = "is in no folder of a category, and is left alone"
+WAITING = (
+    "contradiction",
+    "fading",
+    "unsure",
+)  # findings for which a person may want to do something
+_KINDS = ("vanished", "approve", *WAITING, "proposals", "copies", "unreadable", "stray", "inbox")
+_RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
+_COUNTED = {
+    "contradiction": "{} contradictions between memories",
+    "fading": "{} memories that notes build on are fading",
+    "unsure": "{} memories in the inbox could not be filed: vaultmem list --phase inbox",
+    "copies": "{} sync conflict copies: vaultmem doctor names them",
+    "unreadable": "{} notes cannot be read: vaultmem doctor names them",
+    "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
+    "approve": "{} more from outside wait to be approved",
+}
+_READ = 65_536  # bytes of a memory that are looked at
+_MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
+    LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL
+    AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
+        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
+_STRAYS = """SELECT f.path, n.properties FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
+
+
+class Sight(NamedTuple):
+    """Where to look."""
+
+    catalog: Catalog
+    ledger: Ledger
+    vault: str
+    folder: str  # of the memories
+    now: datetime  # the clock on the wall, with its zone
+    page: str = ""  # the path of the page itself
+
+
+class _Memory(NamedTuple):
+    path: str
+    title: str
+    category: str
+    dialect: str
+    properties: dict[str, object]
+
+    def text(self, key: str) -> str:
+        found = self.properties.get(key)
+        return found.strip() if isinstance(found, str) else ""
+
+    @property
+    def id(self) -> str:
+        return self.text("id")
+
+
+def items(
+    sight: Sight, dues: Iterable[Due], answers: Mapping[str, Answer], vanished: str = ""
+) -> list[Item]:
+    """All that is to review and was not answered, the most urgent kinds first."""
+    now = sight.now.replace(tzinfo=None)
+    shown: list[Item] = []
+    for kind, each in _found(sight, dues, answers, vanished).items():
+        open_ = waiting(each, answers, now)
+        singly = MOST if kind == "approve" else 0  # each answer brings up the next
+        rest = several(open_[singly:], MOST - singly, _COUNTED.get(kind, "{}"))
+        shown += [*open_[:singly], *rest]
+    return waiting(shown, answers, now)
+
+
+def current(sight: Sight, dues: Iterable[Due], vanished: str = "") -> set[str]:
+    """The ids of all that can have been answered and is there still: what must not be forgotten however old it is."""
+    named = list(dues)
+    found = {name for due in named for name in (due.id, approval(due.id), completion(due.id))}
+    for each in _memories(sight):
+        found |= {approval(each.id), _preference(each)} if _is_procedural(each) else set()
+    kinds = _found(sight, named, {}, vanished).values()
+    shown = items(sight, named, {}, vanished)
+    return found | {item.id for item in [*chain.from_iterable(kinds), *shown]}
+
+
+def _found(
+    sight: Sight, dues: Iterable[Due], answers: Mapping[str, Answer], vanished: str
+) -> dict[str, list[Item]]:
+    """All that is to review, by kind, the most urgent first."""
+    noticed = _noticed(sight)
+    memories = list(_memories(sight, [str(each.get("subject")) for each in noticed]))
+    return {
+        "vanished": [_item("vanished", item_id("vanished", vanished), vanished)]
+        if vanished
+        else [],
+        "approve": _to_approve(sight, dues, memories, answers),
+        **_findings(noticed, memories),
+        "proposals": _proposals(sight),
+        "copies": _copies(sight),
+        "unreadable": _unreadable(sight),
+        "stray": _strays(sight),
+        "inbox": _inbox(sight, memories),
+    }
+
+
+def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
+    """What a person told how to do, the newest first: memories that a person has filed or approved."""
+    known = [
+        each for each in _memories(sight)
+        if _is_procedural(each) and (not _is_foreign(each) or is_approved(each.id, answers))
+        and not closed(answers, _preference(each))
+    ]  # fmt: skip
+    newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
+    return [
+        Item(_preference(each), "preferences", _content(sight, each), rank=number)
+        for number, each in enumerate(newest[:MOST_PREFERENCES])
+    ]
+
+
+def _preference(memory: _Memory) -> str:
+    return item_id(memory.id, "preference")
+
+
+def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
+    return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind])
+
+
+# --- Memories
+
+
+def _memories(sight: Sight, wanted: Sequence[str] = ()) -> Iterator[_Memory]:
+    """Memories that live and have an id: those of the inbox, those of how to do things, and those at `wanted` paths."""
+    folder = sight.folder
+    given = (f"{folder}/", f"{folder}0", json.dumps(list(wanted)))
+    for path, title, dialect, properties in sight.catalog.db.execute(_MEMORIES, given).fetchall():
+        found = json.loads(properties)
+        own = {key_of(key): value for key, value in found.items()}
+        inner = path[len(folder) + 1 :]
+        category = category_of(inner, own.get("category"))
+        memory = _Memory(path, title, category, dialect, own)
+        if memory.id and not inner.startswith(f"{ENTRIES}/"):
+            yield memory
+
+
+def _is_procedural(memory: _Memory) -> bool:
+    if memory.category == INBOX:
+        return False
+    return memory.category == "preferences" or memory.text("memory_type") == "procedural"
+
+
+def _is_foreign(memory: _Memory) -> bool:
+    return any(memory.properties.get(key) for key in ("agent", "source", "url"))
+
+
+def _content(sight: Sight, memory: _Memory) -> str:
+    """The beginning of what it says, as far as an item shows it."""
+    style = pages.OUTLINE if memory.dialect == "logseq" else "frontmatter"
+    text = vault.read(sight.vault, memory.path, _READ).text
+    return pages.read(style, text).content.strip() or memory.title
+
+
+# --- Kinds
+
+
+def _to_approve(
+    sight: Sight, dues: Iterable[Due], memories: Iterable[_Memory], answers: Mapping[str, Answer]
+) -> list[Item]:
+    """What comes from outside or from an assistant."""
+    today = sight.now.date()
+    last = today.fromordinal(min(today.toordinal() + DAYS, today.max.toordinal())).isoformat()
+    found = [
+        _item("approve", approval(due.id), _asked(due), f"{due.path}:{due.line}", due.title)
+        for due in dues
+        if due.foreign
+        and section_of(due, today.isoformat(), last)
+        and _is_undecided(due.id, answers)
+    ]
+    for each in memories:
+        if _is_procedural(each) and _is_foreign(each) and _is_undecided(each.id, answers):
+            writer = each.text("agent") or "another source"
+            words = _content(sight, each) if len(found) < MOST else each.title
+            said = f"a preference from {writer}; tick to trust it: {words}"
+            found.append(_item("approve", approval(each.id), said, each.path, each.title))
+    return found
+
+
+def _asked(due: Due) -> str:
+    day = (due.due or due.at).replace("T", " ")
+    kind = "a reminder by an assistant" if due.kind == REMINDER else "from outside"
+    return f"{kind}, {day}; tick to let it in: {due.text}"
+
+
+def _is_undecided(id_: str, answers: Mapping[str, Answer]) -> bool:
+    return not is_approved(id_, answers) and not is_refused(id_, answers)
+
+
+def _noticed(sight: Sight) -> list[dict[str, object]]:
+    try:
+        return reviews.findings(sight.ledger)
+    except DamagedError:
+        return []  # whoever writes next replaces the ledger
+
+
+def _findings(
+    noticed: Iterable[Mapping[str, object]], memories: Iterable[_Memory]
+) -> dict[str, list[Item]]:
+    """What dreams noticed, as far as it still is so."""
+    by_path = {each.path: each for each in memories}
+    found: dict[str, list[Item]] = {kind: [] for kind in WAITING}
+    for each in noticed:
+        memory, kind = by_path.get(str(each.get("subject"))), str(each.get("kind"))
+        if memory is None or kind not in found or (kind == "unsure" and memory.category != INBOX):
+            continue
+        others = [str(other) for other in _listed(each.get("others"))]
+        ids = sorted(by_path[other].id if other in by_path else other for other in others)
+        id_ = item_id(memory.id, "\0".join([kind, *(ids if kind == "contradiction" else [])]))
+        said = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
+        found[kind].append(_item(kind, id_, said, memory.path, memory.title))
+    return found
+
+
+def _listed(given: object) -> list[object]:
+    return given if isinstance(given, list) else []
+
+
+def _advice(kind: str, short: str, others: list[str]) -> str:
+    if kind == "unsure":
+        return f": vaultmem upgrade {short} --category NAME files it"
+    if kind == "fading":
+        return f": vaultmem reinforce {short} keeps it"
+    return f" ({', '.join(others)})" if others else ""
+
+
+def _proposals(sight: Sight) -> list[Item]:
+    """One line for all, which comes back with the next proposal."""
+    open_ = [one for one in reviews.kept(sight.ledger) if one.state == reviews.OPEN]
+    if not open_:
+        return []
+    newest = max(open_, key=lambda one: (one.at, one.id))
+    said = f"{plural(len(open_), 'proposal')} for your notes: vaultmem review"
+    return [_item("proposals", item_id("proposals", newest.id), said)]
+
+
+def _copies(sight: Sight) -> list[Item]:
+    pages_of_ours = {sight.page, *(f"{sight.folder}/{name}" for name in GENERATED)}
+    found = []
+    for path, original in catalog_read.conflict_pairs(sight.catalog):
+        if (original or conflict_original(path)) in pages_of_ours:
+            continue  # read and put away by themselves
+        said = (
+            f"a sync conflict copy of {original}"
+            if original
+            else "a sync conflict copy; its original is gone"
+        )
+        found.append(_item("copies", item_id(path, "conflict copy"), said, path, _stem(path)))
+    return found
+
+
+def _unreadable(sight: Sight) -> list[Item]:
+    return [
+        _item("unreadable", item_id(path, "unreadable"), f"{path}: {reason}", path, _stem(path))
+        for path, reason in catalog_read.troubles(sight.catalog)
+        if PLACEHOLDER not in reason  # on purpose, and no work for anybody
+    ]
+
+
+def _strays(sight: Sight) -> list[Item]:
+    """Notes that lie in the memory folder itself and have no id: no job minds them."""
+    folder = sight.folder
+    given = (f"{folder}/", f"{folder}0", len(folder) + 2)
+    rows = sight.catalog.db.execute(_STRAYS, given).fetchall()
+    paths = [path for path, properties in rows if not json.loads(properties or "{}").get("id")]
+    return [_item("stray", item_id(path, "stray"), STRAY, path, _stem(path)) for path in paths]
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[:-3] if name.lower().endswith(".md") else name
+
+
+def _inbox(sight: Sight, memories: Iterable[_Memory]) -> list[Item]:
+    """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
+    day = sight.now.date().isoformat()
+    there = [
+        (_day(each.properties.get("created_at"), sight.now.tzinfo), each.id)
+        for each in memories
+        if each.category == INBOX
+    ]
+    old = [one for one in there if one[0] < day]
+    if not old:
+        return []
+    verb = "waits" if len(old) == 1 else "wait"
+    said = (
+        f"{plural(len(old), 'memory', 'memories')} {verb} in the inbox: vaultmem list --phase inbox"
+    )
+    return [_item("inbox", item_id("inbox", "\0".join(max(old))), said)]
+
+
+def _day(given: object, zone: tzinfo | None) -> str:
+    """The day of a moment on the clock on the wall; "" where there is none."""
+    at = seconds(given)
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()
