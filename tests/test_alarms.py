@@ -20,7 +20,7 @@ from vaultmem.core.answers import (
     SNOOZED,
     Answer,
     Told,
-    told_union,
+    union,
 )
 from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
 from vaultmem.core.pending_page import item_id
@@ -394,7 +394,7 @@ def test_what_was_told_is_told(dues, answers, now, rules, first) -> None:  # typ
     assert len(heard) == len({one.id for one in heard})
     assert planned.next is None or planned.next > now
     assert planned == plan(dues, given_, {} if first else HEARD, now, rules)
-    told = told_union(HEARD, {one.id: one for one in heard})
+    told = union(HEARD, {one.id: one for one in heard})
     after = plan(dues, given_, told, now, rules)
     assert (after.tell, after.silent) == ([], [])
     assert after.next == planned.next
@@ -500,7 +500,7 @@ class Year:
                 chance < 0.05
             ):  # off to the other computer: the vault is synced, then that one sleeps
                 here, other = other, here
-                here.told = told_union(here.told, other.told)
+                here.told = union(here.told, other.told)
                 here.rested = True
                 at += timedelta(hours=self.random.randrange(60))
             elif chance < 0.15:
@@ -527,7 +527,7 @@ class Year:
             for told in alarm.told:
                 self.rung.setdefault(told.id, []).append(now.astimezone(UTC))
                 self._on_time(machine, told, now)
-        machine.told = told_union(machine.told, {one.id: one for one in heard_of(planned)})
+        machine.told = union(machine.told, {one.id: one for one in heard_of(planned)})
         machine.rested = False
         return at + (planned.next - now) if planned.next else at + timedelta(days=1)
 

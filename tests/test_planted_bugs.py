@@ -113,6 +113,30 @@ PLANTED = [
         "tests/test_memories_safe.py -k calendar",
     ),
     ("vaultmem/memories/past.py", "if one.is_ours", "", "tests/test_memories_safe.py -k person"),
+    (
+        "vaultmem/reminders/telling.py",
+        "        record(list(alarm.told))\n        try:",
+        "        try:",
+        "tests/test_telling.py",
+    ),
+    (
+        "vaultmem/reminders/page.py",
+        "        self.record_all()\n        return merged(",
+        "        return merged(",
+        "tests/test_page.py",
+    ),
+    (
+        "vaultmem/core/answers.py",
+        "if before is None or (before.at, before) < (each.at, each):",
+        "if before is None:",
+        "tests/test_record.py tests/test_page.py",
+    ),
+    (
+        "vaultmem/core/pending_items.py",
+        "return not due.foreign or is_approved(due.id, answers)",
+        "return True",
+        "tests/test_pending_items.py",
+    ),
 ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, Told, told_union, union
+from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, Told, union
 from vaultmem.core.defused import one_line
 from vaultmem.core.pending_page import MARKS, OUTLINE
 from vaultmem.core.stamps import seconds
@@ -94,7 +94,7 @@ def read(text: str) -> Said:
         if isinstance(found, Answer):
             answers.update(union({found.id: answers.get(found.id, found)}, {found.id: found}))
         elif isinstance(found, Told):
-            told.update(told_union({found.id: told.get(found.id, found)}, {found.id: found}))
+            told.update(union({found.id: told.get(found.id, found)}, {found.id: found}))
         else:
             marked = marked or bool(_MARK.fullmatch(line))
             odd = odd or not _OURS.fullmatch(line.rstrip("\r"))

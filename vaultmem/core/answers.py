@@ -4,7 +4,7 @@ machines can put together in any order and agree."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 
@@ -29,20 +29,14 @@ class Told(NamedTuple):
     moment: str = ""  # the moment it was told for: Due.at, or the end of a snooze
 
 
-def union(*sets: Mapping[str, Answer]) -> dict[str, Answer]:
-    """All answers by id, of two to one item the later; of two in the same second the greater, on every machine."""
-    found: dict[str, Answer] = {}
-    for each in (answer for one in sets for answer in one.values()):
-        before = found.get(each.id)
-        if before is None or (before.at, before) < (each.at, each):
-            found[each.id] = each
-    return found
+T = TypeVar("T", Answer, Told)
 
 
-def told_union(*sets: Mapping[str, Told]) -> dict[str, Told]:
-    """All that was told, by id: the latest."""
-    found: dict[str, Told] = {}
-    for each in (told for one in sets for told in one.values()):
+def union(*sets: Mapping[str, T]) -> dict[str, T]:
+    """All answers, or all that was told, by id; of two to one item the later; of two in the same second the greater, on
+    every machine."""
+    found: dict[str, T] = {}
+    for each in (one for given in sets for one in given.values()):
         before = found.get(each.id)
         if before is None or (before.at, before) < (each.at, each):
             found[each.id] = each

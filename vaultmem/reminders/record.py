@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from vaultmem.core import answer_lines
 from vaultmem.core.answer_lines import Said, is_plain, plain
-from vaultmem.core.answers import Answer, Told, told_union, union
+from vaultmem.core.answers import Answer, Told, union
 from vaultmem.core.places import GENERATED
 from vaultmem.core.stamps import seconds, stamp
 from vaultmem.errors import VaultmemError
@@ -83,7 +83,7 @@ class Record:
 
     def _settle(self, current: set[str] | None, now: float) -> None:
         mine, said = self._of_ledger(), self._page()
-        both = _Sets(union(mine.answers, said.answers), told_union(mine.told, said.told))
+        both = _Sets(union(mine.answers, said.answers), union(mine.told, said.told))
         kept = both if current is None else _recent(both, current, now)
         fresh = _lacking(kept, mine)
         if fresh.answers or fresh.told:
@@ -96,7 +96,7 @@ class Record:
 
     def _both(self) -> _Sets:
         mine, said = self._of_ledger(), self._page()
-        return _Sets(union(mine.answers, said.answers), told_union(mine.told, said.told))
+        return _Sets(union(mine.answers, said.answers), union(mine.told, said.told))
 
     def _of_ledger(self) -> _Sets:
         mine = (plain(each) for each in answered.answers(self._ledger).values())
@@ -122,7 +122,7 @@ class Record:
         self._alone = read[0]
         return Said(
             union(*(said.answers for said in parts)),
-            told_union(*(said.told for said in parts)),
+            union(*(said.told for said in parts)),
             read[0].ours,
         )
 
@@ -173,7 +173,7 @@ class Record:
             later = {name: each for name, each in there.told.items() if name in wanted.told}
             since = _lacking(_Sets(dict(there.answers), dict(there.told)), self._alone)
             answers = union(wanted.answers, newer, since.answers)
-            return self._bytes(_Sets(answers, told_union(wanted.told, later, since.told)))
+            return self._bytes(_Sets(answers, union(wanted.told, later, since.told)))
 
         write.change(self._vault, self._path, anew, self._journal, part=True)
 
