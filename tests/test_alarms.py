@@ -379,7 +379,7 @@ replies = st.builds(
 )  # fmt: skip
 rules_ = st.builds(
     Rules, st.sampled_from(["00:00", "02:30", "09:00"]), st.sampled_from(["off", "22:00-07:00", "02:15-02:45"]),
-    st.sampled_from(["never", "30m", "1d"]),
+    st.sampled_from(["never", "30m", "1d"]), st.sampled_from([1, 3, 1_000]),
 )  # fmt: skip
 nows = st.builds(
     lambda day, at: datetime.combine(day, at, ZoneInfo("Europe/Berlin")), days, st.times()

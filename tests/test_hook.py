@@ -362,8 +362,13 @@ def test_what_fails_in_the_agent_is_done_by_whoever_asked(
     assert len(calls) == 2
 
 
+def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:
+    said = ran("hook", "session-start", "--harness", "emacs")
+    assert (said.code, said.out) == (0, "{}\n")
+    assert "known: claude" in said.err
+
+
 def test_wrong_words_are_an_error() -> None:
-    assert ran("hook", "session-start", "--harness", "emacs").code == 2
     assert ran("hook", "session-end", "--harness", "claude").code == 2
     assert ran("hook", "session-start").code == 2
 

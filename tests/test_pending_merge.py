@@ -304,3 +304,19 @@ def test_a_merged_page_is_settled(text: str, style: str) -> None:
     new, acks = merged(text, ITEMS, style, NOW)
     remaining = [item for item in ITEMS if item.id not in acks]
     assert merged(new, remaining, style, NOW).text == new
+
+
+@pytest.mark.parametrize("style", ["frontmatter", "outline"])
+@pytest.mark.parametrize(
+    "repeat", ["every week", "every month on the 5th", "every 2 days", "every week when done"]
+)
+def test_the_repetition_that_stands_in_the_line_is_no_day_to_snooze_until(
+    style: str, repeat: str
+) -> None:
+    item = Item("vm-aaaaaa", "today", "water", due="2026-11-22T17:00", repeat=repeat)
+    page = render([item], style)
+    now = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    ticked = page.replace("[ ]", "[>]").replace("TODO", "LATER")
+    assert merged(ticked, [item], style, now).acks == {"vm-aaaaaa": Ack("snoozed")}
+    until = ticked.replace(f"{repeat})", f"{repeat}) until 2026-12-24")
+    assert merged(until, [item], style, now).acks == {"vm-aaaaaa": Ack("snoozed", "2026-12-24")}

@@ -10,6 +10,9 @@ from vaultmem.core import blocks as blocking
 from vaultmem.dialects import Rulebook, open_rulebook
 from vaultmem.store import frontmatter, vault
 
+# A page that we have made of what notes say must not come back as one of them, wherever it was left.
+MARK, MARKED = "generated", "vaultmem"
+
 
 class NoteRead(NamedTuple):
     """A note as it is on disk now."""
@@ -22,6 +25,8 @@ class NoteRead(NamedTuple):
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
     """What a dialect sees in a text, and its blocks."""
     note = rules.parse(path, text, frontmatter.split(text))
+    if note.properties.get(MARK) == MARKED:
+        note = Note(note.title, properties=note.properties)
     return note, blocking.group(note.pieces) or [blocking.Block("", 1, 1)]
 
 

@@ -19,7 +19,7 @@ def answer_options(parser: argparse.ArgumentParser) -> None:
     """Which items, and the options that all answers have."""
     parser.add_argument(
         "ids", nargs="+", metavar="ID",
-        help="an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id",
+        help="an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters)",
     )  # fmt: skip
     parser.add_argument("--undo", action="store_true", help="take the answer back")
     writing_options(parser)
@@ -90,6 +90,8 @@ def _tail(report: dict[str, Any], output: Output) -> str:
     """What it led to, or what the person may want to do next."""
     if report.get("asks") and not report.get("skipped"):
         return f"; still open in its note: vaultmem done {report['asks']} ticks it there"
+    if report["state"] == "open" and report.get("gone"):
+        return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
     if report.get("restored"):
         return f"; back in {output.paint(report['restored'], 'cyan')}"
     paths = [each["path"] for each in report.get("carried_out", ())]

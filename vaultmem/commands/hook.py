@@ -34,13 +34,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("event", choices=("session-start",), help="what has happened")
     parser.add_argument(
-        "--harness", choices=tuple(HARNESSES), required=True, help="who reads the answer"
+        "--harness",
+        metavar="NAME",
+        required=True,
+        help=f"who reads the answer: {', '.join(HARNESSES)}",
     )
     parser.add_argument("--prompt", metavar="TEXT", default="", help="what the session is about")
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print it."""
+    if args.harness not in HARNESSES:  # exit code 2 would keep some programs from starting
+        output.remark(
+            f"vaultmem: no harness is called {args.harness!r}; known: {', '.join(HARNESSES)}"
+        )
+        output.data({})
+        return 0
     in_agent = not _is_elsewhere(args.vault)
     text = ""
     try:

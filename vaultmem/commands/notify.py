@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from vaultmem.commands.memories import dry_run_option, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -24,12 +26,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, and say what was told."""
+    logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report says it
     with vault_of(args, output) as vault:
         if not args.dry_run:
             vault.sync()
         report = vault.notify(dry_run=args.dry_run)
-        if not args.dry_run and report["answered"]:
-            vault.settle()
+        if report.pop("unsettled", False):
+            settled = vault.settle()
+            if settled["done"] or settled["reopened"]:
+                report["written"] |= vault.notify()["written"]
     if output.as_json:
         output.data(report)
         return 0

@@ -40,6 +40,7 @@ class Rules(NamedTuple):
     day_at: str = "09:00"  # what is due on a day without a time
     quiet: str = "off"  # or 22:00-07:00
     again: str = "1d"  # how long after it was due; or never
+    singly: int = MOST_SINGLE  # more at one moment become one
 
 
 class Alarm(NamedTuple):
@@ -90,6 +91,7 @@ def plan(
     ]
     ripe = sorted(step for step in steps if step.when <= clock.now)
     silent: list[Told] = []
+    old: list[_Step] = []
     if not told:
         old = [step for step in ripe if step.when < clock.now - _OLD]
         ripe = ripe[len(old) :]
@@ -98,10 +100,14 @@ def plan(
     hushed = clock.is_quiet(clock.local)
     tell = [] if hushed else _alarms(ripe, clock)
     times = [step.when for step in steps if step.when > clock.now]
+    heard = list(silent)
     if ripe and hushed:
         times.append(clock.end_of_quiet())
     elif ripe:
-        times += _later(ripe, clock)
+        heard += [_told(step, clock) for step in ripe]
+    by_id = {step.due.id: step.due for step in (*old, *ripe)}
+    after = (_step(by_id[each.id], answers, each, clock) for each in heard if each.id in by_id)
+    times += [step.when for step in after if step]
     return Planned(tell, silent, min(times, default=None))
 
 
@@ -119,6 +125,7 @@ class _Clock:
         self.local = now
         self.stamp = stamp(self.now.timestamp())
         self.again = None if rules.again == "never" else timedelta(seconds=seconds(rules.again))
+        self.singly = rules.singly
         self._day_at = time.fromisoformat(rules.day_at)
         self._quiet = None if rules.quiet == "off" else _hours(rules.quiet)
         self._instants: dict[str, datetime | None] = {}  # many things are due on one day
@@ -247,11 +254,6 @@ def _again(due: Due, heard: Told, clock: _Clock) -> list[_Step]:
     return [_Step(when, due, heard.moment, heard.times + 1)]
 
 
-def _later(ripe: Sequence[_Step], clock: _Clock) -> list[datetime]:
-    """When those that are told now are told again."""
-    return [again.when for step in ripe for again in _again(step.due, _told(step, clock), clock)]
-
-
 def _moment_of(at: str) -> datetime | None:
     found = stamped(at)
     return None if found is None else datetime.fromtimestamp(found, UTC)
@@ -262,7 +264,7 @@ def _told(step: _Step, clock: _Clock) -> Told:
 
 
 def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
-    if len(ripe) > MOST_SINGLE:
+    if len(ripe) > clock.singly:
         return [_grouped(ripe, clock)]
     return [_alarm(step, clock) for step in ripe]
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from vaultmem.core.pending_lines import Found
-from vaultmem.core.pending_page import Item, due_parts, shown_text
+from vaultmem.core.pending_page import Item, due_parts, own_words
 
 DECIDED = ("done", "dropped", "snoozed")  # of two copies of an item, the first of these wins
 _LOOKED_AT = 300  # characters
@@ -34,8 +34,8 @@ def ack_of(found: Found, item: Item | None, now: datetime | None) -> Ack:
 def _until(found: Found, item: Item | None, now: datetime | None) -> str | None:
     """The day that a person typed; the one that we wrote is none."""
     # Of an unknown item nobody knows whether the date is the one that we wrote.
-    own_words = re.escape(shown_text(item)) if item else _DATED
-    words = re.sub(own_words, " ", found.words)
+    ours = "|".join(map(re.escape, own_words(item))) if item else _DATED
+    words = re.sub(ours, " ", found.words)
     own = due_parts(item)[0] if item else ""
     for day in [
         found.day if item else "",

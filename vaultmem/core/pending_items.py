@@ -73,6 +73,11 @@ def completion(id_: str) -> str:
     return item_id(id_, COMPLETE)
 
 
+def carried_out(due: Due) -> str:
+    """The id under which is kept that what the answer to it asks for was done."""
+    return item_id(due.id, f"carried out\0{due.path}" if due.kind == TASK else "carried out")
+
+
 def waiting(found: Iterable[Item], answers: Mapping[str, Answer], now: datetime) -> list[Item]:
     """Without what was answered or sleeps, each thing once."""
     minute = now.isoformat()[:16]
@@ -119,7 +124,7 @@ def _is_open_in_its_note(due: Due, answers: Mapping[str, Answer]) -> bool:
 
 def _question(due: Due) -> Item:
     source = f"{due.path}:{due.line}" if due.line else due.path
-    said = f"done here, still open in its note; tick to mark it done there: {due.text}"
+    said = f"tick to mark it done in its note, too: {due.text}"
     return Item(completion(due.id), "review", said, source=source, title=due.title, rank=1)
 
 

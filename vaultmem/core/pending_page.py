@@ -169,9 +169,20 @@ def _block(item: Item) -> str:
 
 
 def _words(item: Item, clock: str) -> str:
-    said = ", ".join(part for part in (clock, one_line(item.repeat or "", 40)) if part)
-    parts = [shown_text(item), f"({said})" if said else "", _link(item.title)]
+    parts = [shown_text(item), _said(item, clock), _link(item.title)]
     return " ".join(part for part in parts if part)
+
+
+def _said(item: Item, clock: str) -> str:
+    """The time and the repetition in words."""
+    said = ", ".join(part for part in (clock, one_line(item.repeat or "", 40)) if part)
+    return f"({said})" if said else ""
+
+
+def own_words(item: Item) -> list[str]:
+    """What in the line of an item is ours, however it is shown: all else somebody has typed."""
+    said = (_said(item, due_parts(item)[1]), _said(item, ""))
+    return [shown_text(item), *(each for each in dict.fromkeys(said) if each)]
 
 
 def _link(title: str) -> str:

@@ -67,6 +67,11 @@ def find(text: str, now: datetime) -> list[Moment]:
     return [moment for _, moment in found if moment]
 
 
+def spoken(given: str, now: datetime) -> list[Moment]:
+    """All times that an answer to "when?" names: it may leave out "at" and "in"."""
+    return find(given, now) or find(f"at {given}", now) or find(f"in {given}", now)
+
+
 def reminder(text: str, now: datetime) -> Moment | None:
     """The first time to come at which the text plainly wants something done; None for none.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -102,6 +103,7 @@ def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Re
     state = asked.needed("state")
     if state == OPEN:
         more["restored"] = restoring.restore(session, asked, found.id)
+        more["gone"] = found.due is None and not more["restored"]
     else:
         settled = carrying.settle(session)
         more["carried_out"] = _about(found.id, settled["done"])
@@ -139,7 +141,11 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     dues = {due.id: due for due in carrying.dues(session)}
     current = items | {id_: due.text for id_, due in dues.items()}
     answers = waiting.record.answers()
-    id_ = _id(given, current) or _id(given, {one: answers[one].text for one in answers})
+    id_ = (
+        _id(given, current)
+        or _of_memory(given, dues.values())
+        or _id(given, {one: answers[one].text for one in answers})
+    )
     if not id_:
         near = get_close_matches(_whole(given), current, 1)
         advice = f"did you mean {near[0]} ({_words(current[near[0]])})? " if near else ""
@@ -149,6 +155,13 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     known = answers.get(id_)
     text = current.get(id_) or (known.text if known else "")
     return _Found(id_, text, dues.get(id_), known)
+
+
+def _of_memory(given: str, dues: Iterable[Due]) -> str:
+    """The item of the reminder that is meant by the id of its memory, or the beginning of that; "" for none."""
+    wanted = given.strip().lower()
+    found = [due.id for due in dues if due.memory.startswith(wanted)]
+    return found[0] if len(found) == 1 and len(wanted) >= LEAST else ""
 
 
 def _whole(given: str) -> str:

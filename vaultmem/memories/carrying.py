@@ -12,7 +12,6 @@ from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer
 from vaultmem.core.changes import EDIT, Change, Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
-from vaultmem.core.pending_page import item_id
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.desk import YOU, Session
@@ -106,12 +105,12 @@ def _words(
     if given is None or given.state not in (DONE, DROPPED):
         return
     if due.kind == REMINDER and (given.state == DROPPED or not due.rolls):
-        yield given, item_id(due.id, "carried out")
+        yield given, pending_items.carried_out(due)
     elif due.kind == TASK and given.state == DONE:
         how = session.desk.config.text("pending.complete_in_notes")
         word = given if how == "always" else answers.get(pending_items.completion(due.id))
         if how != "never" and word is not None and word.state == DONE:
-            yield word, item_id(due.id, f"carried out\0{due.path}")
+            yield word, pending_items.carried_out(due)
 
 
 def _step(session: Session, due: Due, word: Answer, mark: str) -> _Step | None:

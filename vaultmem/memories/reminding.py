@@ -28,8 +28,8 @@ def remind(session: Session, asked: Asked) -> dict[str, object]:
 def _moment(session: Session, asked: Asked) -> Moment:
     now = session.view.now
     given = asked.text("at")
-    text = given or asked.content()
-    for moment in when.find(text, now):
+    found = when.spoken(given, now) if given else when.find(asked.content(), now)
+    for moment in found:
         if moment.when > now or (moment.all_day and moment.when.date() >= now.date()):
             return moment
     if given:

@@ -46,6 +46,7 @@ def notify(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
         "page": waiting.path or None,
         "written": looked.written,
         "answered": looked.answered,
+        "unsettled": waiting.unsettled,
         "troubles": troubles,
         "dry_run": False,
     }

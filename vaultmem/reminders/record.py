@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from vaultmem.core import answer_lines
+from vaultmem.core.alarms import BASELINE
 from vaultmem.core.answer_lines import Said, is_plain, plain
 from vaultmem.core.answers import Answer, Told, union
 from vaultmem.core.places import GENERATED
@@ -155,6 +156,8 @@ class Record:
         refuse_links(self._vault, self._path)
         full = f"{self._vault}/{self._path}"
         if not os.path.lexists(full):
+            if not wanted.answers and wanted.told.keys() <= {BASELINE}:
+                return  # nothing to say to anybody yet
             write.create(self._vault, self._path, self._bytes(wanted), self._journal)
             return
         if not os.path.isfile(full):

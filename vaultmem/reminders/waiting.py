@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.reminders")
 
 FORGET_EVERY = 3600.0  # seconds
+EACH = 1_000_000  # lines of a file, where nothing has to be put together
 ROUNDS = 3  # what is answered on the page can bring something else onto it
 YOU = "you"
 
@@ -134,6 +135,7 @@ class Waiting:
                 troubles = done.troubles
                 if not done.answered:
                     break
+            self._see_what_came_back(catalog, now)
             if not self._is_away(vanished):
                 current = self._current(catalog, now, vanished)
                 troubles += self.record.settle(current, now.timestamp())
@@ -160,6 +162,15 @@ class Waiting:
     def _is_away(self, vanished: str) -> bool:
         """Whether the vault may be an empty mount point, where nothing is to be left behind."""
         return bool(vanished) and not os.path.isdir(os.path.join(self.vault, self.folder))
+
+    def _see_what_came_back(self, catalog: Catalog, now: datetime) -> None:
+        """What was carried out and is open again, in its note or by an undo, is to be answered anew."""
+        answers = self.record.answers()
+        self.unsettled = self.unsettled or any(
+            pending_items.carried_out(due) in answers
+            for due in self.dues(catalog, now, answers)
+            if closed(answers, due.id)
+        )
 
     def _rewritten(self, catalog: Catalog, now: datetime, vanished: str) -> Looked:
         if self.page is None or self._is_away(vanished):
@@ -207,9 +218,13 @@ class Waiting:
                 self.config.text("notify.day_at"),
                 self.config.text("notify.quiet"),
                 self.config.text("notify.again"),
+                EACH if self.config.text("notify.method") == "file" else alarms.MOST_SINGLE,
             )
             planned = alarms.plan(dues, answers, told, now, rules)
             planned = planned._replace(next=self._sooner(planned.next, now))
-            if not dry_run:
-                self.teller.tell(planned, lambda heard: self.record.add([], heard, now.timestamp()))
-            return planned
+            if dry_run:
+                return planned
+            told_now = self.teller.tell(
+                planned, lambda heard: self.record.add([], heard, now.timestamp())
+            )
+            return planned._replace(tell=told_now)
