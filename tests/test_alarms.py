@@ -127,6 +127,14 @@ def test_a_snooze_that_ends_before_the_time_rings_at_both() -> None:
     assert rung == [12, 15]
 
 
+def test_after_a_snooze_that_ends_before_the_time_it_looks_again_at_the_time() -> None:
+    one = due("2026-11-22T15:00")
+    sleeps = {one.id: Answer(one.id, SNOOZED, "2026-11-22T08:00:00Z", until="2026-11-22T10:00")}
+    planned = plan([one], sleeps, HEARD, local("2026-11-22T10:00"), NEVER)
+    assert len(planned.tell) == 1
+    assert planned.next == local("2026-11-22T15:00")
+
+
 def test_who_slept_through_both_hears_it_once() -> None:
     person = Person([due("2026-11-22T15:00")])
     person.answer(SNOOZED, "2026-11-22T12:00")

@@ -178,6 +178,19 @@ def test_copies_of_a_note_are_all_ticked(bench: Open) -> None:
     assert "- [x] call Anne" in on.text("Tasks copy.md")
 
 
+def test_the_same_words_in_another_folder_are_not_ticked(bench: Open) -> None:
+    on = bench("always")
+    (on.folder / "Other").mkdir()
+    (on.folder / "Other" / "Tasks.md").write_text(TASKS, newline="")
+    on.later()
+    on.answer(on.id("call Anne"))
+    for _ in range(3):
+        on.later()
+        assert not on.ask("settle")["reopened"]
+    texts = [on.text("Tasks.md"), on.text("Other/Tasks.md")]
+    assert sum("- [x] call Anne" in text for text in texts) == 1
+
+
 @pytest.mark.parametrize("state", [DONE, DROPPED])
 def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) -> None:
     on = bench()
@@ -403,3 +416,17 @@ def test_until_is_told_by_the_clock_of_the_person() -> None:
     berlin = dt.timezone(dt.timedelta(hours=1))
     now = dt.datetime(2026, 11, 22, 10, tzinfo=berlin)
     assert answering._until(asked, now) == "2026-11-23T00:30"
+
+
+def test_what_became_of_an_endless_page_is_said_also_after_its_ticks_were_taken(
+    bench: Open,
+) -> None:
+    """The notes of the person are in the archive then, and they have to know."""
+    on = bench()
+    catalog, page = on.vault.searcher().catalog, on.folder / "vaultmem" / "pending.md"
+    on.desk.waiting.refresh(catalog, on.at)
+    ticked = page.read_text("utf-8").replace("[ ] call", "[x] call")
+    page.write_text(ticked + "mine\n" + "word " * 250_000, "utf-8")
+    looked = on.desk.waiting.refresh(catalog, on.at)
+    assert looked.answered == 1
+    assert any("archive" in said for said in looked.troubles)

@@ -274,3 +274,18 @@ def test_the_vault_of_the_settings(
     own.write_text(f"vault: {vault}\n")
     monkeypatch.chdir(tmp_path)
     assert ran("status", "--format", "json").data["vault"] == str(vault)
+
+
+def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
+    """Else our own page is read as a note, and what it lists is listed again."""
+    decomposed, composed = "E\u0301te\u0301", "\u00c9t\u00e9"
+    env = {"VAULTMEM_MEMORY_FOLDER": decomposed, "VAULTMEM_PENDING_PATH": f"{decomposed}/x.md"}
+    found = config.load(None, env)
+    assert found.text("memory_folder") == composed
+    assert found.text("pending.path") == f"{composed}/x.md"
+
+
+@pytest.mark.parametrize("name", ["answers.md", "vaultmem/Answers.md", "a/What changed.md"])
+def test_the_page_is_none_of_our_other_pages(name: str) -> None:
+    with pytest.raises(ConfigError, match="a page of its own"):
+        config.load(None, {"VAULTMEM_PENDING_PATH": name})

@@ -332,3 +332,18 @@ def test_ids_are_all_different(vault: Path, write: Write) -> None:
     )
     assert sorted(len(due.id) for due in found(vault)) == [9, 9, 10]
     assert len({due.id for due in found(vault)}) == 3
+
+
+def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
+    """What it lists is due where it comes from; else every look would bring forth more."""
+    task = "- [ ] call [[a]] 📅 2026-12-01 ^vm-abcdef\n"
+    names = [
+        "My list.md",
+        "vaultmem/pending.sync-conflict-20261122-120002-ABCDEFG.md",
+        "Other/pending.md",
+    ]
+    for name in names:
+        (vault / name).parent.mkdir(exist_ok=True)
+        (vault / name).write_text(f"---\ngenerated: vaultmem\n---\n{task}", "utf-8")
+    (vault / "Mine.md").write_text(f"---\ngenerated: by hand\n---\n{task}", "utf-8")
+    assert [due.path for due in found(vault)] == ["Mine.md"]

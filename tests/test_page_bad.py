@@ -218,3 +218,13 @@ def test_a_page_written_through_a_hard_link_is_parted(file: Path, refresh: Turns
     refresh()
     assert file.read_text("utf-8") == AFTER
     assert file.with_name("backup.bak").read_text("utf-8") == TICKED
+
+
+def test_a_note_that_shows_how_such_a_page_begins_stays_as_it_is(
+    file: Path, refresh: Turns
+) -> None:
+    text = "# How it works\n\n```\n---\ngenerated: vaultmem\n---\n```\n- [ ] mine\n"
+    file.write_text(text)
+    done = refresh()
+    assert file.read_text() == text
+    assert "a note of yours" in done.troubles[0]

@@ -38,16 +38,6 @@ class Setting:
     check: Callable[[str], str] | None = None
 
 
-def _inside(folder: str) -> str:
-    """A path that leads nowhere else; editors neither show nor sync folders with a leading dot."""
-    parts = folder.replace("\\", "/").split("/")
-    if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
-        raise ValueError("a visible folder inside the vault")
-    if "node_modules" in parts:
-        raise ValueError("a folder that editors look into, which node_modules is not")
-    return folder
-
-
 def _schedule(text: str) -> str:
     from vaultmem.core import schedule  # only for those who set one: most commands need no schedule
 
@@ -80,15 +70,6 @@ def _one_of(*known: str) -> Callable[[str], str]:
     return check
 
 
-def _page(path: str) -> str:
-    """The path of a page that is written into the vault."""
-    if path in ("", OFF):
-        return path
-    if not path.endswith(".md"):
-        raise ValueError("the path of a page in the vault that ends with .md, or off")
-    return _inside(path)
-
-
 def _clock(text: str) -> str:
     hour, colon, minute = text.partition(":")
     if not (colon and hour.isdecimal() and minute.isdecimal() and len(minute) == 2):
@@ -112,7 +93,7 @@ SETTINGS = {
     "vault": Setting("", False, "the vault to use when none is named and none is found above"),
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
     "memory_folder": Setting(
-        "vaultmem", True, "the folder of the vault that vaultmem writes into", _inside
+        "vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside
     ),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
     "embedding.model": Setting(
@@ -123,6 +104,7 @@ SETTINGS = {
         50_000, False, "number of blocks above which a graph index is built"
     ),
     "search.limit": Setting(10, True, "how many results a search shows"),
+    "recall.reranker": Setting(OFF, False, "off, a fastembed cross-encoder, or a local folder"),
     "memories.inbox_ttl": Setting(
         "7d", False, "how long a memory may stay in the inbox before it is archived", _span
     ),
@@ -146,7 +128,7 @@ SETTINGS = {
         _one_of("on", OFF),
     ),
     "pending.path": Setting(
-        "", True, "where pending.md is kept; empty: in the memory folder; off: nowhere", _page
+        "", True, "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page
     ),
     "pending.complete_in_notes": Setting(
         "ask",
@@ -317,10 +299,9 @@ def _checked(key: str, value: object, source: str) -> str | int:
     setting = SETTINGS[key]
     if isinstance(setting.default, int):
         return _number(key, value, source)
-    if value is False and (
-        key in ("embedding.model", "pending.path") or setting.check in (_schedule, _quiet)
-    ):
-        value = "off"  # YAML 1.1 reads a bare `off` as false
+    may_be_off = key in ("embedding.model", "pending.path") or setting.default == OFF
+    if value is False and (may_be_off or setting.check is _schedule):
+        value = OFF  # YAML 1.1 reads a bare `off` as false
     if not isinstance(value, str):
         example = f" such as {setting.default}" if setting.default else ""
         raise ConfigError(f"{source}: {key} must be text{example}, not {value!r}")

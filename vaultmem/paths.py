@@ -159,3 +159,34 @@ def check_vault(folder: str) -> str:
     if not os.access(path, os.R_OK | os.X_OK):
         raise VaultNotFoundError(f"{path} cannot be read; check its permissions")
     return path
+
+
+_OTHER_PAGES = ("answers.md", "what changed.md")  # that we write too
+
+
+def inside(folder: str) -> str:
+    """A path in a vault that leads nowhere else; editors neither show nor sync folders with a leading dot."""
+    parts = folder.replace("\\", "/").split("/")
+    if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
+        raise ValueError("a visible folder inside the vault")
+    if "node_modules" in parts:
+        raise ValueError("a folder that editors look into, which node_modules is not")
+    return folder if folder.isascii() else _composed(folder)
+
+
+def _composed(path: str) -> str:
+    """The path as the walk through a vault names it: what is ours would be taken for a note otherwise."""
+    from unicodedata import normalize
+
+    return normalize("NFC", path)
+
+
+def page(path: str) -> str:
+    """The path of a page that is written into the vault; "" and off are none."""
+    if path in ("", "off"):
+        return path
+    if not path.endswith(".md"):
+        raise ValueError("the path of a page in the vault that ends with .md, or off")
+    if path.rpartition("/")[2].casefold() in _OTHER_PAGES:
+        raise ValueError("a page of its own: other things are kept on that one")
+    return inside(path)

@@ -46,6 +46,13 @@ def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
     return any(key.lower() in ("source", "url") and value for key, value in properties.items())
 
 
+def is_generated(properties: Mapping[str, Value]) -> bool:
+    """Whether we have written the note: a copy of pending.md, or the page of another machine with other settings.
+    What it lists is due where it comes from; read as tasks, it would bring itself forth again and again."""
+    found = properties.get("generated")
+    return isinstance(found, str) and found.strip().lower() == "vaultmem"
+
+
 def is_template(path: str) -> bool:
     """Whether a note is there to be copied, by its name or folder."""
     return _TEMPLATE.search(path) is not None

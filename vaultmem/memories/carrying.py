@@ -12,6 +12,7 @@ from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer
 from vaultmem.core.changes import EDIT, Change, Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
+from vaultmem.core.pending_page import item_id
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.desk import YOU, Session
@@ -109,8 +110,19 @@ def _words(
     elif due.kind == TASK and given.state == DONE:
         how = session.desk.config.text("pending.complete_in_notes")
         word = given if how == "always" else answers.get(pending_items.completion(due.id))
-        if how != "never" and word is not None and word.state == DONE:
-            yield word, pending_items.carried_out(due)
+        if how == "never" or word is None or word.state != DONE:
+            return
+        mark = pending_items.carried_out(due)
+        elsewhere, beside = (answers.get(other) for other in _marks(due))
+        if mark in answers or beside or elsewhere is None or elsewhere.at < word.at:
+            yield word, mark
+
+
+def _marks(due: Due) -> tuple[str, str]:
+    """The marks of a task that was ticked in a note, and in one of this folder. Copies beside a note are ticked with
+    it; the README of another project says the same by chance, and the person has not seen it."""
+    folder = due.path.rpartition("/")[0]
+    return item_id(due.id, "carried out"), item_id(due.id, f"carried out in\0{folder}")
 
 
 def _step(session: Session, due: Due, word: Answer, mark: str) -> _Step | None:
@@ -175,9 +187,9 @@ def _carry_out(session: Session, step: _Step, settled: _Settled) -> None:
         settled.skip(due, outcome.skipped[0][1])
         return
     at = max(stamp(session.now), word.at)
-    session.desk.waiting.record.add(
-        [Answer(step.mark, DONE, at, word.by or YOU, "", f"carried out: {words}")], [], session.now
-    )
+    said = Answer(step.mark, DONE, at, word.by or YOU, "", f"carried out: {words}")
+    marks = {step.mark, *(_marks(due) if due.kind == TASK else ())}
+    session.desk.waiting.record.add([said._replace(id=mark) for mark in marks], [], session.now)
     target = step.plan.changes[0].target
     settled.done.append({"due": due.id, "text": words, "path": target, "action": step.plan.name})
 

@@ -147,6 +147,8 @@ class Finder:
 
     def _wishes(self, note: DueNote, place: Place) -> Iterator[Wish]:
         """Words tell when only in notes that a person means as such; memories say it in their properties."""
+        if due_notes.is_generated(note.properties):
+            return
         ours = note.path.startswith(self._folder + "/")
         plain = not (ours or note.excluded or due_notes.is_template(note.path))
         for row in note.rows:

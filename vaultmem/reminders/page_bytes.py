@@ -11,6 +11,7 @@ from vaultmem.store import vault
 
 _HEAD = 8_192  # characters in which the mark is looked for
 _ID = re.compile(r"\^vm-|vm-id::", re.IGNORECASE)
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
@@ -33,9 +34,20 @@ def is_blank(text: str) -> bool:
     return not text.strip("\ufeff\0 \t\r\n")
 
 
+def _is_marked(head: str) -> bool:
+    """Whether the mark is a line of the page, and not an example of one in a note that tells of such pages."""
+    fence = False
+    for line in pending_lines.lines_of(head):
+        if _FENCE.match(line):
+            fence = not fence
+        elif not fence and pending_lines.is_mark(line):
+            return True
+    return False
+
+
 def is_ours(text: str, style: str) -> bool:
     """Whether it is a page of ours, even a damaged one, and not a note that a person has given its name."""
-    if is_blank(text) or any(map(pending_lines.is_mark, pending_lines.lines_of(text[:_HEAD]))):
+    if is_blank(text) or _is_marked(text[:_HEAD]):
         return True
     if not _ID.search(text):
         return False

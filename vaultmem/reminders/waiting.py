@@ -19,6 +19,7 @@ from vaultmem.core.places import page_path
 from vaultmem.core.stamps import stamp
 from vaultmem.reminders import review
 from vaultmem.reminders.finding import Finder
+from vaultmem.reminders.following import Following
 from vaultmem.reminders.page import Page
 from vaultmem.reminders.record import Record
 from vaultmem.reminders.telling import Teller
@@ -62,6 +63,7 @@ class Waiting:
             self.vault, self.folder, ledger, rules.page_style(f"{self.folder}/answers.md")
         )
         self._finder = Finder(ledger, self.folder)
+        self._following = Following(state.path("pending.dues"))
         self.unsettled = (
             True  # there may be answers that are not carried out: who knows what a kill has cut off
         )
@@ -129,10 +131,11 @@ class Waiting:
         """Take the answers from the page, and write it anew if it has to say something else."""
         with self._writing:
             written, answered, troubles = False, 0, list[str]()
+            self._follow(catalog, now)
             for _ in range(ROUNDS if self.page is not None else 0):
                 done = self._rewritten(catalog, now, vanished)
                 written, answered = written or done.written, answered + done.answered
-                troubles = done.troubles
+                troubles = list(dict.fromkeys([*troubles, *done.troubles]))
                 if not done.answered:
                     break
             self._see_what_came_back(catalog, now)
@@ -140,6 +143,15 @@ class Waiting:
                 current = self._current(catalog, now, vanished)
                 troubles += self.record.settle(current, now.timestamp())
             return Looked(written, answered, troubles)
+
+    def _follow(self, catalog: Catalog, now: datetime) -> None:
+        """Let what was answered and told stay with notes that have another name now."""
+        answers = self.answers(now)
+        dues = self.dues(catalog, now, answers)
+        found = self._following.look(dues, answers, self.record.told(), now.timestamp())
+        if found.answers or found.told:
+            self.unsettled = self.unsettled or bool(found.answers)
+            self.record.add(found.answers, found.told, now.timestamp())
 
     def _current(self, catalog: Catalog, now: datetime, vanished: str) -> set[str] | None:
         """What must not be forgotten; it takes a while to find out, so that is done now and then."""
@@ -212,6 +224,8 @@ class Waiting:
     def tell(self, catalog: Catalog, now: datetime, *, dry_run: bool = False) -> alarms.Planned:
         """Tell the desktop of what is due and was not told yet; what that was, or would be, and when to look again."""
         with self._writing:
+            if not dry_run:
+                self._follow(catalog, now)
             answers, told = self.answers(now), self.record.told()
             dues = self.dues(catalog, now, answers)
             rules = alarms.Rules(
@@ -227,4 +241,5 @@ class Waiting:
             told_now = self.teller.tell(
                 planned, lambda heard: self.record.add([], heard, now.timestamp())
             )
+            self._following.keep(dues, answers, self.record.told())
             return planned._replace(tell=told_now)

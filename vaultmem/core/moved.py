@@ -1,0 +1,100 @@
+"""What was answered and told stays with what is only somewhere else now: in a note of another name, in a copy of it.
+
+A line that was worded anew keeps what the desktop told of it and until when it sleeps; done it was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from vaultmem.core.answers import SNOOZED, Answer, Told
+from vaultmem.core.due import Due
+from vaultmem.core.pending_items import approval, completion
+
+ALIKE = 0.75  # of the letters, for words to be the same ones mended
+_LONGEST = 200  # characters that are compared
+
+
+class Followed(NamedTuple):
+    """What is to be kept under new ids as well."""
+
+    answers: list[Answer]
+    told: list[Told]
+
+
+def followed(
+    before: Mapping[str, Due],
+    after: Iterable[Due],
+    answers: Mapping[str, Answer],
+    told: Mapping[str, Told],
+) -> Followed:
+    """What of the answers, and of what was told, goes on to those `after` that were not there `before`."""
+    now = {due.id: due for due in after}
+    fresh = [due for id_, due in now.items() if id_ not in before]
+    if not fresh or not before:
+        return Followed([], [])
+    there = _Before(before, now)
+    found = Followed([], [])
+    for due in fresh:
+        moved = there.moved(due)
+        mended = None if moved else there.mended(due)
+        if moved:
+            found.answers.extend(_renamed(moved.id, due.id, answers))
+        elif mended and mended.id in answers and answers[mended.id].state == SNOOZED:
+            found.answers.extend(_one(mended.id, due.id, answers))
+        heard = next(filter(None, (told.get(id_) for id_ in there.told(due, mended))), None)
+        if heard and due.id not in told:
+            found.told.append(heard._replace(id=due.id))
+    return found
+
+
+class _Before:
+    """What was there, to be found by what it says and by where it stood."""
+
+    def __init__(self, before: Mapping[str, Due], now: Mapping[str, Due]) -> None:
+        self._saying: dict[tuple[str, ...], list[Due]] = {}
+        self._standing: dict[tuple[str, ...], list[Due]] = {}
+        self._now = now
+        for due in before.values():
+            self._saying.setdefault(_saying(due), []).append(due)
+            if due.id not in now:
+                self._standing.setdefault(_standing(due), []).append(due)
+
+    def moved(self, due: Due) -> Due | None:
+        """The one that is gone and said just this; None when there are two, and nobody knows which."""
+        gone = [one for one in self._saying.get(_saying(due), ()) if one.id not in self._now]
+        return gone[0] if len(gone) == 1 else None
+
+    def mended(self, due: Due) -> Due | None:
+        """The one that is gone, stood in this line and said nearly this."""
+        gone = self._standing.get(_standing(due), ())
+        if len(gone) != 1 or not due.line:
+            return None
+        words = SequenceMatcher(None, gone[0].text[:_LONGEST], due.text[:_LONGEST], autojunk=False)
+        return gone[0] if words.ratio() >= ALIKE else None
+
+    def told(self, due: Due, mended: Due | None) -> list[str]:
+        """The ids of all that said it: of a copy nobody has to be told again."""
+        same = self._saying.get(_saying(due), ())
+        return [*(one.id for one in same), *([mended.id] if mended else [])]
+
+
+def _saying(due: Due) -> tuple[str, ...]:
+    return due.kind, due.text, due.due, due.at, str(due.foreign)
+
+
+def _standing(due: Due) -> tuple[str, ...]:
+    return due.kind, due.path, str(due.line), due.due, due.at, str(due.foreign)
+
+
+def _renamed(old: str, new: str, answers: Mapping[str, Answer]) -> Iterable[Answer]:
+    yield from _one(old, new, answers)
+    yield from _one(approval(old), approval(new), answers)
+    yield from _one(completion(old), completion(new), answers)
+
+
+def _one(old: str, new: str, answers: Mapping[str, Answer]) -> Iterable[Answer]:
+    if old in answers and new not in answers:
+        yield answers[old]._replace(id=new)
