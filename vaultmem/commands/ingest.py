@@ -1,4 +1,4 @@
-"""vaultmem ingest: make memories of a long text."""
+"""vaultmem ingest: take in what other programs keep, or make memories of a long text."""
 
 from __future__ import annotations
 
@@ -6,61 +6,148 @@ from vaultmem.commands.memories import listed, show_report, vault_of, writing_op
 from vaultmem.commands.write import text_or_stdin
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
+from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
+
+    from vaultmem.api import Vault
 
 EPILOG = """\
-The text is cut at its paragraphs: those of fewer than 50 tokens join the next one, never over a heading, and none
-has more than 300. A part with nothing in it to remember ("ok", "thanks") or of little importance is left out; what
-is there already, or stands in the text before, is not written twice. All of it lands in the inbox.
+Sources: claude (~/.claude), codex (~/.codex), gemini (~/.gemini), car-agent, fingersaver, obsidian (the vaults that
+Obsidian knows), logseq (~/logseq), text (files of --path, or stdin), all. They are only read. What a vault holds
+already, or has taken in before, is not taken in again, also when you have edited, filed or deleted it since. All of it
+lands in the inbox with its source and path, and no assistant is told of it before you approve it.
+
+A short text becomes one memory. A long one is cut at its paragraphs: those of fewer than 50 tokens join the next one,
+never over a heading, and none has more than 300. A part with nothing in it to remember ("ok", "thanks") or of little
+importance is left out. Passwords, keys and tokens are replaced by a mark.
 
 examples:
-  vaultmem ingest --text - --source meeting < minutes.txt
-  vaultmem ingest --text "$(cat chat.md)" --session 2026-11-22 --dry-run"""
+  vaultmem ingest --source claude --dry-run
+  vaultmem ingest --source obsidian --path ~/old-vault
+  vaultmem ingest --text - --source meeting < minutes.txt"""
 _TEXTS = {
     "scope": "who sees it: global (the default), agent:NAME, conversation:ID or user:ID",
-    "source": "where it comes from",
     "agent": "the assistant that brings it",
     "project": "the project it belongs to",
     "memory-type": "episodic, semantic, procedural or working; guessed part by part if left out",
 }
+_OF_TEXTS = ("scope", "agent", "project", "memory_type", "session", "tags")
+_MOST_SHOWN = 20  # files of which it is said why they were left out
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "--text", metavar="TEXT", required=True, help="the text; - reads it from stdin"
+        "--source",
+        help="what to read, see below; with --text any name of where the text comes from",
     )
-    parser.add_argument("--session", metavar="ID", help="the session that it is from")
-    parser.add_argument("--tags", metavar="T1,T2", help="tags for all of it")
+    parser.add_argument("--path", metavar="DIR", help="where it is, if not at its usual place")
+    parser.add_argument("-n", "--limit", type=int, help="how many memories to write at most")
+    parser.add_argument("--text", metavar="TEXT", help="a text; - reads it from stdin")
+    parser.add_argument("--session", metavar="ID", help="the session that the text is from")
+    parser.add_argument("--tags", metavar="T1,T2", help="tags for all of the text")
     for name, said in _TEXTS.items():
-        parser.add_argument(f"--{name}", help=said)
+        parser.add_argument(f"--{name}", help=f"of the text: {said}")
     writing_options(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
+    """Take in what a source has, or a text."""
+    if args.text is None and args.source == "text" and args.path is None:
+        args.text = "-"
+    if args.text is not None:
+        return _run_text(args, output)
+    if not args.source:
+        raise UsageError("name a --source, or give a --text; see vaultmem ingest --help")
+    for name in _OF_TEXTS:
+        if getattr(args, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} goes with --text; a source says it itself"
+            )
+    if args.limit is not None and args.limit < 1:
+        raise UsageError("--limit must be 1 or more")
+    with vault_of(args, output) as vault:
+        report = _with_progress(vault, args, output)
+    if output.as_json:
+        output.data(report)
+    else:
+        _show(report, output)
+    return 0
+
+
+def _with_progress(vault: Vault, args: argparse.Namespace, output: Output) -> dict[str, Any]:
+    with output.bar() as bar:
+        return vault.ingest(
+            args.source, args.path, dry_run=args.dry_run, limit=args.limit, by=args.by, progress=bar
+        )
+
+
+def _show(report: dict[str, Any], output: Output) -> None:
+    """What came in on stdout; what did not, and why, beside it."""
+    for remark in report["remarks"]:
+        output.remark(f"vaultmem: {remark}")
+    skipped = [each for each in report["files"] if each["result"] == "skipped"]
+    for each in report["files"]:
+        if each["result"] != "new":
+            continue
+        said = plural(len(each["memories"]), "memory", "memories")
+        cut = f"; {each['cut']}" if "cut" in each else ""
+        gone = f"; redacted: {', '.join(each['redacted'])}" if each["redacted"] else ""
+        output.line(f"{output.paint(each['path'], 'cyan')} ({each['source']}): {said}{cut}{gone}")
+    for each in skipped[:_MOST_SHOWN]:
+        output.remark(f"vaultmem: left out: {each['path']}: {each['reason']}")
+    if len(skipped) > _MOST_SHOWN:
+        output.remark(
+            f"vaultmem: {len(skipped) - _MOST_SHOWN:,} more left out; --format json has all"
+        )
+    _say_counts(report, output)
+
+
+def _say_counts(report: dict[str, Any], output: Output) -> None:
+    counts = report["counts"]
+    head = "ingest, nothing was done yet" if report["dry_run"] else "ingest"
+    said = [
+        f"{plural(counts['memories'], 'memory', 'memories')} of {plural(counts['new'], 'new file')}"
+    ]
+    said += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
+    if counts["redacted"]:
+        said.append(f"{plural(counts['redacted'], 'secret')} taken out")
+    output.remark(f"vaultmem: {head}: {', '.join(said)}")
+    if report["left"]:
+        output.remark(
+            f"vaultmem: {plural(report['left'], 'more file')} not looked at: run it again"
+        )
+
+
+def _run_text(args: argparse.Namespace, output: Output) -> int:
     """Make memories of it, and say what became of each part."""
+    if args.path is not None or args.limit is not None:
+        raise UsageError("--path and --limit go with a --source, not with --text")
     text = text_or_stdin([args.text], output)
-    about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
+    about = {name: getattr(args, name) for name in ("scope", "agent", "project", "memory_type")}
     with vault_of(args, output) as vault:
         report = vault.ingest_text(
-            text,
-            **about,
-            session_id=args.session,
-            tags=listed(args.tags),
-            by=args.by,
+            text, **about, source=args.source, session_id=args.session, tags=listed(args.tags), by=args.by,
             dry_run=args.dry_run,
-        )
+        )  # fmt: skip
     show_report(report, output)
     if not output.as_json:
-        for part in report["parts"]:
-            if part["result"] != "new":
-                reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
-                output.line(f"left out: {part['text'][:60]} ({reason})")
-        new = sum(part["result"] == "new" for part in report["parts"])
-        output.remark(
-            f"vaultmem: {plural(new, 'memory', 'memories')} of {plural(len(report['parts']), 'part')}"
-        )
+        _say_parts(report, output)
     return 0
+
+
+def _say_parts(report: dict[str, Any], output: Output) -> None:
+    for part in report["parts"]:
+        if part["result"] != "new":
+            reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
+            output.line(f"left out: {part['text'][:60]} ({reason})")
+    new = sum(part["result"] == "new" for part in report["parts"])
+    parts = plural(len(report["parts"]), "part")
+    output.remark(f"vaultmem: {plural(new, 'memory', 'memories')} of {parts}")
+    if report["redacted"]:
+        many = plural(len(report["redacted"]), "secret")
+        output.remark(f"vaultmem: {many} taken out: {', '.join(report['redacted'])}")

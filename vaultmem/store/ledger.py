@@ -1,6 +1,6 @@
 """The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
 memories were read (store.reads), what a person was asked and said (store.reviews, store.answered), what the
-person was told, and since when an expression of time was there.
+person was told, since when an expression of time was there, and what was taken in (store.taken).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
 written. Opened for each question, so that threads share nothing and a deleted file is made anew. Lost, it
@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, state TEXT NOT NULL, at
 CREATE TABLE IF NOT EXISTS told (id TEXT PRIMARY KEY, at TEXT NOT NULL, times INTEGER NOT NULL,
     moment TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS met (id TEXT PRIMARY KEY, day TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken (hash TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, state TEXT NOT NULL,
     fields TEXT NOT NULL) WITHOUT ROWID;
 """

@@ -1,0 +1,86 @@
+"""The files below the root of a source: listed and read without following a link, without reading more than a note."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vaultmem.errors import VaultGoneError, VaultmemError
+from vaultmem.sources import Found, Passed
+from vaultmem.store import vault
+from vaultmem.store.walk import Entry, Look, Trouble, walk
+
+MOST_BYTES = vault.CAP
+_MOST = f"{MOST_BYTES / 1e6:g} MB"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class Text(NamedTuple):
+    """A file that was read."""
+
+    path: str
+    text: str
+
+
+class Tree:
+    """The files of a source. The root may be a single file; it may be a link, for the person named it."""
+
+    def __init__(self, root: str) -> None:
+        real = os.path.realpath(root)
+        self._only = os.path.basename(real) if os.path.isfile(real) else ""
+        self.root = os.path.dirname(real) if self._only else real
+
+    def files(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Entry | Passed]:
+        """All files whose path matches, by path, then what stood in the way; none where `below` is no folder."""
+        if self._only:
+            entry = Look(self.root).at(self._only)
+            yield entry or Passed(self._only, "hidden, or not a regular file")
+            return
+        if below and not Look(self.root).has_folder(below):
+            return
+        troubles: list[Trouble] = []
+        try:
+            entries = [one for one in walk(self.root, troubles, below) if wanted.search(one.path)]
+        except VaultGoneError as error:
+            raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
+        yield from sorted(entries, key=lambda one: one.path)
+        for trouble in sorted(troubles):
+            if trouble.folder or "link" in trouble.reason or wanted.search(trouble.path):
+                yield Passed(printable(trouble.path), trouble.reason)
+
+    def texts(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Text | Passed]:
+        """The same, read."""
+        for entry in self.files(wanted, below):
+            yield entry if isinstance(entry, Passed) else self.read(entry)
+
+    def read(self, entry: Entry) -> Text | Passed:
+        """A file as text, or why not: half a note, or one with letters that are none, is no memory."""
+        path = printable(entry.path)
+        if entry.size > MOST_BYTES:
+            return Passed(path, f"{entry.size / 1e6:,.1f} MB long, and a note has {_MOST} at most")
+        found = vault.read(self.root, entry.raw)
+        if found.trouble:
+            return Passed(path, found.trouble)
+        return Text(path, _CONTROL.sub(" ", found.text.replace("\r", "\n")))
+
+
+def beginning(found: Found, most: int) -> Found:
+    """No more than the first characters of a text; says so when there were more."""
+    size = len(found.text)
+    if size <= most:
+        return found
+    return found._replace(
+        text=found.text[:most], cut=f"only the first {most:,} of {size:,} characters are taken"
+    )
+
+
+def printable(path: str) -> str:
+    """A path as one line."""
+    return _UNPRINTABLE.sub("\ufffd", path)
+
+
+def _reason(error: VaultmemError) -> str:
+    return str(error).rpartition(": ")[2]
