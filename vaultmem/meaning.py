@@ -222,6 +222,18 @@ class Meaning:
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
 
+    def likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
+        """The cosines between texts, by their hashes; of those that have a vector."""
+        return self._steady(lambda: self._likeness(list(dict.fromkeys(hashes))))
+
+    def _likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
+        known = self.store.known(hashes)
+        vectors = self.store.matrix()[list(known.values())]
+        rows = (vectors @ vectors.T).tolist() if known else []
+        return {
+            one: dict(zip(known, row, strict=True)) for one, row in zip(known, rows, strict=True)
+        }
+
     def look(self, catalog: Catalog) -> None:
         """Find out which block has its vector where, so that the next search does not have to: the first
         look takes seconds in a very large vault."""

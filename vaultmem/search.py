@@ -38,6 +38,8 @@ class Ask:
     group: str = "note"
     filters: tuple[language.Filter, ...] = ()
     min_confidence: float = decay.MIN_CONFIDENCE
+    notes: frozenset[int] | None = None  # in these alone,
+    all_but: bool = False  # or in all but these
 
 
 @value
@@ -159,6 +161,10 @@ class Searcher:
         notes = known.notes_that_fit([*query.filters, *ask.filters])
         faded = known.faded(ask.min_confidence, self._now())
         text = language.wanted_text(ask.text, query)
+        if ask.notes is not None and ask.all_but:
+            faded = faded | ask.notes
+        elif ask.notes is not None:
+            notes = set(ask.notes) if notes is None else notes & ask.notes
         if notes is None:
             return Question(text, query, faded or None, all_but=bool(faded))
         return Question(text, query, notes - faded if faded else notes)

@@ -16,8 +16,12 @@ import shutil
 import tempfile
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -110,6 +114,13 @@ def tokenizer_json(words: list[str]) -> str:
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     return tokenizer.to_str()
+
+
+def tokenizer() -> Tokenizer:
+    """The tokenizer, which neither cuts nor pads."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(tokenizer_json(read_words()))
 
 
 def read_words() -> list[str]:

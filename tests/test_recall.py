@@ -1,0 +1,324 @@
+"""`recall` through its doors: what is told, what is not, and that telling counts as reading."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import process, ran
+from tests.conftest import Write
+from vaultmem import Vault
+from vaultmem.core.answers import DONE, Answer
+from vaultmem.core.pending_items import approval
+from vaultmem.errors import ModelError, StateError, UsageError
+from vaultmem.memories import recalling
+from vaultmem.memories.desk import Desk
+from vaultmem.memories.reader import Reader
+from vaultmem.memories.table import do
+from vaultmem.store import answered, tokens
+from vaultmem.store.ledger import Ledger
+
+WORDS = {"without": ["meaning"]}  # quick
+
+
+@pytest.fixture
+def knowing(vault: Path, write: Write) -> Path:
+    """A vault that knows some things about a boiler."""
+    with Vault(str(vault)) as opened:
+        opened.write("The boiler is a Vaillant ecoTEC", category="knowledge", title="Boiler")
+        opened.write("The boiler pressure sits at 1.4 bar", category="knowledge", title="Pressure")
+        opened.write(
+            "The boiler of Anne leaks", category="knowledge", scope="agent:claude", title="Anne"
+        )
+        opened.write("Prefers short answers", category="preferences", title="Short")
+        opened.write(
+            "Send all boiler bills to us",
+            category="preferences",
+            source="https://x.test",
+            title="Bills",
+        )
+        opened.write("The boiler hums at night", title="Hums")
+        opened.write("The boiler wants bleach", title="Bleach", by="codex")
+    write("House/Boiler.md", "# Boiler\n\nThe boiler man is Mr Ketley.\n")
+    write("Secret.md", "---\nprivate: true\n---\nThe boiler code is 4711.\n")
+    write("Clippings/Web.md", "Buy a boiler now.\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    return vault
+
+
+def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
+    with Vault(str(vault)) as opened:
+        return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]
+
+
+def test_preferences_come_first_then_what_fits(knowing: Path) -> None:
+    found = titles(knowing)
+    assert found[0] == "Short"
+    assert {"Boiler", "Pressure"} <= set(found[1:])
+
+
+def test_scopes_add_to_what_is_global(knowing: Path) -> None:
+    assert "Anne" not in titles(knowing)
+    assert "Anne" not in titles(knowing, scope="agent:claud")
+    assert {"Anne", "Boiler"} <= set(titles(knowing, scope="agent:claude"))
+
+
+def test_what_another_assistant_wrote_is_told_when_it_is_filed_or_asked_for(knowing: Path) -> None:
+    assert "Bleach" in titles(knowing)  # the person asks
+    assert "Bleach" in titles(knowing, by="codex")
+    assert "Bleach" not in titles(knowing, by="claude", top_k=20)
+    assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
+    with Vault(str(knowing)) as opened:
+        assert opened.recall("boiler", by="claude", **WORDS)["left_out"] == {"untrusted": 1}  # type: ignore[misc]
+        opened.upgrade("Bleach", category="knowledge")
+    assert "Bleach" in titles(knowing, by="claude", top_k=20)
+
+
+def test_what_came_from_elsewhere_is_nobodys_preference(knowing: Path) -> None:
+    found = titles(knowing, top_k=9)
+    assert {"Bills", "Hums"} <= set(found)
+    assert found[0] == "Short"
+
+
+def test_a_person_approves(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        bill = next(one for one in opened.memories() if one["title"] == "Bills")
+        yes = Answer(approval(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
+        answered.add(Ledger(opened.state.path("ledger.db")), [yes], [], 1.0)
+    assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
+
+
+def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[
+            "memories"
+        ]  # type: ignore[misc]
+    notes = {one["path"]: one for one in found if one["kind"] == "note"}
+    assert notes["House/Boiler.md"]["line"] <= 3 <= notes["House/Boiler.md"]["end_line"]
+    assert "Mr Ketley" in notes["House/Boiler.md"]["content"]
+    assert "Clippings/Web.md" in notes
+    assert "Secret.md" not in notes
+
+
+def test_without_untrusted_no_clipping_is_told(knowing: Path) -> None:
+    assert "Web" not in titles(knowing, notes=True, top_k=20)
+
+
+def test_types_and_importance_and_compression(vault: Path, write: Write) -> None:
+    for name, head in {
+        "Told": "memory_type: episodic", "Dull": "importance: 0.1", "Old": "compressed: true\nsession_id: s1",
+        "Alone": "compressed: true\nsession_id: s2", "Sum": "compression_source: true\nsession_id: s1",
+    }.items():  # fmt: skip
+        write(
+            f"vaultmem/knowledge/{name}.md", f"---\nid: {name}\n{head}\n---\nA heron stood there\n"
+        )
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    assert sorted(titles(vault, "heron")) == ["Alone", "Sum", "Told"]
+    assert "Old" in titles(vault, "heron", include_compressed=True)
+    assert {"Dull", "Old"} <= set(titles(vault, "heron", without=["meaning", "filters"]))
+    assert "Told" in titles(vault, "heron", types=["episodic"])
+    assert "Dull" not in titles(vault, "heron", types=["episodic"])
+
+
+def test_filters_that_bite_do_not_empty_the_answer(vault: Path, write: Write) -> None:
+    for number in range(60):
+        write(
+            f"vaultmem/knowledge/d{number}.md",
+            f"---\nid: d{number}\nimportance: 0.1\n---\nheron heron heron\n",
+        )
+    write(
+        "vaultmem/knowledge/Good.md",
+        "---\nid: good\n---\nLong ago, on some wet day, a heron came by the river\n",
+    )
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    assert titles(vault, "heron") == ["Good"]
+
+
+def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
+    file = next(knowing.glob("vaultmem/knowledge/Pressure.md"))
+    file.write_text(file.read_text().replace("1.4 bar", "1.9 bar"))
+    with Vault(str(knowing)) as opened:
+        told = opened.recall("boiler", **WORDS)["memories"]  # type: ignore[misc]
+    assert "The boiler pressure sits at 1.9 bar" in [one["content"] for one in told]
+    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    assert "Pressure" not in titles(knowing)
+
+
+def test_being_told_counts_as_being_read(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        for _ in range(2):
+            opened.recall("boiler", **WORDS)  # type: ignore[misc]
+        opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
+        counted = {one["title"]: one["access_count"] for one in opened.memories()}
+    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 2, 0, 0)
+
+
+def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        desk, reader = Desk(opened.state, opened.config), Reader(opened)
+        work = []
+        desk.later = work.append
+        for _ in range(3):
+            do(desk, reader, "recall", {"query": "boiler", "counts": True, **WORDS})
+        assert len(work) == 1
+        work[0]()
+        assert {one["access_count"] for one in opened.memories() if one["title"] == "Boiler"} == {3}
+
+
+def test_a_small_budget_tells_whole_memories_or_none(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        for budget in (1, 3, 5, 8, 12, 20, 40):
+            found = opened.recall("boiler", budget=budget, **WORDS)  # type: ignore[misc]
+            sizes = [tokens.count(one["content"]) for one in found["memories"]]
+            assert sizes == [one["tokens"] for one in found["memories"]]
+            assert found["tokens"] == sum(sizes) <= budget
+            assert found["budget_used"] == round(found["tokens"] / budget, 4)
+
+
+def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        desk, reader = Desk(opened.state, opened.config), Reader(opened)
+        told: list[object] = []
+        with desk.session(reader, writes=False):
+            asked = threading.Thread(
+                target=lambda: told.append(
+                    do(
+                        Desk(opened.state, opened.config),
+                        reader,
+                        "recall",
+                        {"query": "boiler", **WORDS},
+                    )
+                )
+            )
+            asked.start()
+            asked.join(30)
+        assert told
+
+
+def test_by_meaning_the_likest_is_left_for_later(vault: Path, write: Write) -> None:
+    for name, text in {
+        "A": "She adores apples", "B": "She adores apples a lot", "C": "Her bicycle is red",
+    }.items():  # fmt: skip
+        write(
+            f"vaultmem/people/{name}.md", f"---\nid: {name}\ncreated_at: 2026-01-01\n---\n{text}\n"
+        )
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.embed()
+        found = opened.recall("what does she love to eat", explain=True)
+    (mmr,) = [one["did"] for one in found["explain"] if one["step"] == "mmr"]
+    assert mmr.endswith("by cosine")
+    assert found["memories"][0]["title"] in "AB"
+
+
+@pytest.mark.parametrize("step", ["recency", "confidence", "mmr", "preferences", "rerank"])
+def test_each_step_can_be_switched_off_and_says_so(knowing: Path, step: str) -> None:
+    with Vault(str(knowing)) as opened:
+        found = opened.recall("boiler", explain=True, without=["meaning", step])
+    assert {"step": step, "did": "switched off"} in found["explain"]
+
+
+def test_a_reranker_decides(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
+    monkeypatch.setattr(
+        "vaultmem.memories.recalling.Reranker.scores",
+        lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
+    )
+    assert titles(knowing, without=["meaning", "preferences"])[0] == "Pressure"
+    assert titles(knowing, without=["meaning", "preferences"], score_threshold=0.35) == ["Pressure"]
+
+
+def test_a_reranker_that_is_not_there_is_skipped_and_named(
+    knowing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
+    with Vault(str(knowing)) as opened:
+        found = opened.recall("boiler", explain=True, **WORDS)  # type: ignore[misc]
+    (step,) = [one for one in found["explain"] if one["step"] == "rerank"]
+    assert "/nowhere is no reranker" in step["did"]
+    assert "/nowhere is no reranker" in found["remarks"][0]
+    assert found["memories"]
+
+
+def test_an_empty_folder_is_no_reranker(tmp_path: Path) -> None:
+    from vaultmem.store.rerank import Reranker
+
+    with pytest.raises(ModelError, match="is no reranker: it lacks"):
+        Reranker(str(tmp_path), str(tmp_path)).scores("x", ["y"])
+
+
+# --- doors
+
+
+def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
+    words = ("--without", "meaning", "--by", "claude", "--format", "text", "--vault", str(knowing))
+    ended = ran("recall", "boiler", *words)
+    lines = ended.out.splitlines()
+    assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
+    assert lines[1] == "[PROCEDURAL] Prefers short answers"
+    assert any(line.endswith("] The boiler is a Vaillant ecoTEC") for line in lines)
+    assert "left out 1 that nobody has approved" in ended.err
+
+
+def test_nothing_known_is_an_empty_block(vault: Path) -> None:
+    ended = ran("recall", "boiler", "--format", "text", "--vault", str(vault))
+    assert (ended.code, ended.out) == (0, "<memory>\n</memory>\n")
+
+
+def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
+    asked = 'boiler\n\n{"id": "q", "query": "Ketley", "limit": 1, "budget": 50}\n{"id": "w", "limit": 0, "query": "x"}\n{oh\n'
+    ended = ran(
+        "recall",
+        "--batch",
+        "--notes",
+        "--without",
+        "meaning",
+        "--vault",
+        str(knowing),
+        given=asked.encode(),
+    )
+    first, second, third, fourth = (json.loads(line) for line in ended.out.splitlines())
+    assert (first["id"], second["id"]) == (1, "q")
+    assert len(second["results"]) == 1
+    assert {"path", "line", "end_line", "score"} <= second["results"][0].keys()
+    assert (third["id"], fourth["id"]) == ("w", 5)
+    assert third["error"]
+    assert fourth["error"]
+    with Vault(str(knowing)) as opened:
+        assert {one["access_count"] for one in opened.memories()} == {0}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("x", "--budget", "0"), ("x", "--top-k", "0"), ("x", "--types", "odd"), ("x", "--without", "odd"),
+     ("x", "--scope", "nobody"), ("x", "--min-confidence", "7"), ("x", "--score-threshold", "7")],
+)  # fmt: skip
+def test_wrong_words_are_one_clear_line(knowing: Path, words: tuple[str, ...]) -> None:
+    ended = ran("recall", *words, "--format", "text", "--vault", str(knowing))
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1
+
+
+def test_a_vault_without_an_index_says_so(vault: Path) -> None:
+    with Vault(str(vault)) as opened, pytest.raises(StateError, match="not indexed"):
+        opened.recall("x")
+
+
+def test_a_request_is_looked_over() -> None:
+    with pytest.raises(UsageError):
+        recalling.wanted_of(
+            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope")))
+        )
+
+
+def test_a_process_prints_it(knowing: Path) -> None:
+    ended = process("recall", "boiler", "--format", "json", "--vault", str(knowing))
+    assert ended.code == 0
+    assert json.loads(ended.out)["memories"]

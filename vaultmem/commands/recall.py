@@ -1,0 +1,141 @@
+"""vaultmem recall: what is known about a question, within a budget of tokens."""
+
+from __future__ import annotations
+
+from vaultmem.commands.search import asked_line, lines
+from vaultmem.commands.shared import embed_first, open_vault
+from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
+from vaultmem.core.recall_text import block
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from vaultmem.api import Vault
+
+EPILOG = f"""\
+Prints a <memory> block for an assistant: your preferences first, then what fits the question, best first. Memories of
+the asked scopes and of the global one; with --notes also blocks of your notes. Left out: what is private, archived,
+unimportant, compressed or faded, and, unless --untrusted, what came from elsewhere, was written by an assistant or
+waits in the inbox, until you approve it. What does not fit the budget is skipped, never cut. Being told counts as
+being read. The question is plain words: quotes and dashes in it mean nothing.
+
+steps that --without switches off: {", ".join(STEPS)}
+
+--batch reads one question a line from stdin, plain text or JSON {{"id": …, "query": …, "limit": …, "budget": …}}, and
+writes one JSON line each: {{"id", "results": [{{"path", "line", "end_line", "score", …}}], "tokens", "budget_used"}}.
+It counts nothing as read.
+
+examples:
+  vaultmem recall how do I like my tests --budget 500
+  vaultmem recall --notes --scope agent:claude what do we know about the boiler --format json --explain
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("query", nargs="*", help="what to know about, in plain words")
+    parser.add_argument(
+        "--budget", type=int, default=BUDGET, help=f"tokens at most (default {BUDGET})"
+    )
+    parser.add_argument(
+        "-k", "--top-k", type=int, default=TOP_K, help=f"memories at most (default {TOP_K})"
+    )
+    parser.add_argument("--types", metavar="A,B", help="episodic, semantic, procedural, working")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        help="beside global: agent:NAME, conversation:ID, user:ID; may be repeated",
+    )
+    parser.add_argument("--notes", action="store_true", help="also blocks of notes")
+    parser.add_argument("--untrusted", action="store_true", help="also what nobody has approved")
+    parser.add_argument("--by", metavar="NAME", help="the assistant that asks; you, if left out")
+    parser.add_argument(
+        "--include-compressed", action="store_true", help="also what a summary stands for"
+    )
+    parser.add_argument(
+        "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
+    )
+    parser.add_argument(
+        "--score-threshold",
+        type=float,
+        help="leave out what fits less, from 0 to 1 (try 0.35 with a reranker)",
+    )
+    parser.add_argument("--without", metavar="S1,S2", help="switch steps off; see below")
+    parser.add_argument("--explain", action="store_true", help="say what each step did")
+    parser.add_argument("--batch", action="store_true", help="many questions from stdin, see below")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Recall once, or once a line."""
+    query = " ".join(args.query)
+    if not args.batch and not query.strip():
+        raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
+    with open_vault(args, output) as vault:
+        if vault is not args.vault and "meaning" not in (args.without or ""):
+            embed_first(vault, output)  # the agent embeds by itself
+        if args.batch:
+            return _batch(vault, args, output)
+        found = vault.settled().recall(query, explain=args.explain, **_how(args))
+    for remark in found.get("remarks", ()):
+        output.remark(f"vaultmem: {remark}")
+    if output.as_json:
+        output.data(found)
+        return 0
+    told = block((one["memory_type"], one["content"]) for one in found["memories"])
+    output.text(f"{told}\n")
+    _remark(found, output)
+    return 0
+
+
+def _how(args: argparse.Namespace) -> dict[str, Any]:
+    given = {
+        "budget": args.budget, "top_k": args.top_k, "notes": args.notes, "untrusted": args.untrusted,
+        "include_compressed": args.include_compressed, "min_confidence": args.min_confidence,
+        "score_threshold": args.score_threshold, "scope": args.scope, "by": args.by, "types": _listed(args.types),
+        "without": _listed(args.without),
+    }  # fmt: skip
+    if args.score_threshold is not None and not 0 <= args.score_threshold <= 1:
+        raise UsageError("--score-threshold must be from 0 to 1")
+    return {name: one for name, one in given.items() if one is not None}
+
+
+def _listed(given: str | None) -> list[str] | None:
+    return None if given is None else given.split(",")
+
+
+def _remark(found: dict[str, Any], output: Output) -> None:
+    for step in found.get("explain", ()):
+        left = f" ({step['left']} left)" if "left" in step else ""
+        output.remark(f"vaultmem: {step['step']}: {step['did']}{left}")
+    if hidden := found["left_out"].get("untrusted"):
+        said = f"left out {hidden:,} that nobody has approved; --untrusted shows them"
+        output.remark(f"vaultmem: {said}")
+
+
+def _batch(vault: Vault, args: argparse.Namespace, output: Output) -> int:
+    """Many questions in this process, asked of one desk."""
+    from vaultmem.memories.desk import Desk
+    from vaultmem.memories.reader import Reader
+    from vaultmem.memories.table import do
+
+    desk, reader, how = Desk(vault.state, vault.config), Reader(vault), _how(args)
+    for number, line in enumerate(lines(), start=1):
+        if not line.strip():
+            continue
+        asked = asked_line(line, number)
+        params = {**how, "explain": args.explain, "query": asked.get("query")}
+        params["top_k"] = asked.get("limit", asked.get("top_k", args.top_k))
+        params["budget"] = asked.get("budget", args.budget)
+        id_ = asked.get("id", number)
+        try:
+            found = do(desk, reader, "recall", params)
+        except UsageError as error:
+            output.record({"id": id_, "error": str(error)})
+            continue
+        assert isinstance(found, dict)
+        output.record({"id": id_, "results": found.pop("memories"), **found})
+    return 0

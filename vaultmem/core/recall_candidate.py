@@ -1,0 +1,87 @@
+"""What may be recalled, and what is wanted of it. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from vaultmem.core.decay import MIN_CONFIDENCE
+from vaultmem.core.memory import DEFAULT_SCOPE
+
+BUDGET, TOP_K = 2000, 5
+CANDIDATES = 20  # at least
+TIMES_K = 4  # candidates for one that is wanted
+STEPS = ("meaning", "filters", "rerank", "recency", "confidence", "mmr", "preferences")
+
+
+class Candidate(NamedTuple):
+    """A memory, or a block of a note (`note`), with what decides whether and where it is recalled."""
+
+    path: str
+    line: int  # where its words begin in the file, from 1
+    end_line: int
+    content: str
+    id: str = ""  # of a memory
+    title: str = ""
+    memory_type: str = "semantic"
+    category: str = ""
+    scope: str = DEFAULT_SCOPE
+    created: float = 0.0
+    importance: float | None = None
+    confidence: float = 1.0
+    compressed: bool = False  # and its summary is there
+    archived: bool = False
+    private: bool = False
+    trusted: bool = True  # the person's own words, filed since, or approved
+    vouched: bool = True  # the person's own words, or approved: what an assistant wrote is filed without the person
+    writer: str = ""  # the assistant that wrote it, as long as it is not filed
+    note: bool = False
+    stored_reads: int = 0
+    block: int = 0  # where the block that was found begins
+    score: float = 0.0
+    parts: Mapping[str, float] = {}
+
+    @property
+    def key(self) -> str:
+        """What makes it one."""
+        return f"{self.path}:{self.line}" if self.note else self.path
+
+    @property
+    def is_preference(self) -> bool:
+        """Whether it tells how the person wants things to be done."""
+        return not self.note and self.vouched and self.memory_type == "procedural"
+
+    def scored(self, score: float, **parts: float) -> Candidate:
+        """The same with another score, and what went into it."""
+        return self._replace(score=score, parts={**self.parts, **parts})
+
+
+class Wanted(NamedTuple):
+    """What is asked for."""
+
+    query: str
+    budget: int = BUDGET
+    top_k: int = TOP_K
+    types: tuple[str, ...] = ()  # () for all
+    scopes: tuple[str, ...] = ()  # beside global
+    notes: bool = False
+    min_confidence: float = MIN_CONFIDENCE
+    include_compressed: bool = False
+    untrusted: bool = False
+    score_threshold: float | None = None
+    without: frozenset[str] = frozenset()  # of STEPS
+    by: str = ""  # the assistant that asks; "" for the person
+
+    def has(self, step: str) -> bool:
+        """Whether a step is to be made."""
+        return step not in self.without
+
+    @property
+    def most(self) -> int:
+        """How many candidates are looked at."""
+        return max(CANDIDATES, TIMES_K * self.top_k)
+
+    @property
+    def visible(self) -> frozenset[str]:
+        """The scopes that are looked into."""
+        return frozenset((DEFAULT_SCOPE, *self.scopes))

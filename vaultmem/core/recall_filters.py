@@ -1,0 +1,47 @@
+"""Which candidates may be recalled at all, and why the others may not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from vaultmem.core.recall_candidate import Candidate, Wanted
+
+LEAST_IMPORTANCE = 0.2
+
+Test = Callable[[Candidate, Wanted], bool]
+
+# What nobody may switch off: whose words they are, and who may read them.
+_GUARDS: dict[str, Test] = {
+    "archived": lambda one, _: one.archived,
+    "private": lambda one, _: one.private,
+    "of another scope": lambda one, wanted: one.scope not in wanted.visible,
+    "untrusted": lambda one, wanted: not (one.trusted or wanted.untrusted),
+}
+_FILTERS: dict[str, Test] = {
+    "of another type": lambda one, wanted: (
+        bool(wanted.types) and one.memory_type not in wanted.types
+    ),
+    "unimportant": lambda one, _: one.importance is not None and one.importance < LEAST_IMPORTANCE,
+    "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
+    "faded": lambda one, wanted: one.confidence < wanted.min_confidence,
+}
+
+
+def reason(one: Candidate, wanted: Wanted) -> str:
+    """Why it may not be recalled; "" when it may."""
+    tests = {**_GUARDS, **_FILTERS} if wanted.has("filters") else _GUARDS
+    return next((name for name, fails in tests.items() if fails(one, wanted)), "")
+
+
+def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidate], dict[str, int]]:
+    """Those that may be recalled, in their order, and how many may not, by the reason."""
+    left: Counter[str] = Counter()
+    found: list[Candidate] = []
+    for one in candidates:
+        why = reason(one, wanted)
+        if why:
+            left[why] += 1
+        else:
+            found.append(one)
+    return found, dict(left)

@@ -1,0 +1,298 @@
+"""Candidates of a recall: what a search finds, as memories read from their files now, or as blocks of notes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, cast
+
+from vaultmem.adapter import Value
+from vaultmem.core import decay, due_notes
+from vaultmem.core.answers import Answer
+from vaultmem.core.keys import key_of
+from vaultmem.core.memory import TYPES
+from vaultmem.core.pending_items import is_approved
+from vaultmem.core.places import (
+    ARCHIVE,
+    ARCHIVED_NOTES,
+    CATEGORIES,
+    ENTRIES,
+    GENERATED,
+    INBOX,
+    category_of,
+)
+from vaultmem.core.recall_candidate import Candidate, Wanted
+from vaultmem.core.recall_text import plain
+from vaultmem.core.stamps import seconds
+from vaultmem.search import Ask, Result, Searcher
+from vaultmem.store import pages, recall_rows
+from vaultmem.store.lines import NoteTexts
+from vaultmem.store.memory_file import provisional
+
+MOST_PINNED = 500  # preferences that are looked at
+MOST_PAGES = 2_000  # remembered
+MOST_ANSWERS = 8  # of the catalog, remembered
+_OUTSIDE = ("source", "url")
+_TALK = ("session_id", "conversation_id", "role")
+
+
+class Look(NamedTuple):
+    """One recall: where it looks, and what it knows."""
+
+    searcher: Searcher
+    semantic: bool
+    answers: Callable[[], Mapping[str, Answer]]
+    now: float
+    remarks: list[str]
+    by: str = ""  # who asks, see Wanted
+
+
+class _Read(NamedTuple):
+    """A memory as its file says it."""
+
+    candidate: Candidate
+    aging: decay.Aging
+    sessions: frozenset[str]  # the conversations it comes from
+    replaced: bool
+
+
+class Sources:
+    """Reads candidates of one vault. Any thread may ask."""
+
+    def __init__(self, vault: str, folder: str, style: Callable[[str], str]) -> None:
+        self.vault, self.folder = vault, folder
+        self._style = style
+        self._texts = NoteTexts(vault)
+        self._pages: dict[str, tuple[str, _Read | None]] = {}
+        self._known: dict[object, object] = {}
+        self._lock = threading.Lock()
+
+    def found(self, look: Look, wanted: Wanted, most: int) -> list[Candidate]:
+        """The best of what a search finds, and of a memory its best block."""
+        ask = self._ask(look, wanted, most)
+        answer = look.searcher.search(ask)
+        look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
+        hits = [one for one in answer.results if one.original is None and one.score > 0]
+        ours = [one.path for one in hits if self._is_ours(one)]
+        memories = self._memories(look, ours)
+        found: dict[str, Candidate] = {}
+        for hit in hits:
+            one = (
+                memories.get(hit.path)
+                if hit.path in memories or self._is_ours(hit)
+                else self._block(hit)
+            )
+            if one is not None and one.key not in found:
+                sure = hit.confidence if hit.path in memories else 1.0
+                found[one.key] = one._replace(
+                    confidence=sure, block=hit.line, score=hit.score, parts=_parts(hit)
+                )
+        return list(found.values())[:most]
+
+    def pinned(self, look: Look, wanted: Wanted) -> list[Candidate]:
+        """What may be told first whatever the question is, with nothing to say how well it fits."""
+        catalog = look.searcher.catalog
+        paths = self._remembered(
+            (catalog.version(), "preferences", wanted.visible),
+            lambda: recall_rows.preferences(catalog, self.folder, wanted.visible),
+        )
+        assert isinstance(paths, list)
+        read = [path for path in paths if self._may_be_memory(path)][:MOST_PINNED]
+        return [one for one in self._memories(look, read).values() if one.is_preference]
+
+    def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
+        """The hashes of the blocks that were found, by the keys of the candidates."""
+        places = {one.key: (one.path, one.block) for one in candidates}
+        found = recall_rows.hashes(look.searcher.catalog, places.values())
+        return {key: found[place] for key, place in places.items() if place in found}
+
+    def _ask(self, look: Look, wanted: Wanted, most: int) -> Ask:
+        catalog, scopes = look.searcher.catalog, wanted.visible
+        read = recall_rows.hidden if wanted.notes else recall_rows.memories
+        notes = self._remembered(
+            (catalog.version(), read.__name__, scopes), lambda: read(catalog, self.folder, scopes)
+        )
+        assert isinstance(notes, frozenset)
+        least = wanted.min_confidence if wanted.has("filters") else 0.0
+        group = "block" if wanted.notes else "note"
+        return Ask(
+            plain(wanted.query), most, look.semantic, group, (), least, notes, all_but=wanted.notes
+        )
+
+    def _remembered(self, key: object, make: Callable[[], object]) -> object:
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        made = make()
+        with self._lock:
+            while len(self._known) >= MOST_ANSWERS:
+                del self._known[next(iter(self._known))]
+            self._known[key] = made
+        return made
+
+    # --- Memories
+
+    def _is_ours(self, hit: Result) -> bool:
+        """Whether it is a memory, by what the index knows."""
+        if not self._may_be_memory(hit.path):
+            return False
+        top = hit.path[len(self.folder) + 1 :].partition("/")[0]
+        return top in CATEGORIES or bool(due_notes.memory_id(hit.path, _values(hit), self.folder))
+
+    def _may_be_memory(self, path: str) -> bool:
+        inner = path[len(self.folder) + 1 :] if path.startswith(self.folder + "/") else ""
+        return (
+            bool(inner)
+            and inner not in GENERATED
+            and not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
+        )
+
+    def _memories(self, look: Look, paths: Iterable[str]) -> dict[str, Candidate]:
+        """The memories at these paths, as their files are now; what is gone or cannot be read is left out."""
+        with self._lock:
+            texts = self._texts.read(paths)
+            read = {path: self._read(path, text) for path, text in texts.items() if text}
+        return {path: self._now(look, one) for path, one in read.items() if one is not None}
+
+    def _read(self, path: str, text: str) -> _Read | None:
+        known = self._pages.get(path)
+        if known is None or known[0] != text:
+            if len(self._pages) >= MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+            page = pages.read(self._style(path), text)
+            known = self._pages[path] = text, None if page.error else self._memory(path, text, page)
+        return known[1]
+
+    def _memory(self, path: str, text: str, page: pages.Page) -> _Read:
+        own, inner = page.properties, path[len(self.folder) + 1 :]
+        category = category_of(inner, own.get("category"))
+        given = str(own.get("id") or provisional(path))
+        inbox = INBOX in (category, own.get("phase"))
+        content = page.content.strip("\n")
+        line = _line_of(text, content)
+        created = seconds(own.get("created_at"))
+        weight = own.get("importance")
+        outside, writer = any(own.get(key) for key in _OUTSIDE), str(own.get("agent") or "")
+        one = Candidate(
+            path, line, line + content.count("\n"), content,
+            id=given,
+            title=path.rpartition("/")[2].removesuffix(".md"),
+            memory_type=_type_of(own, category),
+            category=category,
+            scope=_scope_of(own),
+            created=self._mtime(path) if created is None else created,
+            importance=float(weight) if isinstance(weight, (int, float)) else None,
+            compressed=own.get("compressed") is True,
+            archived=inner.startswith(f"{ARCHIVE}/"),
+            private=_is_private(own),
+            trusted=not (inbox and (outside or writer)),
+            vouched=not (outside or writer),
+            writer=writer if inbox and not outside else "",
+            stored_reads=_reads_of(own),
+        )  # fmt: skip
+        sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
+        return _Read(one, decay.aging(own, category), sessions, bool(own.get("replaced_by")))
+
+    def _now(self, look: Look, read: _Read) -> Candidate:
+        """What also depends on the time, on what the person has approved, and on other memories."""
+        one = read.candidate
+        if read.aging.policy != "stable":
+            one = one._replace(confidence=read.aging.confidence(look.now))
+        if one.writer and look.by in ("", one.writer):
+            one = one._replace(
+                trusted=True
+            )  # its own words, or the person asks, who can judge them
+        if not (one.trusted and one.vouched) and is_approved(one.id, look.answers()):
+            one = one._replace(trusted=True, vouched=True)
+        if one.compressed and read.sessions and not read.replaced:
+            one = one._replace(compressed=bool(read.sessions & self._summed(look)))
+        return one
+
+    def _summed(self, look: Look) -> frozenset[str]:
+        """The conversations that have a summary."""
+        catalog = look.searcher.catalog
+
+        def read() -> frozenset[str]:
+            rows = recall_rows.summaries(catalog, self.folder)
+            return frozenset(
+                str(value) for row in rows for key, value in row.items() if _is_session(key)
+            )
+
+        found = self._remembered((catalog.version(), "summaries"), read)
+        assert isinstance(found, frozenset)
+        return found
+
+    # --- Notes
+
+    def _block(self, hit: Result) -> Candidate:
+        own = {key_of(key): value for key, value in _values(hit).items()}
+        day = seconds(hit.day) if hit.day else None
+        foreign = due_notes.is_foreign(hit.path, own, self.folder) or bool(own.get("agent"))
+        return Candidate(
+            hit.path, hit.line, hit.end_line, hit.content,
+            title=hit.title,
+            memory_type="episodic" if hit.day else "semantic",
+            scope=_scope_of(own),
+            created=self._mtime(hit.path) if day is None else day,
+            private=_is_private(own),
+            trusted=not foreign,
+            vouched=not foreign,
+            note=True,
+        )  # fmt: skip
+
+    def _mtime(self, path: str) -> float:
+        try:
+            return os.lstat(f"{self.vault}/{path}").st_mtime
+        except OSError:
+            return 0.0
+
+
+def _values(hit: Result) -> Mapping[str, Value]:
+    """The properties of a note: the catalog has what a dialect read."""
+    return cast("Mapping[str, Value]", hit.properties)
+
+
+def _parts(hit: Result) -> dict[str, float]:
+    found = {"search": hit.score}
+    return found if hit.similarity is None else {**found, "similarity": hit.similarity}
+
+
+def _line_of(text: str, content: str) -> int:
+    """Where the content begins; in an outline its first line stands behind a bullet."""
+    at = text.rfind(content)
+    if at < 0:
+        at = text.rfind(content.partition("\n")[0])
+    return text.count("\n", 0, max(at, 0)) + 1
+
+
+def _type_of(own: Mapping[str, Value], category: str) -> str:
+    given = own.get("memory_type")
+    if category == "preferences":  # whatever it was taken for when it was written
+        return "procedural"
+    if isinstance(given, str) and given in TYPES:
+        return given
+    return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
+
+
+def _scope_of(own: Mapping[str, Value]) -> str:
+    given = own.get("scope")
+    return given.strip() or "global" if isinstance(given, str) else "global"
+
+
+def _is_private(own: Mapping[str, object]) -> bool:
+    """Whether the person keeps it from assistants; who writes anything but no there means it."""
+    return any(
+        key.strip().lower() == "private"
+        and str(value).strip().lower() not in ("false", "no", "0", "none", "")
+        for key, value in own.items()
+    )
+
+
+def _reads_of(own: Mapping[str, Value]) -> int:
+    found = own.get("access_count")
+    return max(0, found) if isinstance(found, int) else 0
+
+
+def _is_session(key: str) -> bool:
+    return key_of(key) in ("session_id", "conversation_id", "source_session_id")

@@ -1,0 +1,287 @@
+"""The verb `recall`: what is known about a question, within a budget of tokens. It takes no turn at the desk: a dream
+may sit there for a minute."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from vaultmem.core import recall_choice, recall_filters, recall_scores
+from vaultmem.core.memory import SCOPE, TYPES
+from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K, Candidate, Wanted
+from vaultmem.core.recall_choice import Chosen, Likeness
+from vaultmem.core.stamps import stamp
+from vaultmem.errors import ModelError, StateError, UsageError
+from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.desk import Desk
+from vaultmem.memories.reader import Reader
+from vaultmem.memories.recall_sources import Look, Sources
+from vaultmem.search import Searcher
+from vaultmem.store import reads, tokens
+from vaultmem.store.rerank import OFF, Reranker
+
+MOST_TOKENS, MOST_K = 1_000_000, 1_000
+LONGEST = 20_000  # characters of a question
+NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
+Step = dict[str, object]
+
+_recallers: WeakKeyDictionary[Desk, Recaller] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
+    """What is told, best first after the preferences; with `explain`, what each step did."""
+    wanted = wanted_of(asked)
+    run = recaller(desk).run(desk, reader, wanted)
+    if asked.flag("counts"):
+        recaller(desk).count(desk, [one for one, _ in run.chosen.told])
+    found: dict[str, object] = {
+        "memories": [_told(one, number) for one, number in run.chosen.told],
+        "tokens": run.chosen.tokens,
+        "budget_used": round(run.chosen.tokens / wanted.budget, 4),
+        "left_out": run.left_out,
+    }
+    if run.look.remarks:
+        found["remarks"] = run.look.remarks
+    return {**found, "explain": run.steps} if asked.flag("explain") else found
+
+
+def wanted_of(asked: Asked) -> Wanted:
+    """What a request wants. Raises UsageError."""
+    threshold = asked.number("score_threshold", -1.0, -1.0, 1.0)
+    return Wanted(
+        _query(asked), int(asked.number("budget", BUDGET, 1, MOST_TOKENS)),
+        int(asked.number("top_k", TOP_K, 1, MOST_K)),
+        tuple(one_of("type", name.lower(), TYPES) for name in asked.tags("types")),
+        _scopes(asked), asked.flag("notes"), asked.number("min_confidence", 0.3, 0.0, 1.0),
+        asked.flag("include_compressed"), asked.flag("untrusted"),
+        None if threshold < 0 else threshold,
+        frozenset(one_of("step", name.lower(), STEPS) for name in asked.tags("without")),
+        asked.text("by"),
+    )  # fmt: skip
+
+
+def _query(asked: Asked) -> str:
+    return asked.long_text("query")[:LONGEST]
+
+
+def _scopes(asked: Asked) -> tuple[str, ...]:
+    found = asked.texts("scope")
+    for scope in found:
+        if not SCOPE.fullmatch(scope):
+            raise UsageError(
+                f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+            )
+    return found
+
+
+def recaller(desk: Desk) -> Recaller:
+    """The one of a desk."""
+    with _making:
+        if desk not in _recallers:
+            _recallers[desk] = Recaller(desk)
+        return _recallers[desk]
+
+
+class Recaller:
+    """What recalls of one vault share. Any thread may ask."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
+        self.setting = setting = desk.config.text("recall.reranker")
+        threads = desk.config.number("embedding.threads")
+        models = str(desk.state.models_folder())
+        self.reranker = None if setting == OFF else Reranker(setting, models, threads)
+        self._told: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
+        self._lock = threading.Lock()
+
+    def run(self, desk: Desk, reader: Reader, wanted: Wanted) -> Run:
+        """Recall once."""
+        searcher, semantic = _searcher(reader, wanted)
+        answers = lru_cache(desk.waiting.record.answers)
+        look = Look(searcher, semantic, answers, desk.now(), [], wanted.by)
+        run = Run(self, look, wanted)
+        run.carry_out()
+        return run
+
+    def count(self, desk: Desk, told: Iterable[Candidate]) -> None:
+        """To be told of counts as being read; who asks need not wait until that is written down."""
+        with self._lock:
+            is_first = not self._told
+            for one in told:
+                if one.id:
+                    _put(self._told, one)
+            if not is_first or not self._told:
+                return
+        desk.later(lambda: self._write_down(desk))
+
+    def _write_down(self, desk: Desk) -> None:
+        with self._lock:
+            told, self._told = self._told, []
+        with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
+            for stored in told:
+                reads.add(desk.ledger, stored, desk.now())
+
+
+def _put(told: list[dict[str, int]], one: Candidate) -> None:
+    free = next((each for each in told if one.id not in each), None)
+    if free is None:
+        told.append(free := {})
+    free[one.id] = one.stored_reads
+
+
+def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
+    """An open index; whether it knows meaning."""
+    found = reader.meaning() if wanted.has("meaning") else None
+    searcher = found[0] if found else reader.searcher()
+    if searcher is None:
+        raise StateError(NOT_INDEXED)
+    return searcher, found is not None
+
+
+class Run:
+    """One recall, step by step; `steps` says what each did."""
+
+    def __init__(self, recaller: Recaller, look: Look, wanted: Wanted) -> None:
+        self.look, self.wanted = look, wanted
+        self.steps: list[Step] = []
+        self.left_out: dict[str, int] = {}
+        self.chosen = Chosen([], 0, 0)
+        self._recaller, self._sources = recaller, recaller.sources
+
+    def carry_out(self) -> None:
+        """Make all steps."""
+        found = self._candidates()
+        found = self._recency(self._relevance(found))
+        found = self._diversity(self._confidence(found))
+        self._budget(found)
+
+    def _candidates(self) -> list[Candidate]:
+        """Search and filter; where filters leave too few, look further."""
+        most = self.wanted.most
+        while True:
+            found = self._sources.found(self.look, self.wanted, most)
+            kept, self.left_out = recall_filters.kept(found, self.wanted)
+            if len(kept) >= self.wanted.most or len(found) < most or len(kept) == len(found):
+                break
+            most *= 4
+        kept = kept[: self.wanted.most]
+        how = "words and meaning" if self.look.semantic else "words"
+        where = "memories and notes" if self.wanted.notes else "memories"
+        scopes = ", ".join(sorted(self.wanted.visible))
+        self._say("candidates", f"searched {where} of {scopes} by {how}", found)
+        left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
+        self._say("filters", f"left out {left or 'none'}", kept)
+        return kept
+
+    def _relevance(self, found: list[Candidate]) -> list[Candidate]:
+        logits = self._logits(found)
+        threshold = self.wanted.score_threshold
+        if logits is not None:
+            found = recall_scores.reranked(found, logits)
+        squashed = logits is not None and threshold is not None
+        found = recall_scores.squashed(found) if squashed else recall_scores.scaled(found)
+        if threshold is not None:
+            found = recall_scores.above(found, threshold)
+        if logits is not None:
+            how = "sigmoid" if squashed else "min-max"
+            self._say("rerank", f"{self._recaller.setting}, scores by {how}", found)
+        return found
+
+    def _logits(self, found: list[Candidate]) -> list[float] | None:
+        reranker = self._recaller.reranker
+        if not self._wants("rerank"):
+            return None
+        if reranker is None:
+            self._say(
+                "rerank", "skipped: recall.reranker is off; scores of the search by min-max", found
+            )
+            return None
+        try:
+            return (
+                reranker.scores(self.wanted.query, [one.content for one in found]) if found else []
+            )
+        except ModelError as error:
+            self._say("rerank", f"skipped: {error}", found)
+            self.look.remarks.append(f"not reranked: {error}")
+            return None
+
+    def _recency(self, found: list[Candidate]) -> list[Candidate]:
+        if not self._wants("recency"):
+            return found
+        found = recall_scores.with_recency(found, self.look.now)
+        self._say("recency", "0.8 relevance + 0.2 exp(-age in days / 30)", found)
+        return found
+
+    def _confidence(self, found: list[Candidate]) -> list[Candidate]:
+        if not self._wants("confidence"):
+            return found
+        found = recall_scores.with_confidence(found)
+        self._say("confidence", "score times confidence", found)
+        return found
+
+    def _diversity(self, found: list[Candidate]) -> list[Candidate]:
+        if not self._wants("mmr"):
+            return recall_scores.best_first(found)
+        found = recall_scores.best_first(found)
+        like, how = self._likeness(found)
+        found = recall_choice.diverse(found, like)
+        self._say("mmr", f"0.7 score - 0.3 likeness to what comes before, by {how}", found)
+        return found
+
+    def _likeness(self, found: Sequence[Candidate]) -> tuple[Likeness, str]:
+        hashes = self._sources.hashes(self.look, found) if self.look.semantic else {}
+        if len(hashes) < len(found) or not found:
+            return recall_choice.by_words(found), "shared words"
+        rows = self.look.searcher.meaning().likeness(list(hashes.values()))
+        order = [rows.get(hashes[one.key], {}) for one in found]
+        keys = [hashes[one.key] for one in found]
+        if any(key not in rows for key in keys):  # not embedded yet
+            return recall_choice.by_words(found), "shared words"
+        return lambda one, other: max(0.0, order[one][keys[other]]), "cosine"
+
+    def _budget(self, found: list[Candidate]) -> None:
+        pinned: list[Candidate] = []
+        if self._wants("preferences"):
+            pinned = self._preferences(found)
+            self._say("preferences", "told first, in at most half of the places and tokens", pinned)
+        keys = {one.key for one in pinned}
+        ranked = [one for one in found if one.key not in keys]
+        self.chosen = recall_choice.within(
+            pinned,
+            ranked,
+            self.wanted.top_k,
+            self.wanted.budget,
+            lambda one: tokens.count(one.content),
+        )
+        said = f"{self.chosen.tokens:,} of {self.wanted.budget:,} tokens, {self.chosen.skipped} did not fit"
+        self._say("budget", said, [one for one, _ in self.chosen.told])
+
+    def _preferences(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """Those that were found with their scores, and all others."""
+        known = {one.key: one for one in found}
+        others, _ = recall_filters.kept(self._sources.pinned(self.look, self.wanted), self.wanted)
+        return recall_choice.preferences([*found, *(one for one in others if one.key not in known)])
+
+    def _wants(self, step: str) -> bool:
+        if not self.wanted.has(step):
+            self.steps.append({"step": step, "did": "switched off"})
+            return False
+        return True
+
+    def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
+        self.steps.append({"step": step, "did": did, "left": len(left)})
+
+
+def _told(one: Candidate, number: int) -> dict[str, object]:
+    found: dict[str, object] = {
+        "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
+        "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
+        "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
+        "trusted": one.trusted, "vouched": one.vouched, "kind": "note" if one.note else "memory",
+        "score": round(one.score, 4), "parts": {name: round(part, 4) for name, part in one.parts.items()}, "tokens": number,
+    }  # fmt: skip
+    return found
