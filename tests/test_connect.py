@@ -329,7 +329,7 @@ def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert "session-start" in real.read_text()
     assert sorted(os.listdir(real.parent)) == ["claude.json"]
-    assert sorted(os.listdir(link.parent)) == ["settings.json"]
+    assert sorted(os.listdir(link.parent)) == ["settings.json", "skills"]
 
 
 def test_a_dangling_link_gets_its_file(home: Path) -> None:

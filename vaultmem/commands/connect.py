@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import shlex
@@ -12,7 +13,7 @@ from vaultmem import paths
 from vaultmem.commands.memories import dry_run_option, show_diff
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
-from vaultmem.harnesses import hooks, instructions, settings_file
+from vaultmem.harnesses import hooks, instructions, settings_file, skill
 from vaultmem.harnesses.table import HARNESSES, Harness
 from vaultmem.output import Output, json_text
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from vaultmem.harnesses.settings_file import Edited
 
 EPILOG = """\
-claude   ~/.claude/settings.json          (CLAUDE_CONFIG_DIR)
+claude   ~/.claude/settings.json          (CLAUDE_CONFIG_DIR), and a skill in ~/.claude/skills/vaultmem/
 codex    ~/.codex/hooks.json              (CODEX_HOME)
 gemini   ~/.gemini/settings.json
 copilot  ~/.copilot/hooks/vaultmem.json   (COPILOT_HOME)
@@ -49,10 +50,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
     vault = paths.check_vault(args.vault) if args.vault else ""
     harness = HARNESSES[args.harness]
     if args.instructions:
-        edited = _instruct(args, vault)
-    else:
-        edited = _hook(harness, args, shlex.join(_command(harness.name, vault)))
-    _say(edited, harness, args, output)
+        _say(_instruct(args, vault), None, harness, args, output)
+        return 0
+    edited = _hook(harness, args, shlex.join(_command(harness.name, vault)))
+    _say(edited, _skill(harness, args, vault, output), harness, args, output)
     return 0
 
 
@@ -94,6 +95,25 @@ def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
         raise VaultmemError(_by_hand(path, harness, args, command, str(error))) from error
 
 
+def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:
+    """The skill beside the hook, for a harness that reads one. Somebody else's of that name stays."""
+    path = skill.path_of(harness.name, harness.path())
+    if path is None:
+        return None
+    text = skill.text_of(shlex.quote(vault) if vault else "")
+    change = skill.uninstalled if args.remove else lambda before: skill.installed(before, text)
+    try:
+        edited = settings_file.edit(path, change, dry_run=args.dry_run, spare=False)
+    except VaultmemError as error:
+        output.remark(f"vaultmem: the skill {path}: {error}")
+        return None
+    if args.remove and not args.dry_run and edited.before != edited.after:
+        for folder in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+            with contextlib.suppress(OSError):  # there is more in it
+                os.rmdir(folder)
+    return edited
+
+
 def _by_hand(
     path: str, harness: Harness, args: argparse.Namespace, command: str, why: str
 ) -> str:  # fmt: skip
@@ -103,28 +123,54 @@ def _by_hand(
     return f"{path} was left alone: {why}. Add this by hand: {lines}"
 
 
-def _say(edited: Edited, harness: Harness, args: argparse.Namespace, output: Output) -> None:
-    changed = edited.before != edited.after
-    diff = _diff(edited)
+def _say(
+    edited: Edited, added: Edited | None, harness: Harness, args: argparse.Namespace, output: Output
+) -> None:  # fmt: skip
     if output.as_json:
-        output.data(
-            {
-                "harness": harness.name, "path": edited.path, "changed": changed, "removed": args.remove,
-                "dry_run": args.dry_run, "diff": diff,
-            }
-        )  # fmt: skip
+        told = {
+            "harness": harness.name,
+            **_told(edited),
+            "removed": args.remove,
+            "dry_run": args.dry_run,
+        }
+        output.data({**told, **({"skill": _told(added)} if added else {})})
         return
-    what = "instructions" if args.instructions else "hook"
-    if args.dry_run and changed:
-        show_diff(diff, output)
-    elif not changed:
+    _say_one("line" if args.instructions else "hook", edited, harness, args, output)
+    if added is not None:
+        _say_one("skill", added, harness, args, output)
+    if args.remove or args.instructions:
+        return
+    if harness.advice:
+        output.remark(f"vaultmem: {harness.advice}")
+    if not args.vault and not _has_default():
+        output.remark(
+            "vaultmem: sessions that do not start inside a vault are told nothing: connect with --vault FOLDER, "
+            f"or put vault: FOLDER into {paths.config_file()}"
+        )
+
+
+def _has_default() -> bool:
+    """Whether a vault is found wherever a session starts."""
+    from vaultmem import config
+
+    return bool(config.load(None).text("vault"))
+
+
+def _told(edited: Edited) -> dict[str, object]:
+    return {"path": edited.path, "changed": edited.before != edited.after, "diff": _diff(edited)}
+
+
+def _say_one(
+    what: str, edited: Edited, harness: Harness, args: argparse.Namespace, output: Output
+) -> None:  # fmt: skip
+    if edited.before == edited.after:
         state = "not there" if args.remove else "there already"
         output.line(f"{harness.title}: the {what} is {state}: {edited.path}")
+    elif args.dry_run:
+        show_diff(_diff(edited), output)
     else:
         done = "is no longer in" if args.remove else "is in"
         output.line(f"{harness.title}: the {what} {done} {edited.path}")
-    if harness.advice and not args.remove and not args.instructions:
-        output.remark(f"vaultmem: {harness.advice}")
 
 
 def _diff(edited: Edited) -> str:

@@ -1,0 +1,336 @@
+"""The memory tool: beside the SDK's own file tool on the same operations, and what a vault adds to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic.lib.tools import ToolError
+from anthropic.tools import BetaAbstractMemoryTool, BetaLocalFilesystemMemoryTool
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.agent_run import agent_on
+from vaultmem import Vault
+from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
+from vaultmem.core import memory_tool
+from vaultmem.core.pending_items import approval
+from vaultmem.errors import VaultmemError
+
+FOLDER = "Memory"
+DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
+ODD = ["/etc/passwd", "/memoriesx", "memories/a", "/memories/../x.md", "/memories/a/../../x", "/memories/%2e%2e/x",
+       "/memories/%252e%252e%252fx", "/memories/a\\..\\..\\x", "/memories/x\0y", "", "/", "../memories"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
+def files(vault: Path) -> MemoryFiles:
+    return MemoryFiles(str(vault))
+
+
+def folder_of(files: MemoryFiles) -> Path:
+    return Path(files.vault.path) / files.vault.config.text("memory_folder")
+
+
+def said(tool: BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
+    """What a tool says to a command, and whether that is no error; sizes of folders are the file system's own."""
+    try:
+        text = str(tool.call(command))
+    except ToolError as error:
+        return False, str(error)
+    except OSError:
+        return False, "the system refused"
+    return True, DIRECTORY.sub("?", text)
+
+
+NAMES = st.sampled_from(["a.md", "b.md", "A.md", "notes.txt", "plan", "ü b.xml", "deep.md"])
+FOLDERS = st.sampled_from(["", "", "people/", "work/", "work/deep/", "notes/", "plan/"])
+PATHS = st.builds("/memories/{}{}".format, FOLDERS, NAMES)
+PLACES = PATHS | st.sampled_from(
+    ["/memories", "/memories/", "/memories/work", "/memories/people/", "/memories/plan"]
+)
+PICKS = st.sampled_from([1, 2, 3, 4, 0])
+PIECES = st.sampled_from(
+    [
+        "one\n",
+        "two\n",
+        "two",
+        "\n",
+        "---\n",
+        "key: value\n",
+        "naïve 中文\n",
+        "\t- x\n",
+        "a\r\n",
+        "# T\n",
+        "  ",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=6).map("".join)
+
+
+FIRST = {"a.md": "one\ntwo\n", "work/notes.txt": "---\nkey: value\n---\n\n# T\ntwo", "plan.md": ""}
+
+
+class Beside(RuleBasedStateMachine):
+    """The same commands to both tools: the same answers, and the same files to be seen."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="vm-tool-"))
+        (self.root / "vault" / ".obsidian").mkdir(parents=True)
+        self.theirs = BetaLocalFilesystemMemoryTool(str(self.root / "theirs"))
+        self.ours = VaultMemoryTool(str(self.root / "vault"))
+        (self.root / "vault" / self.ours.files.vault.config.text("memory_folder")).mkdir(
+            exist_ok=True
+        )
+
+        for name, text in FIRST.items():
+            self.both(command="create", path=f"/memories/{name}", file_text=text)
+
+    def chosen(self, path: str, pick: int) -> str:
+        """Mostly a file that is there: on others there is little to compare."""
+        root = self.root / "theirs"
+        there = sorted(f"/{file.relative_to(root)}" for file in root.rglob("*") if file.is_file())
+        return there[pick % len(there)] if pick and there else path
+
+    def both(self, **command: object) -> None:
+        theirs, ours = said(self.theirs, command), said(self.ours, command)
+        assert ours[0] == theirs[0], (command, theirs, ours)
+        if theirs[1] != "the system refused":
+            assert ours == theirs, command
+
+    def is_there(self, path: str) -> bool:
+        return (self.root / "theirs" / path.strip("/")).exists()
+
+    @rule(path=PLACES, text=TEXTS)
+    def create(self, path: str, text: str) -> None:
+        self.both(command="create", path=path, file_text=text)
+
+    @rule(path=PLACES, pick=PICKS, old=PIECES | st.just("") | st.integers(0, 6), new=TEXTS)
+    def str_replace(self, path: str, pick: int, old: str | int, new: str) -> None:
+        path = self.chosen(path, pick)
+        if isinstance(old, int):  # a piece that is in it
+            file = self.root / "theirs" / path.strip("/")
+            text = file.read_bytes().decode() if file.is_file() else "x"
+            old = text[old * 3 : old * 3 + 5]
+        self.both(command="str_replace", path=path, old_str=old, new_str=new)
+
+    @rule(path=PLACES, pick=PICKS, line=st.sampled_from([0, 1, 2, 3, 5, -1, 9]), text=TEXTS)
+    def insert(self, path: str, pick: int, line: int, text: str) -> None:
+        self.both(
+            command="insert", path=self.chosen(path, pick), insert_line=line, insert_text=text
+        )
+
+    @rule(path=PLACES, pick=st.just(0) | PICKS)
+    def delete(self, path: str, pick: int) -> None:
+        self.both(command="delete", path=self.chosen(path, pick))
+
+    @rule(old=PLACES, pick=PICKS, new=PLACES)
+    def rename(self, old: str, pick: int, new: str) -> None:
+        old = self.chosen(old, pick)
+        if not self.is_there(old) and not (self.root / "theirs" / new.strip("/")).parent.is_dir():
+            return  # theirs makes folders for what it then cannot move
+        if f"{new.strip('/')}/".startswith(f"{old.strip('/')}/") and old.strip("/") != new.strip(
+            "/"
+        ):
+            return  # the same
+        self.both(command="rename", old_path=old, new_path=new)
+
+    @rule(
+        path=PLACES,
+        pick=PICKS,
+        span=st.none() | st.lists(st.integers(-2, 9), min_size=2, max_size=3),
+    )
+    def view(self, path: str, pick: int, span: list[int] | None) -> None:
+        self.both(command="view", path=self.chosen(path, pick), view_range=span)
+
+    @invariant()
+    def the_same_is_there(self) -> None:
+        self.both(command="view", path="/memories")
+        for number in range(1, 4):
+            self.both(command="view", path=self.chosen("/memories", number))
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+TestBeside = Beside.TestCase
+TestBeside.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+
+
+def test_places_that_overlap_are_told_alike(files: MemoryFiles, tmp_path: Path) -> None:
+    theirs, ours = (
+        BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs")),
+        VaultMemoryTool(files.vault),
+    )
+    made = {"command": "create", "path": "/memories/a.md", "file_text": "aaa\nx\n\n\n"}
+    assert said(theirs, made) == said(ours, made)
+    for old in ("aa", "\n\n", "", "a"):
+        asked = {"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": "b"}
+        assert said(theirs, asked) == said(ours, asked)
+
+
+@pytest.mark.parametrize("path", ODD)
+def test_no_path_leads_out_of_the_memory_folder(files: MemoryFiles, path: str) -> None:
+    outside = Path(files.vault.path).parent / "x.md"
+    outside.write_text("theirs")
+    before = sorted(outside.parent.rglob("*"))
+    for done in (
+        lambda: files.view(path), lambda: files.create(path, "x"), lambda: files.delete(path),
+        lambda: files.rename(path, "/memories/y.md"), lambda: files.rename("/memories/y.md", path),
+        lambda: files.insert(path, 0, "x"), lambda: files.str_replace(path, "t", "x"),
+    ):  # fmt: skip
+        with pytest.raises(VaultmemError):
+            done()
+    assert sorted(outside.parent.rglob("*")) == before
+    assert outside.read_text() == "theirs"
+
+
+def test_links_are_not_followed(files: MemoryFiles, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    folder = folder_of(files)
+    folder.mkdir(exist_ok=True)
+    (folder / "link.md").symlink_to(tmp_path / "secret.md")
+    (folder / "out").symlink_to(tmp_path)
+    for path in ("/memories/link.md", "/memories/out/secret.md", "/memories/out/new.md"):
+        with pytest.raises(VaultmemError):
+            files.view(path)
+        with pytest.raises(VaultmemError):
+            files.create(path, "x")
+        with pytest.raises(VaultmemError):
+            files.str_replace(path, "secret", "x")
+    assert (tmp_path / "secret.md").read_text() == "secret"
+    assert "link" not in files.view("/memories")
+
+
+def test_what_is_made_is_a_memory_of_the_assistant(files: MemoryFiles) -> None:
+    files.create("/memories/progress.txt", "Step 1 is done.\n")
+    files.create("/memories/preferences/Tea.md", "Anne drinks tea.")
+    made = {each["title"]: each for each in files.vault.memories()}
+    assert made["progress.txt"]["content"] == "Step 1 is done."
+    assert {each["agent"] for each in made.values()} == {"claude"}
+    assert (made["Tea"]["category"], made["Tea"]["phase"]) == ("preferences", "organized")
+    assert [
+        each["title"] for each in files.vault.memories(agent="claude", category="preferences")
+    ] == ["Tea"]
+    assert all(len(each["id"]) == 36 for each in made.values())
+    files.vault.dream(2)
+    assert files.view("/memories/progress.txt").endswith("1\tStep 1 is done.\n     2\t")
+    by = {each["by"] for each in files.vault.history()}
+    assert "claude" in by
+
+
+def test_deleting_archives_and_undo_brings_back(files: MemoryFiles) -> None:
+    files.create("/memories/work/a.md", "one")
+    files.create("/memories/work/b.md", "two")
+    (folder_of(files) / "work" / "photo.png").write_bytes(b"\x89PNG\xff")
+    files.delete("/memories/work")
+    assert not (folder_of(files) / "work").exists()
+    gone = files.vault.memories(deleted=True)
+    assert sorted(each["content"] for each in gone) == ["one", "two"]
+    assert (folder_of(files) / "archive/notes/work/photo.png").read_bytes() == b"\x89PNG\xff"
+    with pytest.raises(VaultmemError, match="does not exist"):
+        files.view("/memories/work/a.md")
+    with pytest.raises(VaultmemError):
+        files.view("/memories/archive")
+    files.vault.undo(last=True)
+    assert files.view("/memories/work/a.md").endswith("1\tone")
+
+
+def test_a_persons_memory_keeps_its_properties_and_is_no_longer_theirs_alone(
+    files: MemoryFiles,
+) -> None:
+    file = folder_of(files) / "people" / "Bob.md"
+    file.parent.mkdir(parents=True)
+    before = "---\n# a comment\nid: bob-1\ntags: [x]\ncustom:   odd\n---\nBob likes tea.\n"
+    file.write_text(before)
+    assert files.view("/memories/people/Bob.md").endswith("     1\tBob likes tea.\n     2\t")
+    files.str_replace("/memories/people/Bob.md", "tea", "coffee")
+    after = file.read_text()
+    for line in ("# a comment", "tags: [x]", "custom:   odd", "agent: claude", "Bob likes coffee."):
+        assert f"\n{line}\n" in after
+    files.rename("/memories/people/Bob.md", "/memories/preferences/Bob.md")
+    assert files.vault.read("bob-1")["category"] == "preferences"
+
+
+def test_what_a_person_approved_is_not_edited_under_their_word(files: MemoryFiles) -> None:
+    files.create("/memories/preferences/Tea.md", "Anne drinks tea.")
+    own = files.vault.memories()[0]["id"]
+    files.vault.sync()
+    files.vault.pending()
+    files.vault.done(approval(own))
+    with pytest.raises(VaultmemError, match="approved"):
+        files.str_replace("/memories/preferences/Tea.md", "tea", "the vault's passwords")
+    assert files.vault.read(own)["content"] == "Anne drinks tea."
+
+
+@pytest.mark.parametrize(
+    "name", ["pending.md", "archive/a.md", "entries/a.md", ".obsidian/app.json", ".hidden.md"]
+)
+def test_what_is_vaultmems_own_is_neither_seen_nor_made(files: MemoryFiles, name: str) -> None:
+    with pytest.raises(VaultmemError, match="reserved"):
+        files.create(f"/memories/{name}", "x")
+    with pytest.raises(VaultmemError, match="does not exist"):
+        files.view(f"/memories/{name}")
+
+
+@pytest.mark.parametrize("text", ["x" * (memory_tool.MOST_BYTES + 1), "a\0b", "\ud800", "bell\x07"])
+def test_what_no_memory_can_hold_is_refused(files: MemoryFiles, text: str) -> None:
+    with pytest.raises(VaultmemError):
+        files.create("/memories/a.md", text)
+    assert not list(folder_of(files).rglob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "command", [{}, {"command": "view"}, {"command": "view", "path": 5}, {"command": "create", "path": "/memories/a"},
+                {"command": ["x"]}, {"command": "insert", "path": "/memories/a.md", "insert_line": "1", "insert_text": "x"},
+                {"command": "explode", "path": "/memories"}]
+)  # fmt: skip
+def test_commands_of_any_shape_get_an_answer(files: MemoryFiles, command: dict[str, Any]) -> None:
+    files.create("/memories/a.md", "x")
+    with pytest.raises(VaultmemError):
+        files.call(command)
+
+
+def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
+    vault = tmp_path / "graph"
+    (vault / "logseq").mkdir(parents=True)
+    (vault / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
+    files = MemoryFiles(str(vault))
+    files.create("/memories/knowledge/Tea.md", "Anne drinks tea.\nAlso coffee.")
+    files.str_replace("/memories/knowledge/Tea.md", "coffee", "milk")
+    (file,) = folder_of(files).rglob("*Tea.md")
+    assert "agent:: claude" in file.read_text()
+    assert "- Anne drinks tea." in file.read_text()
+    assert "Also milk." in files.view("/memories/knowledge/Tea.md")
+
+
+def test_by_the_sync_agent(vault: Path) -> None:
+    with agent_on(vault):
+        files = MemoryFiles(str(vault))
+        files.create("/memories/a.txt", "one\ntwo\n")
+        files.insert("/memories/a.txt", 1, "between")
+        assert files.view("/memories/a.txt", [2, 2]).endswith("     2\tbetween")
+        with pytest.raises(VaultmemError, match="already exists"):
+            files.create("/memories/a.txt", "x")
+
+
+def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
+    tool = VaultMemoryTool(Vault(str(vault)))
+    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
+    assert tool.name == "memory"
+    assert json.dumps(tool.to_dict())
+    with contextlib.suppress(ToolError):
+        tool.call({"command": "view", "path": "/memories"})

@@ -1,0 +1,101 @@
+"""Lines of JSON as memories: what is written is read, and nothing else than memories is."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core import exchange
+from vaultmem.core.exchange import Exchanged, File
+from vaultmem.core.exchange_shapes import READERS
+from vaultmem.errors import VaultmemError
+
+TEXT = st.text(max_size=20)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+PATHS = st.sampled_from(["", "people/Anne.md", "archive/Old.md", "Ä/b c.MD", "x.md"])
+MEMORIES = st.builds(
+    Exchanged,
+    st.sampled_from(["", "one", "550e8400-e29b-41d4-a716-446655440000"]),
+    PATHS,
+    st.booleans(),
+    st.dictionaries(TEXT, VALUES, max_size=4),
+    TEXT,
+    st.none() | st.builds(File, TEXT, st.binary(max_size=40)),
+    st.just(()),
+)
+
+
+@given(MEMORIES)
+def test_what_is_written_is_read(memory: Exchanged) -> None:
+    line = exchange.written(memory)
+    assert "\n" not in line
+    assert exchange.memory(exchange.parsed(line.encode().decode())) == memory
+
+
+@given(st.text(max_size=80) | MEMORIES.map(exchange.written), st.sampled_from(["jsonl", *READERS]))
+def test_any_line_is_a_memory_or_an_error(line: str, shape: str) -> None:
+    try:
+        found = exchange.parsed(line)
+        made = exchange.memory(found) if shape == "jsonl" else READERS[shape](found)
+    except VaultmemError as error:
+        said = str(error)
+    else:
+        said = made.content
+        assert isinstance(made, Exchanged)
+    assert isinstance(said, str)
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(["..", ".", "/", "a", "\\", "archive", "entries", ".md", "\0", "%2e"])).map("".join))  # fmt: skip
+def test_a_path_stays_in_its_folder(path: str) -> None:
+    try:
+        inner = exchange.inner_path(path)
+    except VaultmemError:
+        return
+    assert os.path.normpath(inner) == inner
+    assert not os.path.isabs(inner)
+    assert ".." not in inner.split("/")
+    assert inner.lower().endswith(".md")
+    assert not any(part.startswith(".") for part in inner.split("/"))
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_does_not_know_is_none(number: float) -> None:
+    line = exchange.json_line({"a": [number, 1.5]})
+    assert json.loads(line, parse_constant=pytest.fail) == {"a": [None, 1.5]}
+
+
+def test_half_a_character_is_written_as_an_escape() -> None:
+    line = exchange.json_line({"a": "é\ud800"})
+    assert json.loads(line.encode()) == {"a": "é\ud800"}
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 1_000_000, '{"a":' * 1_000_000, "9" * 100_000, '{"a": NaN}', '{"a": Infinity}']
+)
+def test_lines_that_break_readers_are_errors(line: str) -> None:
+    with pytest.raises(VaultmemError):
+        exchange.parsed(line)
+
+
+def test_go_and_its_files_spell_fields_differently() -> None:
+    one = READERS["memory-cli"]({"ID": "x", "Content": "text", "CreatedAt": "2026-05-07T10:00:00.123456789+08:00", "AccessCount": 2})  # fmt: skip
+    other = READERS["memory-cli"]({"id": "x", "content": "text", "created_at": "2026-05-07T02:00:00Z", "access_count": 2})  # fmt: skip
+    assert one == other
+    assert one.properties["created_at"] == "2026-05-07T02:00:00Z"
+    never = READERS["memory-cli"](
+        {"id": "x", "content": "text", "UpdatedAt": "0001-01-01T00:00:00Z", "Tags": None}
+    )
+    assert "updated_at" not in never.properties

@@ -1,0 +1,100 @@
+"""vaultmem export: memories as lines of JSON, the oldest first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from vaultmem.commands.memories import vault_of
+from vaultmem.core.exchange import SHAPES
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import VaultmemError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+    from typing import BinaryIO
+
+FORMATS = SHAPES
+EPILOG = """\
+Each line is one memory with all of its properties, its content and its place; where its file could not be written
+anew from these to the last byte, also the file. vaultmem import reads it. --format memories and --format memory-cli
+write the shapes of the programs of these names instead, without what these have no place for.
+
+examples:
+  vaultmem export --output memories.jsonl --include-archived
+  vaultmem export --category people | jq -r .content"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--output", metavar="FILE", help="a new file; stdout if left out")
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--scope", help="only this scope")
+    parser.add_argument("--category", help="only this category")
+    parser.add_argument(
+        "--include-archived", action="store_true", help="also what was moved to the archive"
+    )
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Write the lines."""
+    shape = args.format if args.format in FORMATS else None
+    left_out: list[int] = []
+    with vault_of(args, output) as vault:
+        lines = vault.export_lines(
+            scope=args.scope,
+            category=args.category,
+            include_archived=args.include_archived,
+            shape=shape,
+            told=left_out.append,
+        )
+        if args.output:
+            count = _to_file(args.output, lines, force=args.force)
+            output.remark(f"vaultmem: {plural(count, 'memory', 'memories')} in {args.output}")
+        else:
+            for line in lines:
+                output.text(line + "\n")
+    if left_out:
+        said = plural(left_out[0], "file")
+        output.remark(f"vaultmem: {said} that cannot be read left out: vaultmem doctor names them")
+    return 0
+
+
+def _to_file(path: str, lines: Iterable[str], *, force: bool) -> int:
+    """Write a new file, whole or not at all; how many lines it has. What is remembered is for its owner alone."""
+    folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
+    target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
+    if os.path.lexists(target) and not force:
+        raise VaultmemError(f"{path} is there already; --force replaces it")
+    try:
+        with open(temp, "xb", opener=_privately) as file:
+            count = _written(file, lines)
+        if force:
+            os.replace(temp, target)
+        else:
+            os.link(temp, target)
+    except FileExistsError as error:
+        raise VaultmemError(f"{path} is there already; --force replaces it") from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+    return count
+
+
+def _privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _written(file: BinaryIO, lines: Iterable[str]) -> int:
+    count = 0
+    for line in lines:
+        file.write(line.encode() + b"\n")
+        count += 1
+    file.flush()
+    os.fsync(file.fileno())
+    return count
