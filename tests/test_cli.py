@@ -41,11 +41,11 @@ ASKED = {
 }
 # What the agent is started, ended and asked with has tests of its own.
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
-OF_HARNESSES = {"hook", "connect"}
+OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
     "write", "remind", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "notify",
+    "done", "drop", "snooze", "notify", "recall", "export", "import",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(

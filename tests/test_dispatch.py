@@ -60,6 +60,7 @@ SAME = [
     "tasks --path house/", "why knee Knee", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
     "list", "list --deleted --category people --from 2026-01-01 --limit 3",
     "hook session-start --harness gemini --prompt knee",
+    "recall --notes knee", "recall --without meaning,mmr --explain --notes -k 2 knee stairs",
 ]  # fmt: skip
 # They say each time that a memory was read once more; compared where they find nothing.
 COUNTED = {"read", "get"}

@@ -83,7 +83,23 @@ def _run(words: list[str]) -> int:
         code = _ask_agent(words[0], words[1:])
         if code is not None:
             return code
+    if words[0] == "mcp" and (code := _relay(words[1:])) is not None:
+        return code
     return _run_command(words[0], words[1:])
+
+
+def _relay(words: list[str]) -> int | None:
+    """Serve an assistant without argparse, where no option needs it."""
+    from vaultmem.commands import mcp
+    from vaultmem.errors import VaultmemError
+
+    if not mcp.takes(words):
+        return None
+    try:
+        return mcp.serve(words)
+    except VaultmemError as error:
+        sys.stderr.write(f"vaultmem: {' '.join(str(error).split())}\n")
+        return error.exit_code
 
 
 def _ask_agent(name: str, words: list[str]) -> int | None:

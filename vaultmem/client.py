@@ -149,10 +149,10 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     no agent, or anything is odd about it: then the caller carries the command out itself."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
-    by_meaning = "-s" in words or "--semantic" in words
+    by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
         reply = call(
-            _vault(words), "run", _request(command, words),
+            vault_of(words), "run", _request(command, words),
             timeout=BY_MEANING if by_meaning else FIRST_BYTE,
         )  # fmt: skip
     except (VaultmemError, OSError, ValueError):
@@ -166,7 +166,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     return int(reply["code"])
 
 
-def _vault(words: list[str]) -> str:
+def vault_of(words: list[str]) -> str:
     """The vault that the words mean, found as the command itself would find it."""
     named = ""
     for word, following in zip(words, [*words[1:], ""], strict=True):

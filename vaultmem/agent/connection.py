@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from vaultmem.agent import request as codes
+from vaultmem.agent.peer import process_of
 from vaultmem.agent.request import Limits, Request, RequestError
 from vaultmem.errors import VaultmemError
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
+from vaultmem.tools.strict_json import parse
 
 log = logging.getLogger("vaultmem.server")
 
@@ -48,6 +50,11 @@ class Connection:
         self.began: float | None = None
         self._link, self._desk, self._limits = link, desk, desk.limits
         self._asked_id: object = None
+        self._marks: dict[
+            str, object
+        ] = {}  # that a reply begins with: those of JSON-RPC, if asked so
+        self._wants_reply = True
+        self._peer = process_of(link)
         self._sending = threading.Lock()
         self._over = False
         _set_timeout(link, socket.SO_SNDTIMEO, desk.limits.unread)
@@ -98,14 +105,15 @@ class Connection:
         return part
 
     def _serve(self, line: bytes) -> None:
-        self._asked_id, self.idle_since = None, None
+        self._asked_id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
         self._desk.begun()
         try:
             reply = self._reply(line)
         finally:
             self.began = None
             self._desk.ended()
-        self._send(reply)
+        if self._wants_reply:
+            self._send(reply)
         self.idle_since = time.monotonic()  # only now: who is idle may be sent away
 
     def _reply(self, line: bytes) -> str:
@@ -114,7 +122,7 @@ class Connection:
             request = self._request(line)
             if request.method not in self._limits.slow_methods:
                 self.began = time.monotonic()
-            return json_text({"id": self._asked_id, "result": self._desk.answer(request)})
+            return json_text({**self._head(), "result": self._desk.answer(request)})
         except RequestError as error:
             return self._error(error.code, str(error))
         except VaultmemError as error:
@@ -127,13 +135,19 @@ class Connection:
     def _request(self, line: bytes) -> Request:
         found = _parsed(line)
         self._asked_id = found.get("id")
+        if found.get("jsonrpc") == "2.0":
+            self._marks, self._wants_reply = {"jsonrpc": "2.0"}, "id" in found
         method, params = found.get("method"), found.get("params", {})
         if not isinstance(method, str):
             raise RequestError(codes.INVALID_REQUEST, 'a request needs a "method", a text')
         if not isinstance(params, dict):
             raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
         wanted = found.get("progress") is True
-        return Request(method, params, self._progress() if wanted else Silent())
+        return Request(method, params, self._progress() if wanted else Silent(), self._peer)
+
+    def _head(self) -> dict[str, object]:
+        """What every reply begins with."""
+        return {**self._marks, "id": self._asked_id}
 
     def _progress(self) -> Progress:
         asked_id = self._asked_id
@@ -146,7 +160,7 @@ class Connection:
 
     def _error(self, code: int, message: str) -> str:
         flat = " ".join(message.split())
-        return json_text({"id": self._asked_id, "error": {"code": code, "message": flat}})
+        return json_text({**self._head(), "error": {"code": code, "message": flat}})
 
     def _send(self, line: str) -> None:
         with self._sending:
@@ -179,7 +193,7 @@ class Connection:
 
     def _dismiss(self, error: RequestError) -> None:
         """Say why, then let the client read that before the connection ends."""
-        self._asked_id = None
+        self._asked_id, self._marks = None, {}
         with contextlib.suppress(OSError):
             self._send(self._error(error.code, str(error)))
             self._link.shutdown(socket.SHUT_WR)
@@ -233,27 +247,14 @@ def _encoded(line: str) -> bytes:
 
 def _parsed(line: bytes) -> dict[str, object]:
     try:
-        found = json.loads(line.decode("utf-8"), parse_constant=_no_json, parse_float=_finite)
+        found = parse(line.decode("utf-8"))
     except UnicodeDecodeError:
         raise RequestError(codes.PARSE_ERROR, "the request is not UTF-8") from None
-    except RecursionError:
-        raise RequestError(codes.PARSE_ERROR, "the request is nested too deeply") from None
     except ValueError as error:
         raise RequestError(codes.PARSE_ERROR, f"the request is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise RequestError(codes.INVALID_REQUEST, "a request is an object on one line")
     return found
-
-
-def _no_json(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:20]} is too large")
-    return number
 
 
 def _set_timeout(link: socket.socket, option: int, seconds: float) -> None:

@@ -17,6 +17,7 @@ from vaultmem.store.state import State
 
 log = logging.getLogger("vaultmem.memories")
 
+SOON = 0.25  # seconds
 QUIET = 1.0  # seconds without a write before the history is written
 AT_LATEST = 15.0
 
@@ -34,6 +35,7 @@ class Memories(threading.Thread):
     ) -> None:
         super().__init__(name="history", daemon=True)
         self.desk = Desk(state, config, told)
+        self.desk.later = _soon
         self._is_sure = is_sure
         self._written = threading.Event()
         self._last = 0.0
@@ -98,3 +100,10 @@ class Memories(threading.Thread):
             log.error("the history could not be written: %s", error)
         except Exception:  # the border of the thread: history is worth less than memories
             log.exception("the history could not be written")
+
+
+def _soon(work: Callable[[], None]) -> None:
+    """Do what nobody waits for, with what else comes in a moment."""
+    timer = threading.Timer(SOON, work)
+    timer.daemon = True
+    timer.start()

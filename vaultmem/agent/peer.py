@@ -102,6 +102,15 @@ def is_ours(connection: socket.socket) -> bool:
         return False
 
 
+def process_of(connection: socket.socket) -> str:
+    """The process at the other end, as far as the system tells; else one name for all."""
+    try:
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return str(struct.unpack("3i", found)[0])
+    except (OSError, AttributeError, struct.error):
+        return ""
+
+
 def _peer_uid(connection: socket.socket) -> int:
     if hasattr(socket, "SO_PEERCRED"):
         found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))

@@ -31,6 +31,7 @@ class Request:
     method: str
     params: dict[str, object]
     progress: Progress
+    peer: str = ""  # the process at the other end, where the system tells
 
 
 @value
@@ -38,7 +39,7 @@ class Limits:
     """How much the server takes; seconds, bytes, connections."""
 
     line_bytes: int = 1_000_000
-    connections: int = 50
+    connections: int = 110
     half_sent: float = 10.0  # a request that has begun must have come by then
     unread: float = 10.0  # a client that reads nothing for so long is cut off
     answer: float = 30.0  # a request may take so long

@@ -12,6 +12,7 @@ from vaultmem.agent.request import Request, RequestError
 from vaultmem.commands.params import Params, switches, text
 from vaultmem.commands.remote import Command, run_words
 from vaultmem.commands.table import ASKED_OF_AGENT
+from vaultmem.commands.tool_methods import METHODS, ToolMethods
 from vaultmem.errors import UsageError
 
 _SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
@@ -20,6 +21,7 @@ _SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
 def methods(host: Host) -> Callable[[Request], object]:
     """Answers every request that an agent understands."""
     commands = {name: Command(host, name) for name in (*ASKED_OF_AGENT, "status")}
+    tools = ToolMethods(host)
     table: dict[str, Callable[[Request], object]] = {
         **{name: command.answer for name, command in commands.items()},
         "run": lambda request: run_words(host, commands, request.params),
@@ -31,15 +33,19 @@ def methods(host: Host) -> Callable[[Request], object]:
         "jobs.run": lambda request: _run_job(host, request.params),
         "ping": lambda request: _ping(request.params),
         "stop": lambda request: _stop(host, request.params),
+        **dict.fromkeys(METHODS, tools.answer),
     }
 
     def answer(request: Request) -> object:
         method = table.get(request.method)
-        if method is None:
-            known = ", ".join(sorted(table))
-            said = f"unknown method {request.method[:40]!r}; known: {known}"
-            raise RequestError(codes.UNKNOWN_METHOD, said)
-        return method(request)
+        if method is not None:
+            return method(request)
+        names = tools.names()
+        if request.method in names:
+            return tools.answer(request)
+        known = ", ".join(sorted([*table, *names]))
+        said = f"unknown method {request.method[:40]!r}; known: {known}"
+        raise RequestError(codes.UNKNOWN_METHOD, said)
 
     return answer
 

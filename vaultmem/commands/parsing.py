@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import os
 import re
 from collections.abc import Collection
@@ -38,6 +39,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 def module_of(name: str) -> ModuleType:
     """The module of a command."""
     own = SAME_AS.get(name, name).replace("-", "_")
+    own = f"{own}_" if keyword.iskeyword(own) else own
     return import_module(f"vaultmem.commands.{own}")
 
 
@@ -58,7 +60,7 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
         "--format",
-        choices=("auto", "text", "json"),
+        choices=("auto", "text", "json", *getattr(module, "FORMATS", ())),
         default="auto",
         help="auto: text on a terminal, else json",
     )

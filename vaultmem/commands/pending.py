@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from vaultmem.reminders.listing import Listed, Row
 
 SHOWN = 20
-ROOM = {"today": 4, "soon": 2, "review": 5, "preferences": 3}  # lines at least, however much there is above them
+ROOM = {
+    "today": 4,
+    "soon": 2,
+    "review": 5,
+    "preferences": 3,
+}  # lines at least, however much there is above them
 FURTHEST = 36_500  # days; a calendar ends somewhere
 EPILOG = """\
 Overdue, due today, due in the next days; what to look at: what waits for your approval, memories in the inbox, what

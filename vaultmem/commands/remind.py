@@ -11,7 +11,7 @@ from vaultmem.commands.memories import (
     writing_options,
 )
 from vaultmem.commands.parsing import apart
-from vaultmem.commands.write import text_or_stdin
+from vaultmem.commands.write import say_secrets, text_or_stdin
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
 
@@ -65,4 +65,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
         say_done(f"reminds on {when}{often}", said, output)
     else:
         output.remark("vaultmem: this reminder is there already")
+    if not output.as_json:
+        say_secrets(said, output)
     return 0

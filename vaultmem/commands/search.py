@@ -230,10 +230,10 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
             embed_first(vault, output)
         default = args.limit or vault.config.number("search.limit")
         group, least = args.group or "block", args.min_confidence
-        for number, line in enumerate(_lines(), start=1):
+        for number, line in enumerate(lines(), start=1):
             if not line.strip():
                 continue
-            asked = _asked(line, number)
+            asked = asked_line(line, number)
             text, limit = asked.get("query"), asked.get("limit", default)
             if not isinstance(text, str) or type(limit) is not int or limit < 1:
                 problem = "needs query (text) and limit (1 or more)"
@@ -250,14 +250,15 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
     return 0
 
 
-def _lines() -> Iterator[str]:
+def lines() -> Iterator[str]:
     """The lines of stdin, whatever their bytes."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     yield from sys.stdin
 
 
-def _asked(line: str, number: int) -> dict[str, object]:
+def asked_line(line: str, number: int) -> dict[str, object]:
+    """One line of a batch: plain text, or JSON; without a query where it is neither."""
     if line.lstrip().startswith("{"):
         try:
             found = json.loads(line, parse_constant=_no_json)

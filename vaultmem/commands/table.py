@@ -4,10 +4,11 @@ from __future__ import annotations
 
 COMMANDS = {
     "search": "find notes by words, and by meaning",
+    "recall": "what is known about a question, within a budget of tokens",
     "write": "write a memory",
     "create": "write a memory (the same as write)",
     "remind": "set a reminder: what, when, how often",
-    "ingest": "make memories of a long text",
+    "ingest": "take in what other programs keep, or make memories of a long text",
     "read": "show one memory",
     "get": "show one memory (the same as read)",
     "list": "list memories, the newest first",
@@ -29,6 +30,8 @@ COMMANDS = {
     "undo": "take back what was done to memories",
     "sync": "bring the index up to date with the notes",
     "init": "look at a vault for the first time",
+    "export": "write memories as lines of JSON",
+    "import": "take memories in from lines of JSON",
     "related": "notes that belong near a note",
     "backlinks": "what links to a note",
     "links": "what a note links to",
@@ -50,6 +53,8 @@ COMMANDS = {
     "jobs": "what runs by itself, when, and how it went; run one now",
     "demo": "the whole story on a scratch copy of the sample vault",
     "hook": "what an assistant should know when it wakes, as its start-up hook reads it",
+    "agent": "call the tools for assistants: JSON on stdin",
+    "mcp": "serve the tools over the Model Context Protocol",
     "connect": "have an assistant ask vaultmem when it starts, or no longer",
     "completion": "print a completion script for bash, zsh or fish",
 }
@@ -60,4 +65,5 @@ SAME_AS = {"create": "write", "get": "read"}
 # Their words are handed to the sync agent as they are, if one runs; they come back as finished text.
 ASKED_OF_AGENT = (
     "search", "related", "backlinks", "links", "unresolved", "tasks", "why", "pending", "read", "get", "list", "hook",
+    "recall",
 )  # fmt: skip

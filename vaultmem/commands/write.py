@@ -132,7 +132,21 @@ def is_data_waiting() -> bool:
 def _say_clashes(written: dict[str, Any], output: Output) -> None:
     if written.get("duplicate_of"):
         output.remark(f"vaultmem: the same text is there already: {place(written, output)}")
+    say_secrets(written, output)
     for one in written["similar"]:
         output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
     for one in written["contradicts"]:
         output.remark(f"vaultmem: may contradict {place(one, output)}: {one['why']}")
+
+
+def say_secrets(written: dict[str, Any], output: Output) -> None:
+    """What in the text looks like a secret: taken out of what an assistant writes, only named to a person."""
+    if written["redacted"]:
+        output.remark(
+            f"vaultmem: taken out, for no memory should hold it: {', '.join(written['redacted'])}"
+        )
+    if written["secrets"]:
+        output.remark(
+            f"vaultmem: this holds what looks like a secret ({', '.join(written['secrets'])}); whoever can read the "
+            "vault can read it"
+        )

@@ -116,6 +116,22 @@ class Asked:
                 )
         return tuple(dict.fromkeys(found))
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Short texts of one line each: one, or a list."""
+        given = self._params.get(name, ())
+        each = [given] if isinstance(given, str) else given
+        if not isinstance(each, (list, tuple)) or not all(isinstance(one, str) for one in each):
+            raise UsageError(f'"{name}" must be text, or a list of texts')
+        found = (Asked({name: one}, frozenset((name,))).text(name) for one in each)
+        return tuple(dict.fromkeys(one for one in found if one))
+
+    def records(self, name: str) -> tuple[Mapping[str, object], ...]:
+        """A list of objects, which the verb itself looks into."""
+        given = self._params.get(name, ())
+        if not isinstance(given, (list, tuple)) or not all(isinstance(one, dict) for one in given):
+            raise UsageError(f'"{name}" must be a list of objects')
+        return tuple(given)
+
     def category(self) -> str:
         """One of the categories, or "" for none."""
         return one_of("category", self.text("category").lower(), CATEGORIES)
@@ -182,8 +198,13 @@ def _spoken(given: str, now: datetime, *, ahead: bool) -> datetime | None:
 
 
 def _expression(text: str, now: datetime) -> datetime | None:
-    found = when.find(text, now)
-    if len(found) != 1 or found[0].repeat or text[: found[0].start] + text[found[0].end :]:
+    for said in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
+        found = when.find(said, now)
+        if len(found) == 1 and not found[0].repeat:
+            rest = said[: found[0].start] + said[found[0].end :]
+            if rest.strip() in ("", "at"):
+                break
+    else:
         return None
     at = found[0].when
     return at.replace(hour=0, minute=0, second=0, microsecond=0) if found[0].all_day else at

@@ -66,6 +66,8 @@ class Desk:
         self.folder = config.text("memory_folder")
         self.now: Callable[[], float] = time.time
         self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+        # For what nobody waits for.
+        self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
         self.batches = Batches(
             state.path("batches"), self.vault, state.path("journal"), self.folder

@@ -20,8 +20,8 @@ LARGE = 65_536  # characters of content from which it is looked at before it is 
 MOST_BATCHES = 50  # that wait for their place in the history
 # They may take longer than the agent gives a request, and step aside for others.
 LONG = frozenset((
-    "ingest", "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history", "diff", "undo",
-    "proposals", "accept", "notify", "settle",
+    "ingest", "take-in", "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history",
+    "diff", "undo", "proposals", "accept", "notify", "settle", "export", "import",
 ))  # fmt: skip
 WRONG_PARAMS = -32602
 

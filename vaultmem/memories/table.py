@@ -45,6 +45,10 @@ _NEW = _ABOUT | _names("content decay memory_type expires title replaces by dry_
 _REMIND = (_NEW - _names("category expires")) | _names("at repeat")
 _LIST = _ABOUT | _names("phase since until min_confidence limit deleted")
 _ONE = _names("id by dry_run")
+_RECALL = _names(
+    "query budget top_k types scope notes min_confidence include_compressed untrusted score_threshold without explain"
+    " counts by"
+)
 _JOB = _names("dry_run limit by")
 
 VERBS = {
@@ -53,6 +57,7 @@ VERBS = {
     "ingest": Verb(
         "ingesting", "ingest_text", _ABOUT | _names("text session_id memory_type by dry_run")
     ),
+    "take-in": Verb("taking", "take_in", _names("source items by dry_run limit")),
     "read": Verb("filing", "read", _names("id"), writes=False),
     "list": Verb("filing", "listed", _LIST, writes=False),
     "delete": Verb("filing", "delete", _ONE),
@@ -77,7 +82,16 @@ VERBS = {
     "settle": Verb("answering", "settle", _names("dry_run")),
     "pending": Verb("waits", "pending", _names("days vanished"), writes=False, apart=True),
     "notify": Verb("waits", "notify", _names("vanished dry_run"), apart=True),
+    "recall": Verb("recalling", "recall", _RECALL, writes=False, apart=True),
     "proposals": Verb("review", "proposals", frozenset(), writes=False),
+    "export": Verb(
+        "exporting", "export", _names("scope category include_archived shape after"), writes=False
+    ),
+    "import": Verb(
+        "importing", "import_lines", _names("file on_conflict shape by dry_run"), apart=True
+    ),
+    "tool-view": Verb("tool_files", "view", _names("command by"), writes=False),
+    "tool-file": Verb("tool_files", "change", _names("command by")),
     "accept": Verb("review", "accept", _ONE),
     "reject": Verb("review", "reject", _ONE),
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from vaultmem.core.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypedDict, Unpack
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, BinaryIO, TypedDict, Unpack
 
     from vaultmem.config import Config
     from vaultmem.core.memory import MemoryRecord
     from vaultmem.meaning import Meaning
+    from vaultmem.progress import Progress
     from vaultmem.search import Searcher
     from vaultmem.store.state import State
 
@@ -53,6 +54,31 @@ if TYPE_CHECKING:
         min_confidence: float
         limit: int
         deleted: bool
+
+    class Taking(TypedDict, total=False):
+        """How to take in; `limit` is how many memories to write at most."""
+
+        by: str | None
+        limit: int | None
+        dry_run: bool
+        progress: Progress | None
+
+    class Recalling(TypedDict, total=False):
+        """How to recall; see `vaultmem recall --help`."""
+
+        budget: int
+        top_k: int
+        types: Iterable[str] | None
+        scope: str | Iterable[str] | None
+        notes: bool
+        min_confidence: float | None
+        include_compressed: bool
+        untrusted: bool
+        score_threshold: float | None
+        without: Iterable[str]
+        explain: bool
+        counts: bool
+        by: str | None
 
 
 class MemoryVerbs:
@@ -119,6 +145,17 @@ class MemoryVerbs:
         tags = about.pop("tags", None)
         given = {**about, "tags": None if tags is None else _list(tags)}
         return _report(self.ask("ingest", text=text, **given))
+
+    def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> Report:
+        """Take in what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
+        text, the name of an installed source, or all. `path` is its folder, where it is not the usual one. What is
+        there already, or was taken in before, is known and left alone; secrets are taken out. The report has
+        "counts" (new, known and skipped files; memories, cut, redacted), "files" (each with its "result",
+        "reason" and "memories") and "left"."""
+        from vaultmem.memories.gathering import Wish, ingest
+
+        wish = Wish(how.get("by"), how.get("limit"), how.get("dry_run", False))
+        return ingest(self, source, path, wish, how.get("progress"))
 
     def remind(
         self,
@@ -242,6 +279,16 @@ class MemoryVerbs:
         "id"), the number of open "proposals", and "troubles", files of the memory folder that cannot be read."""
         return _report(self.ask("waiting"))
 
+    def recall(self, query: str, **how: Unpack[Recalling]) -> Report:
+        """What is known about a question: "memories" (with "id", "path", "content", "memory_type", "score", "parts",
+        "tokens", and for a block of a note its lines), preferences first, at most `top_k` (5) and `budget` tokens
+        (2000); "tokens", "budget_used", "left_out", "explain". It counts as being read, unless `counts=False`."""
+        given: dict[str, Any] = {"counts": True, **how}
+        for name in ("types", "without", "scope"):
+            if given.get(name) is not None:
+                given[name] = _list(given[name])
+        return _report(self.ask("recall", query=query, **given))
+
     # What waits
 
     def done(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
@@ -282,6 +329,24 @@ class MemoryVerbs:
     def settle(self, *, dry_run: bool = False) -> Report:
         """Carry out what was answered on the page or by another machine: "done", "skipped", "reopened", "changes"."""
         return _report(self.ask("settle", dry_run=dry_run))
+
+    # In and out
+
+    def export_lines(
+        self, *, told: Callable[[int], None] | None = None, **which: object
+    ) -> Iterator[str]:
+        """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
+        memories or memory-cli. `told` hears of how many files nothing can be told."""
+        from vaultmem.memories.exchanging import exported
+
+        return exported(self.ask, told or (lambda _: None), **which)
+
+    def import_lines(self, source: BinaryIO, **how: object) -> Report:
+        """Take memories in from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
+        report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
+        from vaultmem.memories.exchanging import imported
+
+        return imported(self.ask, self.state, source, **how)
 
     # The past
 

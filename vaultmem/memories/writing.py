@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import importance, likeness, statements, titles
+from vaultmem.core import importance, likeness, secrets, statements, titles
 from vaultmem.core.decay import POLICIES
 from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, REMINDERS, Memory
 from vaultmem.core.stamps import stamp
@@ -46,16 +46,14 @@ def write(
     session: Session, asked: Asked, times: Mapping[str, Value] | None = None
 ) -> dict[str, object]:
     """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder."""
-    content = asked.content()
+    content, secrets_found = _without_secrets(asked)
     scope = asked.scope() or DEFAULT_SCOPE
     replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
     found = look(session, content, scope)
     if found.same is not None:
         return {
-            **_shown(session, found.same, found),
-            "created": False,
-            "duplicate_of": found.same.id,
-        }
+            **_shown(session, found.same, found), **secrets_found, "created": False, "duplicate_of": found.same.id,
+        }  # fmt: skip
     new = new_memory(session, asked, content, found, times)
     for _ in range(TRIES):
         draft = session.draft()
@@ -69,16 +67,34 @@ def write(
             )
         plan = draft.plan("write")
         if asked.flag("dry_run"):
-            return {**planned(session, plan), **_clashes(session, found), "created": False}
+            return {
+                **planned(session, plan), **_clashes(session, found), **secrets_found, "created": False,
+            }  # fmt: skip
         outcome = session.carry_out(plan, header(asked, f"write {title}", session.now))
         written = session.desk.collection.at(plan.changes[-1].target)
         if written is not None:
-            return {**_shown(session, written, found), "created": True, "duplicate_of": None}
+            return {
+                **_shown(session, written, found), **secrets_found, "created": True, "duplicate_of": None,
+            }  # fmt: skip
         if not outcome.skipped:
             break
         session.desk.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
     raise NoteChangedError(f"the memory was not written: {reason}")
+
+
+def _without_secrets(asked: Asked) -> tuple[str, dict[str, object]]:
+    """The content, and what of it looks like secrets: the kinds of what was taken out ("redacted"). An assistant
+    writes what it has read somewhere; a person may keep a password on purpose, and is only told ("secrets")."""
+    content = asked.content()
+    found = secrets.redacted(content)
+    if _is_assistant(asked):
+        return found.text, {"redacted": list(found.kinds), "secrets": []}
+    return content, {"redacted": [], "secrets": list(found.kinds)}
+
+
+def _is_assistant(asked: Asked) -> bool:
+    return bool(asked.text("by") or asked.text("agent"))
 
 
 def new_memory(
@@ -115,7 +131,9 @@ def new_memory(
     if asked.text("expires"):
         properties["expires_at"] = stamp(_end(session, asked))
     properties.update({"created_at": now, "updated_at": now})
-    given = titles.safe(asked.text("title")) if asked.text("title") else ""
+    given = asked.text("title")
+    given = secrets.redacted(given).text if _is_assistant(asked) else given
+    given = titles.safe(given) if given else ""
     return New(str(properties["id"]), given, category, content, properties)
 
 

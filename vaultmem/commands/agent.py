@@ -1,0 +1,212 @@
+"""vaultmem agent: the tools for assistants that can run a command: JSON in, a line of JSON for each call out."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator, Mapping
+
+from vaultmem import client
+from vaultmem.commands.shared import open_vault
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output
+from vaultmem.tools.strict_json import parse
+
+if TYPE_CHECKING:
+    import argparse
+
+    from vaultmem.api import Vault
+    from vaultmem.tools.door import Door
+
+MOST = 1_000_000  # bytes of stdin
+_STDIN = "-"
+_NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
+EPILOG = """\
+calls on stdin, one object, a list of them, or one on each line:
+  {"name": "memory_search", "params": {"query": "dark mode"}}
+  {"id": 7, "method": "tools/call", "params": {"name": "memory_list", "arguments": {}}}
+  {"prompt": "preferences about UI"}       what is known about it, as a <memory> block
+
+Each call gives one line: {"name", "ok", "text", "data"}, or {"name", "ok": false, "error": {"code", "message"}},
+with "id" where one was given. The exit code is 1 when one of them failed.
+
+examples:
+  vaultmem agent --list-tools
+  vaultmem agent --prompt "the flat in Lisbon"
+  echo '[{"name": "memory_write", "params": {"content": "hello"}}]' | vaultmem agent --client my-agent
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--list-tools", action="store_true", help="the tools, with their schemas")
+    parser.add_argument(
+        "--prompt", nargs="?", const=_STDIN, metavar="TEXT",
+        help="recall what is known about TEXT; - or nothing: about what stdin says",
+    )  # fmt: skip
+    parser.add_argument(
+        "--client", metavar="NAME", default="assistant",
+        help="who asks; what is written carries this name (default assistant)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Call the tools; what fails is told in its line, and keeps no other from its turn."""
+    asked = [] if args.list_tools else list(_asked(args))
+    door = _Door(args, output)
+    try:
+        if args.list_tools:
+            _list(door, output)
+            return 0
+        results = [_answered(door, one, args.client) for one in asked]
+    finally:
+        door.close()
+    for result in results:
+        _show(result, output)
+    return 0 if all(result["ok"] for result in results) else 1
+
+
+def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object]]:
+    if args.prompt is not None and args.prompt != _STDIN:
+        yield {"prompt": args.prompt}
+        return
+    text = _stdin()
+    if args.prompt == _STDIN and not text.lstrip().startswith(("{", "[")):
+        yield {"prompt": text.strip()}
+        return
+    for found in _values(text):
+        for one in found if isinstance(found, list) else [found]:
+            if not isinstance(one, dict):
+                raise UsageError("a call is an object; see vaultmem agent --help")
+            yield one
+
+
+def _stdin() -> str:
+    if sys.stdin.isatty():
+        raise UsageError("the calls are read from stdin; see vaultmem agent --help")
+    stream = sys.stdin.buffer if isinstance(sys.stdin, io.TextIOWrapper) else None
+    data = stream.read(MOST + 1) if stream else sys.stdin.read(MOST + 1).encode()
+    if len(data) > MOST:
+        raise UsageError(f"stdin may have {MOST:,} bytes; make several calls of it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8") from None
+
+
+def _values(text: str) -> list[object]:
+    """One JSON value, or one on each line."""
+    if not text.strip():
+        raise UsageError("nothing on stdin; see vaultmem agent --help")
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return [parse(text)]
+    except ValueError as error:
+        said = str(error)
+    try:
+        return [parse(line) for line in lines] if len(lines) > 1 else _refuse(said)
+    except ValueError:
+        return _refuse(said)
+
+
+def _refuse(said: str) -> list[object]:
+    raise UsageError(f"stdin is no JSON: {said}")
+
+
+def _list(door: _Door, output: Output) -> None:
+    found = door.ask("tools/list", {})
+    assert isinstance(found, dict)
+    if output.as_json:
+        output.data(found)
+        return
+    for tool in found["tools"]:
+        given = ", ".join(tool["inputSchema"].get("properties", {}))
+        output.line(f"{output.paint(tool['name'], 'bold')}({given})")
+        output.line(f"  {tool['description']}")
+
+
+def _answered(door: _Door, one: Mapping[str, object], name: str) -> dict[str, object]:
+    """One call in any of its shapes."""
+    from vaultmem.tools.door import code_of
+
+    method, params = _shape(one, name)
+    named = str(params.get("name", method) if method == "tools/call" else method)
+    head = {"id": one["id"]} if "id" in one else {}
+    try:
+        found = door.ask(method, params)
+    except VaultmemError as error:
+        code = error.code if isinstance(error, client.AgentError) else code_of(error)
+        said = {"code": code, "message": " ".join(str(error).split())}
+        return {**head, "name": named[:80], "ok": False, "error": said}
+    return {
+        **head,
+        "name": named,
+        "ok": True,
+        **(found if isinstance(found, dict) else {"tools": found}),
+    }
+
+
+def _shape(one: Mapping[str, object], name: str) -> tuple[str, dict[str, object]]:
+    """The method and its parameters: {"name", "params"}, {"method", "params"} or {"prompt"}."""
+    given = one.get("params", one.get("arguments"))
+    params = given if isinstance(given, dict) else {}
+    if "prompt" in one and "name" not in one:
+        return "prompt", {"prompt": one["prompt"], "client": name}
+    method = one.get("method")
+    if method == "tools/list":
+        return method, {}
+    if method == "tools/call":
+        return method, {**params, "client": name}
+    tool = one.get("name") if method is None else method
+    return "tools/call", {"name": tool, "arguments": given, "client": name}
+
+
+def _show(result: dict[str, object], output: Output) -> None:
+    if output.as_json:
+        output.record(result)
+        return
+    error = result.get("error")
+    if isinstance(error, dict):
+        output.error(f"{result['name']}: {error['message']}")
+    else:
+        output.text(f"{result.get('context', result.get('text', ''))}\n")
+
+
+class _Door:
+    """The sync agent, if one runs, else the tools here."""
+
+    def __init__(self, args: argparse.Namespace, output: Output) -> None:
+        self._args, self._output = args, output
+        self._vault: Vault | None = None
+        self._here: Door | None = None
+        self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
+
+    def ask(self, method: str, params: dict[str, object]) -> object:
+        """The result of a method. Raises VaultmemError."""
+        if self._here is None:
+            try:
+                found = client.call(self._folder, method, params, timeout=client.BY_MEANING)
+            except client.AgentError as error:
+                if error.code not in _NEEDS_OWN:
+                    raise
+            else:
+                if found is not client.NOBODY:
+                    return found
+        return self._opened().answer(method, params)
+
+    def _opened(self) -> Door:
+        if self._here is None:
+            from contextlib import nullcontext
+
+            from vaultmem.tools.door import Door
+            from vaultmem.tools.toolbox import Toolbox
+
+            self._vault = vault = open_vault(self._args, self._output)
+            self._here = Door(Toolbox(), lambda: nullcontext(vault))
+        return self._here
+
+    def close(self) -> None:
+        """Let go of the vault."""
+        if self._vault is not None:
+            self._vault.close()

@@ -1,0 +1,60 @@
+"""The tools as methods of the socket: `tools/list`, `tools/call`, `prompt`, every tool by its name, and `mcp`."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from vaultmem.agent.host import Host
+from vaultmem.agent.request import WRONG_PARAMS, Request, RequestError
+from vaultmem.errors import VaultmemError
+
+if TYPE_CHECKING:
+    from vaultmem.tools.door import Door
+    from vaultmem.tools.toolbox import Toolbox
+
+METHODS = ("tools/list", "tools/call", "prompt", "mcp")
+
+
+class ToolMethods:
+    """The toolbox of the agent, loaded when it is first asked for."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._toolbox: Toolbox | None = None
+
+    def names(self) -> list[str]:
+        """The tools that can be called by name."""
+        return [tool.name for tool in self._loaded().tools()]
+
+    def answer(self, request: Request) -> object:
+        """The result of one of the methods, or of a tool."""
+        from vaultmem.tools.door import Door, code_of
+
+        door = Door(self._loaded(), self._host.vault, request.peer)
+        if request.method == "mcp":
+            return _conversed(door, request)
+        try:
+            return door.answer(request.method, request.params)
+        except VaultmemError as error:
+            raise RequestError(code_of(error), str(error)) from error
+
+    def _loaded(self) -> Toolbox:
+        with self._lock:
+            if self._toolbox is None:
+                from vaultmem.tools.toolbox import Toolbox
+
+                self._toolbox = Toolbox()
+            return self._toolbox
+
+
+def _conversed(door: Door, request: Request) -> object:
+    """One line of the Model Context Protocol, for a process that only hands lines on."""
+    from vaultmem.tools.mcp import Protocol, Settled
+
+    line = request.params.get("line")
+    if not isinstance(line, str):
+        raise RequestError(WRONG_PARAMS, '"line" must be text')
+    said, settled = Protocol(door).answer(line, Settled.of(request.params.get("settled")))
+    return {"said": said, "settled": settled.as_json()}

@@ -1,0 +1,225 @@
+"""Our own tools. They read like the command line, and each is one call of the Python API.
+
+Whatever a tool writes carries the name of the client, as `by` in the history and as `agent` in the memory: so it counts
+as an assistant's until a person approves it, whatever the assistant says of itself.
+"""
+
+from __future__ import annotations
+
+from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.tools import finding, recalled
+from vaultmem.tools.notes import check_public, is_private, note_path, note_text
+from vaultmem.tools.schema import an_object, number, switch, text, texts
+from vaultmem.tools.shown import briefly, fenced, lines, memory_line, quoted
+from vaultmem.tools.tool import Annotations, Call, Outcome, Tool
+
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+
+    Record = dict[str, object]
+
+_READS = Annotations(read_only=True, idempotent=True)
+_ADDS = Annotations(idempotent=True)
+_REMOVES = Annotations(destructive=True, idempotent=True)
+_LIST, _FOUND = 20, 10  # how many, if nothing is said
+
+
+def write(vault: Vault, call: Call) -> Outcome:
+    """memory_write."""
+    found: Record = vault.ask(
+        "write", content=call.text("content"), category=call.text("category") or None, tags=call.texts("tags") or None,
+        scope=call.text("scope") or None, source=call.text("source") or None, title=call.text("title") or None,
+        by=call.client, agent=call.client,
+    )  # fmt: skip
+    data: Record = {
+        **briefly(found),
+        "created": found["created"],
+        "duplicate_of": found["duplicate_of"],
+    }
+    said = "written" if found["created"] else "known already"
+    return Outcome(f"{said}\n{memory_line(data)}{_clashes(found, data)}", data)
+
+
+def _clashes(found: Record, data: Record) -> str:
+    """What of the memories that are there is like it, or against it."""
+    said = ""
+    for name in ("contradicts", "similar"):
+        listed = found.get(name)
+        others = (
+            [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        )
+        shown = [{"id": one.get("id"), "title": quoted(str(one.get("title")))} for one in others]
+        if shown:
+            data[name] = shown
+            said += f"\n{name}: " + "; ".join(f"{one['title']} ({one['id']})" for one in shown)
+    return said
+
+
+def read(vault: Vault, call: Call) -> Outcome:
+    """memory_read: a memory; a note, where no memory is called so."""
+    try:
+        found: Record = vault.ask("read", id=call.text("id"))
+    except NoteNotFoundError:
+        return _read_note(vault, call.text("id"))
+    check_public(vault, str(found["path"]))
+    data = {**briefly(found), "content": found["content"]}
+    data.pop("text")
+    return Outcome(f"{memory_line(briefly(found))}\n{fenced(str(found['content']))}", data)
+
+
+def _read_note(vault: Vault, name: str) -> Outcome:
+    path = note_path(vault, name)
+    whole = note_text(vault, path)
+    return Outcome(f"{quoted(path)}\n{fenced(whole)}", {"path": path, "content": whole})
+
+
+def delete(vault: Vault, call: Call) -> Outcome:
+    """memory_delete."""
+    found = vault.delete(call.text("id"), by=call.client)
+    data = {
+        "id": found["id"],
+        "deleted": True,
+        "title": quoted(found["title"]),
+        "path": found["path"],
+    }
+    return Outcome(f"moved to the archive: {data['title']} ({data['id']})", data)
+
+
+def listed(vault: Vault, call: Call) -> Outcome:
+    """memory_list."""
+    names = ("phase", "category", "scope", "source", "since", "until")
+    given = {name: call.text(name) or None for name in names}
+    found: Record = vault.ask(
+        "list", **given, tags=call.texts("tags") or None, limit=call.number("limit", _LIST, 1, 100)
+    )
+    records = found["memories"]
+    shown = records if isinstance(records, list) else []
+    each = [briefly(one) for one in shown if not is_private(vault, one["path"])]
+    return Outcome(
+        lines(plural(len(each), "memory", "memories"), map(memory_line, each), "no memories"),
+        {"memories": each, "count": len(each)},
+    )
+
+
+def tag(vault: Vault, call: Call) -> Outcome:
+    """memory_tag."""
+    found = vault.tag(
+        call.text("id"), *call.texts("add"), remove=call.texts("remove"), by=call.client
+    )
+    data = {**briefly(found), "tags": found["tags"], "changed": found["changed"]}
+    return Outcome(f"tags: {', '.join(found['tags']) or 'none'}\n{memory_line(data)}", data)
+
+
+def pending(vault: Vault, call: Call) -> Outcome:
+    """memory_pending."""
+    found = vault.pending(days=call.number("days", 7, 0, 3_660))
+    items = [_waiting(one) for one in found if not is_private(vault, _place(one))]
+    said = (
+        f"- {one['id']} {one['section']}{' ' + str(one['due']) if one['due'] else ''}: {one['text']}"
+        for one in items
+    )
+    return Outcome(
+        lines(f"{len(items)} wait", said, "nothing waits"), {"items": items, "count": len(items)}
+    )
+
+
+def _place(item: Record) -> str:
+    """The note that an item stands in."""
+    path, _, line = str(item.get("source") or "").rpartition(":")
+    return path if line.isdigit() else str(item.get("source") or "")
+
+
+def _waiting(item: Record) -> Record:
+    kept = {name: item.get(name) for name in ("id", "section", "due", "repeat")}
+    return {
+        **kept,
+        "text": quoted(str(item.get("text"))),
+        "source": quoted(str(item.get("source") or "")),
+    }
+
+
+def done(vault: Vault, call: Call) -> Outcome:
+    """memory_done."""
+    found = vault.done(call.text("id"), by=call.client)
+    data = {name: found[name] for name in ("id", "state", "was", "changed")}
+    data["text"] = quoted(found["text"])
+    said = "done" if found["changed"] else f"was {found['was']} already"
+    return Outcome(f"{said}: {data['text']} ({data['id']})", data)
+
+
+_ID = text("id, title or path")
+_QUERY = text()
+_TAGS = texts()
+_SCOPE = text("global, agent:NAME, user:ID or conversation:ID")
+_DAY = text("YYYY-MM-DD")
+_LIMIT = number()
+
+
+TOOLS = (
+    Tool(
+        "memory_write", "Write a memory", "Remember one fact. What is known already is not written twice.",
+        an_object(
+            ("content",), content=text(), category=text(enum=[*CATEGORIES]), tags=_TAGS, scope=_SCOPE,
+            title=text(), source=text("where it is from"),
+        ),
+        _ADDS, write,
+    ),
+    Tool(
+        "memory_read", "Read a memory or note", "All of one memory or note.", an_object(("id",), id=_ID),
+        _READS, read,
+    ),
+    Tool(
+        "memory_delete", "Archive a memory", "Move a memory to the archive; can be undone.",
+        an_object(("id",), id=_ID), _REMOVES, delete,
+    ),
+    Tool(
+        "memory_list", "List memories", "Memories, newest first.",
+        an_object(
+            phase=text(enum=[*PHASES]), category=text(), scope=text(), tags=_TAGS, source=text(),
+            since=_DAY, until=_DAY, limit=_LIMIT,
+        ),
+        _READS, listed,
+    ),
+    Tool(
+        "memory_search", "Search memories", "Find memories by words; with notes, the user's notes too.",
+        an_object(
+            ("query",), query=_QUERY, tags=_TAGS, scope=text(), phase=text(), category=text(),
+            **{"from": _DAY, "to": _DAY}, notes=switch(), limit=_LIMIT,
+        ),
+        _READS, finding.search,
+    ),
+    Tool(
+        "memory_tag", "Tag a memory", "Add or remove tags.", an_object(("id",), id=_ID, add=_TAGS, remove=_TAGS),
+        Annotations(idempotent=True), tag,
+    ),
+    Tool(
+        "memory_smart_search", "Search by meaning",
+        "Find by words, meaning, tags, links and recency at once.",
+        an_object(("query",), query=_QUERY, tags=_TAGS, scope=text(), notes=switch(), limit=_LIMIT),
+        _READS, finding.smart_search,
+    ),
+    Tool(
+        "memory_recall", "Recall", "What is known about something, within a budget of tokens. Call it first.",
+        an_object(
+            ("query",), query=_QUERY, budget=number(), top_k=_LIMIT,
+            types={"type": "array", "items": {"type": "string", "enum": [*TYPES]}}, scope=text(), notes=switch(),
+            untrusted=switch("also what no person approved"),
+        ),
+        _READS, recalled.recall,
+    ),
+    Tool(
+        "memory_pending", "What waits", "Tasks and reminders that are due, and what to review.",
+        an_object(days=number()), _READS, pending,
+    ),
+    Tool(
+        "memory_done", "Mark as done", "Say that something that waits is done.",
+        an_object(("id",), id=text("vm-…")), _ADDS, done,
+    ),
+    Tool(
+        "memory_related", "What is near", "Notes and memories near one.",
+        an_object(("id",), id=_ID, limit=_LIMIT), _READS, finding.related,
+    ),
+)  # fmt: skip
