@@ -282,6 +282,7 @@ def _told(one: Candidate, number: int) -> dict[str, object]:
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
         "trusted": one.trusted, "vouched": one.vouched, "kind": "note" if one.note else "memory",
-        "score": round(one.score, 4), "parts": {name: round(part, 4) for name, part in one.parts.items()}, "tokens": number,
+        "score": round(one.score, 4), "tokens": number,
+        "parts": {name: round(part, 4) for name, part in one.parts.items()},
     }  # fmt: skip
     return found
