@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.alarms import APPROVE, BASELINE, Alarm, Planned, Rules, desktop_text, plan
+from vaultmem.core.alarms import BASELINE, Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.core.answers import (
     DONE,
     DROPPED,
@@ -23,6 +23,7 @@ from vaultmem.core.answers import (
     union,
 )
 from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.core.pending_items import APPROVE
 from vaultmem.core.pending_page import item_id
 
 MINUTE = timedelta(minutes=1)

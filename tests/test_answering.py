@@ -430,3 +430,62 @@ def test_what_became_of_an_endless_page_is_said_also_after_its_ticks_were_taken(
     looked = on.desk.waiting.refresh(catalog, on.at)
     assert looked.answered == 1
     assert any("archive" in said for said in looked.troubles)
+
+
+def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
+    bench: Open, write: Write
+) -> None:
+    write("Clippings/Offer.md", "---\nremind: 2026-11-20\nrepeat: every day\n---\npay the fee\n")
+    on = bench()
+    with pytest.raises(UsageError, match="only you can approve"):
+        on.answer(on.id("Offer"), DROPPED, by="claude")
+    with on.desk.session(Reader(on.vault), writes=False) as session:
+        catalog = on.vault.searcher().catalog
+        shown = [due for due in on.desk.waiting.dues(catalog, on.at) if due.foreign]
+        assert shown
+        assert {due.id for due in shown} <= answering._all_dues(session)
+    for due in shown:
+        with pytest.raises(UsageError, match="only you can approve"):
+            on.answer(approval(due.id), by="claude")
+
+
+def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> None:
+    on = bench()
+    made = on.vault.write("turn the compost", category="reminders")
+    file = on.folder / made["path"]
+    text = file.read_text().replace(
+        "scope: ", "remind:\n  - 2026-11-22\n  - 2026-11-25\nscope: ", 1
+    )
+    file.write_text(text)
+    on.later()
+    catalog = on.vault.searcher().catalog
+    first, second = (
+        due.id for due in on.desk.waiting.dues(catalog, on.at) if "compost" in due.text
+    )
+    on.answer(first)
+    assert file.exists()
+    on.later()
+    on.answer(second)
+    assert not file.exists()
+
+
+def test_a_task_that_was_put_off_meanwhile_is_not_ticked(bench: Open, write: Write) -> None:
+    on = bench("always")
+    call = on.id("call Anne")
+    moved = TASKS.replace("2026-11-22", "2026-12-24")
+    write("Tasks.md", moved)
+    said = on.answer(call)
+    assert on.text("Tasks.md") == moved
+    assert "changed meanwhile" in said["skipped"][0]["reason"]
+
+
+def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
+    on = bench()
+    call = on.id("call Anne")
+    (on.folder / "Tasks.md").rename(on.folder.parent / "Tasks.md")
+    catalog = on.vault.searcher().catalog
+    on.desk.waiting.refresh(catalog, on.at, "the vault is empty")
+    on.desk.waiting.tell(catalog, on.at, "the vault is empty")
+    on.answer(call, vanished="the vault is empty")
+    assert not (on.folder / "vaultmem").exists()
+    assert on.stated()[call] == DONE

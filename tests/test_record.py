@@ -218,7 +218,33 @@ def test_what_is_old_and_waits_no_longer_is_forgotten(machine: Machine, file: Pa
     new = Answer(IDS[5], "done", stamp(NOW + 61 * DAY))
     machine.record.add([new], [], NOW + 61 * DAY)
     machine.record.settle({IDS[0]}, NOW + 61 * DAY)
-    assert {IDS[0], IDS[5]} <= set(answer_lines.read(file.read_text("utf-8")).answers)
+    assert {IDS[0], IDS[5]} == set(answer_lines.read(file.read_text("utf-8")).answers)
+    machine.record.settle({IDS[0]}, NOW + 62 * DAY)
+    assert set(answered.answers(machine.ledger)) == {IDS[0], IDS[5]}
+
+
+def test_an_archive_that_is_a_file_keeps_nothing_from_being_answered(
+    machine: Machine, file: Path
+) -> None:
+    machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
+    (file.parent / "archive").write_text("no folder")
+    copy = file.with_name("answers (conflicted copy).md")
+    copy.write_bytes(file.read_bytes())
+    assert machine.record.settle(None, NOW)
+    assert machine.record.answers() == ANSWERS
+    assert copy.exists()
+
+
+def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
+    machine: Machine, file: Path
+) -> None:
+    machine.record.is_held = True
+    machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
+    machine.record.settle(set(), NOW)
+    assert not file.exists()
+    machine.record.is_held = False
+    machine.record.settle(None, NOW)
+    assert answer_lines.read(file.read_text("utf-8")).answers == ANSWERS
 
 
 @pytest.mark.parametrize(

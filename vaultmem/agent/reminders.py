@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.reminders.telling import LocalZone
-from vaultmem.reminders.waiting import Waiting
+from vaultmem.reminders.waiting import Looked, Waiting
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -78,7 +78,8 @@ class Reminders(threading.Thread):
 
     def told(self) -> dict[str, object]:
         """How reminding goes, as data."""
-        following = self._next.astimezone(LocalZone()) if self._next else None
+        coming = self._next
+        following = coming.astimezone(LocalZone()) if coming else None
         return {
             "next": following.isoformat(timespec="minutes") if following else None,
             "troubles": self._troubles,
@@ -143,20 +144,25 @@ class Reminders(threading.Thread):
         if self._skipped or self._day != now.date():
             waiting.unsettled = True
         with self._lend() as vault:
-            looked = waiting.refresh(vault.searcher().catalog, now, vanished)
-            planned = waiting.tell(vault.searcher().catalog, now)
+            try:
+                looked = waiting.refresh(vault.searcher().catalog, now, vanished)
+            except VaultmemError as error:  # what is due is told, whatever is wrong with the page
+                looked = Looked(written=False, answered=0, troubles=[str(error)])
+            planned = waiting.tell(vault.searcher().catalog, now, vanished)
         for trouble in set(looked.troubles) - set(self._troubles):
             log.warning("%s", trouble)
         unshown = waiting.teller.trouble  # the teller has said it in the log
         self._troubles = [*looked.troubles, *([unshown] if unshown else [])]
-        self._day, self._next = now.date(), planned.next
+        self._day, self._next, self._retry = now.date(), planned.next, RETRY
         if waiting.unsettled and not (self._settling and self._settling.is_alive()):
             # In a thread of its own: at the desk there may be a dream, and what is due does not wait for it.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
             self._settling.start()
         if planned.next is not None and planned.next <= now:
             self._next = now + timedelta(seconds=LONGEST)
-        if waiting.teller.trouble:  # a desktop that cannot be reached now may be there later
+        if (
+            waiting.teller.trouble or self._skipped
+        ):  # what could not be done now may be possible later
             again = now + timedelta(seconds=UNREACHED)
             self._next = again if self._next is None else min(self._next, again)
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 SETTLED_WITHIN = 1.0  # seconds
-TOLD_OF_LOSSES = ("pending", "notify")  # verbs that say when the vault has vanished
+TOLD_OF_LOSSES = (
+    "pending",
+    "notify",
+    "answer",
+    "settle",
+)  # verbs that say when the vault has vanished
 
 
 class Writer(Protocol):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 EPILOG = """\
 Brings the index up to date, takes over what was ticked in pending.md, writes the page anew if it has to say something
 else, and tells the desktop of what is due and was not told yet. For those who run no agent: from cron, every minute or
-every hour. What was told is never told twice."""
+every hour. Nothing is told twice for the same time; what stays
+undone comes again as notify.again says."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

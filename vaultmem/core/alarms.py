@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from vaultmem.core.answers import DONE, DROPPED, SNOOZED, Answer, Told, closed
+from vaultmem.core.answers import SNOOZED, Answer, Told, closed
 from vaultmem.core.defused import MOST, one_line
 from vaultmem.core.due import REMINDER, Due
 from vaultmem.core.durations import UNITS, seconds, spoken
-from vaultmem.core.pending_page import item_id
+from vaultmem.core.pending_items import is_approved, is_refused
 from vaultmem.core.stamps import seconds as stamped
 from vaultmem.core.stamps import stamp
 
-APPROVE = "approve"  # the key of the item that asks whether something from outside may be believed
 BASELINE = "vm-firstlook"  # told of nothing: marks that a first look was taken
 MOST_AGAIN = 3  # times that something overdue is told again
 MOST_SINGLE = 3  # alarms at one moment; more become one
@@ -206,11 +205,9 @@ def _may_ring(due: Due, answers: Mapping[str, Answer]) -> bool:
     snoozed = answer is not None and answer.state == SNOOZED
     if closed(answers, due.id) or not (due.at or snoozed):
         return False
-    if not due.foreign:
+    if not due.foreign or is_approved(due.id, answers):
         return True
-    said = answers.get(item_id(due.id, APPROVE))
-    state = said.state if said else ""
-    return state == DONE or (due.kind == REMINDER and state != DROPPED)
+    return due.kind == REMINDER and not is_refused(due.id, answers)
 
 
 def _step(

@@ -78,6 +78,18 @@ def carried_out(due: Due) -> str:
     return item_id(due.id, f"carried out\0{due.path}" if due.kind == TASK else "carried out")
 
 
+def marks(due: Due) -> tuple[str, str]:
+    """The ids under which is kept that a task was ticked in some note, and in one of this folder. Copies beside a note
+    are ticked with it; the README of another project says the same by chance, and the person has not seen it."""
+    folder = due.path.rpartition("/")[0]
+    return item_id(due.id, "carried out"), item_id(due.id, f"carried out in\0{folder}")
+
+
+def place_of(due: Due) -> str:
+    """Where it stands: the note, and the line if it is one."""
+    return f"{due.path}:{due.line}" if due.line else due.path
+
+
 def waiting(found: Iterable[Item], answers: Mapping[str, Answer], now: datetime) -> list[Item]:
     """Without what was answered or sleeps, each thing once."""
     minute = now.isoformat()[:16]
@@ -91,9 +103,8 @@ def waiting(found: Iterable[Item], answers: Mapping[str, Answer], now: datetime)
 
 def item_of(due: Due, section: str) -> Item:
     """How it stands on the page."""
-    source = f"{due.path}:{due.line}" if due.line else due.path
     return Item(
-        due.id, section, due.text, due.due or due.at, source, due.title, due.repeat or None
+        due.id, section, due.text, due.due or due.at, place_of(due), due.title, due.repeat or None
     )  # fmt: skip
 
 
@@ -123,9 +134,8 @@ def _is_open_in_its_note(due: Due, answers: Mapping[str, Answer]) -> bool:
 
 
 def _question(due: Due) -> Item:
-    source = f"{due.path}:{due.line}" if due.line else due.path
     said = f"tick to mark it done in its note, too: {due.text}"
-    return Item(completion(due.id), "review", said, source=source, title=due.title, rank=1)
+    return Item(completion(due.id), "review", said, source=place_of(due), title=due.title, rank=1)
 
 
 def _later(day: date, days: int) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vaultmem.core import durations, pending_items, when
 from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.core.defused import one_line
-from vaultmem.core.due import TASK, Due
+from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.memories import carrying, restoring
@@ -37,6 +37,7 @@ def answer(session: Session, asked: Asked) -> Report:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state = one_of("state", asked.needed("state"), STATES)
     now = datetime.fromtimestamp(session.now).astimezone()
+    session.desk.waiting.mind(asked.text("vanished"))
     until = _until(asked, now) if state == SNOOZED else ""
     found = _named(session, asked.needed("id"), now)
     who = header(asked, f"{state}: {_words(found.text)}"[:200], session.now)
@@ -62,6 +63,7 @@ def answer(session: Session, asked: Asked) -> Report:
 
 def settle(session: Session, asked: Asked) -> Report:
     """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
+    session.desk.waiting.mind(asked.text("vanished"))
     return carrying.settle(session, dry_run=asked.flag("dry_run"))
 
 
@@ -111,7 +113,7 @@ def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Re
         more["asks"] = _question(session, found) if state == DONE else None
     searcher = session.reader.searcher()
     if searcher is not None:
-        session.desk.waiting.refresh(searcher.catalog, now)
+        session.desk.waiting.refresh(searcher.catalog, now, asked.text("vanished"))
     return more
 
 
@@ -187,14 +189,26 @@ def _id(given: str, known: dict[str, str]) -> str:
 
 def _see_that_it_may(session: Session, found: _Found) -> None:
     """An assistant does not answer for the person whether something may be believed, or written into a note."""
-    dues = {due.id for due in carrying.dues(session)}
+    dues = _all_dues(session)
     known = dues | {memory.id for memory in session.desk.collection.live()}
     questions = {pending_items.approval(id_) for id_ in known}
     questions |= {pending_items.completion(id_) for id_ in dues}
-    if found.id in questions:
+    asked = found.due is not None and not pending_items.may_be_shown(
+        found.due, session.desk.waiting.record.answers()
+    )
+    if found.id in questions or (asked and found.due and found.due.kind != REMINDER):
         raise UsageError(
             f"only you can approve {_words(found.text)!r} ({found.id}): tick it in pending.md"
         )
+
+
+def _all_dues(session: Session) -> set[str]:
+    """The ids of all that is due or is shown: what repeats goes on by one rule for what is carried out, and by another
+    for what is shown."""
+    searcher = session.reader.searcher()
+    now = datetime.fromtimestamp(session.now).astimezone()
+    shown = session.desk.waiting.dues(searcher.catalog, now) if searcher else []
+    return {due.id for due in (*carrying.dues(session), *shown)}
 
 
 # --- Until when

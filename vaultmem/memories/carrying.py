@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem.adapter import Completion, Task
 from vaultmem.core import pending_items, recurrence
-from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer
+from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer, closed
 from vaultmem.core.changes import EDIT, Change, Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
-from vaultmem.core.pending_page import item_id
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.desk import YOU, Session
@@ -24,7 +24,6 @@ from vaultmem.store.vault import digest
 ANSWERED = (
     "answered"  # the property of an archived reminder that says by which answer it was put away
 )
-_UTF8_BOM = b"\xef\xbb\xbf"
 
 
 class _Step(NamedTuple):
@@ -106,23 +105,17 @@ def _words(
     if given is None or given.state not in (DONE, DROPPED):
         return
     if due.kind == REMINDER and (given.state == DROPPED or not due.rolls):
-        yield given, pending_items.carried_out(due)
+        if all(closed(answers, other.id) for other in dues(session) if other.memory == due.memory):
+            yield given, pending_items.carried_out(due)  # else it has another time to come
     elif due.kind == TASK and given.state == DONE:
         how = session.desk.config.text("pending.complete_in_notes")
         word = given if how == "always" else answers.get(pending_items.completion(due.id))
         if how == "never" or word is None or word.state != DONE:
             return
         mark = pending_items.carried_out(due)
-        elsewhere, beside = (answers.get(other) for other in _marks(due))
+        elsewhere, beside = (answers.get(other) for other in pending_items.marks(due))
         if mark in answers or beside or elsewhere is None or elsewhere.at < word.at:
             yield word, mark
-
-
-def _marks(due: Due) -> tuple[str, str]:
-    """The marks of a task that was ticked in a note, and in one of this folder. Copies beside a note are ticked with
-    it; the README of another project says the same by chance, and the person has not seen it."""
-    folder = due.path.rpartition("/")[0]
-    return item_id(due.id, "carried out"), item_id(due.id, f"carried out in\0{folder}")
 
 
 def _step(session: Session, due: Due, word: Answer, mark: str) -> _Step | None:
@@ -145,7 +138,7 @@ def _ticked(session: Session, due: Due) -> Plan | None:
     data = session.desk.bytes_of(due.path)
     if data is None:
         return None
-    mark = _UTF8_BOM if data.startswith(_UTF8_BOM) else b""
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
         text = data[len(mark) :].decode()
     except UnicodeDecodeError as error:
@@ -170,7 +163,9 @@ def _task(session: Session, due: Due, text: str) -> Task:
     """The task as its note has it now. Raises NoteChangedError when something else stands there."""
     note = session.desk.rules.parse(due.path, text, split(text))
     for task in note.tasks:
-        if task.line == due.line and task.text == due.text:
+        times = [at for at in (task.due, task.scheduled, task.remind, task.start) if at]
+        moved = bool(times) and due.due not in times
+        if task.line == due.line and task.text == due.text and not moved:
             return task
     raise NoteChangedError(
         f"{due.path} was changed meanwhile: its line {due.line} is not this task"
@@ -188,7 +183,7 @@ def _carry_out(session: Session, step: _Step, settled: _Settled) -> None:
         return
     at = max(stamp(session.now), word.at)
     said = Answer(step.mark, DONE, at, word.by or YOU, "", f"carried out: {words}")
-    marks = {step.mark, *(_marks(due) if due.kind == TASK else ())}
+    marks = {step.mark, *(pending_items.marks(due) if due.kind == TASK else ())}
     session.desk.waiting.record.add([said._replace(id=mark) for mark in marks], [], session.now)
     target = step.plan.changes[0].target
     settled.done.append({"due": due.id, "text": words, "path": target, "action": step.plan.name})

@@ -38,7 +38,7 @@ def notify(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
         planned = waiting.tell(catalog, now, dry_run=True)
         return {**_said(waiting, planned.tell), "dry_run": True}
     looked = waiting.refresh(catalog, now, asked.text("vanished"))
-    planned = waiting.tell(catalog, now)
+    planned = waiting.tell(catalog, now, asked.text("vanished"))
     trouble = waiting.teller.trouble
     troubles = [*looked.troubles, *([trouble] if trouble else [])]
     return {

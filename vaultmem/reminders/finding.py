@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import Counter, defaultdict
@@ -15,10 +16,13 @@ from vaultmem.core.dues import Named, Place, Wish
 from vaultmem.core.pending_page import item_ids
 from vaultmem.core.stems import numbered_original, stem
 from vaultmem.core.written import BEGAN, Source, Written, names_day
+from vaultmem.errors import StateError
 from vaultmem.store import answered, catalog_read, due_rows
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.due_rows import BLOCK, SAID, TASK, DueNote
 from vaultmem.store.ledger import Ledger
+
+log = logging.getLogger("vaultmem.reminders")
 
 IsClosed = Callable[[str], bool]
 
@@ -54,7 +58,6 @@ class Finder:
         self._notes: dict[int, _Known] = {}
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
-        self._beside: set[str] = set()
 
     def dues(self, catalog: Catalog, now: datetime, is_closed: IsClosed) -> list[Due]:
         """Everything that is due, at some time, by that time; also what is closed, but what repeats has moved on
@@ -104,11 +107,9 @@ class Finder:
         numbered = {note: known for note, known in self._notes.items() if known.original}
         if not numbered:
             return set()
-        self._beside = due_rows.existing(catalog, {known.original for known in numbered.values()})
+        there = due_rows.existing(catalog, {known.original for known in numbered.values()})
         return {
-            note
-            for note, known in numbered.items()
-            if (known.original in self._beside) != known.beside
+            note for note, known in numbered.items() if (known.original in there) != known.beside
         }
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
@@ -175,7 +176,12 @@ class Finder:
             new[BEGAN] = minute
         gone = [key for key in self._met if key != BEGAN and key not in fresh] if everything else []
         if new or gone:
-            answered.meet(self._ledger, new.items(), gone, now.timestamp())
+            try:
+                answered.meet(self._ledger, new.items(), gone, now.timestamp())
+            except (
+                StateError
+            ) as error:  # who only looks is told all the same, and the next one tries again
+                log.debug("since when words are there is not kept: %s", error)
             self._met = {**self._met, **new}
             for key in gone:
                 del self._met[key]

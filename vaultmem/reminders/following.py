@@ -67,6 +67,7 @@ class Following:
         for row in rows if isinstance(rows, list) else []:
             if isinstance(row, list) and tuple(map(type, row)) == _FORM:
                 self._before[row[0]] = Due(*row)
+        self._kept = list(self._before.values())
         self._seen = dict.fromkeys(self._before, now)
 
     def _save(self, dues: Iterable[Due]) -> None:

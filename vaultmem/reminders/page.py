@@ -96,7 +96,9 @@ class Page:
         except VaultmemError as error:
             if turn.standing is not None:
                 self._remember(before._replace(standing=turn.standing), before)
-            return Refreshed(written=False, acks=turn.acks, troubles=[*turn.troubles, str(error)])
+            return Refreshed(
+                written=False, acks=turn.recorded, troubles=[*turn.troubles, str(error)]
+            )
         return Refreshed(written, turn.acks, turn.troubles)
 
     # --- The page
@@ -269,6 +271,7 @@ class _Turn:
     def __init__(self, style: str, items: Sequence[Item], now: datetime, record: Recorder) -> None:
         self.now = now
         self.acks: dict[str, Ack] = {}
+        self.recorded: dict[str, Ack] = {}
         self.known = frozenset[str]()  # answers that stand on the page and are recorded
         self.standing: frozenset[str] | None = None  # answers on the page that are recorded by now
         self.strangers: set[str] = set()  # items of others on the page
@@ -292,6 +295,7 @@ class _Turn:
         """Have all that was answered kept."""
         if self.acks:
             self._record(dict(self.acks))
+            self.recorded = dict(self.acks)
 
     def left(self) -> list[Item]:
         """The items that were not answered."""

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -47,6 +47,7 @@ class Record:
 
     def __init__(self, vault: str, folder: str, ledger: Ledger, style: str) -> None:
         self.trouble = ""
+        self.is_held = False  # the vault may not be there: only the ledger is written
         self._turn = threading.RLock()
         self._vault, self._path = vault, f"{folder}/{NAME}"
         self._ledger, self._style = ledger, style
@@ -86,13 +87,14 @@ class Record:
         mine, said = self._of_ledger(), self._page()
         both = _Sets(union(mine.answers, said.answers), union(mine.told, said.told))
         kept = both if current is None else _recent(both, current, now)
+        old = {*both.answers, *both.told} - {*kept.answers, *kept.told}
         fresh = _lacking(kept, mine)
         if fresh.answers or fresh.told:
             answered.add(self._ledger, fresh.answers.values(), fresh.told.values(), now)
         gone = (mine.answers.keys() | mine.told.keys()) - (kept.answers.keys() | kept.told.keys())
         if gone:
             answered.forget(self._ledger, gone, now)
-        self._keep(kept)
+        self._keep(kept, old)
         self._put_away()
 
     def _both(self) -> _Sets:
@@ -137,12 +139,15 @@ class Record:
         self.trouble = f"{path} is a note of yours, so other machines do not hear of answers; give it another name"
         return Said({}, {}, ours=False)
 
-    def _keep(self, wanted: _Sets) -> None:
-        """Write the page if it lacks something, and only then: what another machine keeps longer may stay."""
+    def _keep(self, wanted: _Sets, old: Set[str] = frozenset()) -> None:
+        """Write the page if it lacks something, or has what is `old`."""
+        if self.is_held:
+            return
         self._page()
         lacking = _lacking(wanted, self._alone)
+        stale = not old.isdisjoint({*self._alone.answers, *self._alone.told})
         trouble = ""
-        if lacking.answers or lacking.told:
+        if lacking.answers or lacking.told or stale:
             try:
                 self._write(wanted)
             except VaultmemError as error:
@@ -186,12 +191,26 @@ class Record:
 
     def _put_away(self) -> None:
         """Conflict copies that say nothing new any more go to the archive."""
+        if self.is_held:
+            return
         said = self._page()
         for path in page_copies.named_after(self._vault, self._path):
             if not said.ours or not self._read_one(path).ours:
                 continue
-            page_copies.put_away(self._vault, path, os.path.dirname(self._path), self._journal)
+            try:
+                self._put_one_away(path)
+            except VaultmemError as error:
+                self.trouble = str(error)
             self._seen = None
+
+    def _put_one_away(self, path: str) -> None:
+        target = page_copies.put_away(self._vault, path, os.path.dirname(self._path), self._journal)
+        late = self._read_one(target)  # what came while it was put away
+        fresh = _lacking(_Sets(dict(late.answers), dict(late.told)), self._both())
+        if fresh.answers or fresh.told:
+            mine = self._of_ledger()
+            newer = union(mine.answers, fresh.answers), union(mine.told, fresh.told)
+            answered.add(self._ledger, newer[0].values(), newer[1].values(), time.time())
 
 
 def _stat(full: str) -> tuple[int, int, int] | None:

@@ -15,9 +15,12 @@ from vaultmem.core.keys import key_of
 from vaultmem.core.pending_items import (
     DAYS,
     approval,
+    carried_out,
     completion,
     is_approved,
     is_refused,
+    marks,
+    place_of,
     section_of,
     several,
     waiting,
@@ -49,7 +52,7 @@ _COUNTED = {
     "copies": "{} sync conflict copies: vaultmem doctor names them",
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
-    "approve": "{} more from outside wait to be approved",
+    "approve": "{} more from outside to be approved",
 }
 _READ = 65_536  # bytes of a memory that are looked at
 _MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
@@ -105,7 +108,11 @@ def items(
 def current(sight: Sight, dues: Iterable[Due], vanished: str = "") -> set[str]:
     """The ids of all that can have been answered and is there still: what must not be forgotten however old it is."""
     named = list(dues)
-    found = {name for due in named for name in (due.id, approval(due.id), completion(due.id))}
+    found = {
+        name
+        for due in named
+        for name in (due.id, approval(due.id), completion(due.id), carried_out(due), *marks(due))
+    }
     for each in _memories(sight):
         found |= {approval(each.id), _preference(each)} if _is_procedural(each) else set()
     kinds = _found(sight, named, {}, vanished).values()
@@ -199,7 +206,7 @@ def _to_approve(
     today = sight.now.date()
     last = today.fromordinal(min(today.toordinal() + DAYS, today.max.toordinal())).isoformat()
     found = [
-        _item("approve", approval(due.id), _asked(due), f"{due.path}:{due.line}", due.title)
+        _item("approve", approval(due.id), _asked(due), place_of(due), due.title)
         for due in dues
         if due.foreign
         and section_of(due, today.isoformat(), last)

@@ -68,6 +68,7 @@ class Waiting:
             True  # there may be answers that are not carried out: who knows what a kill has cut off
         )
         self._writing = threading.Lock()
+        self._telling = threading.Lock()  # beside the other one: a desktop may take its time
         self._forgot: float | None = None  # when what is gone was forgotten last
 
     @cached_property
@@ -131,6 +132,7 @@ class Waiting:
         """Take the answers from the page, and write it anew if it has to say something else."""
         with self._writing:
             written, answered, troubles = False, 0, list[str]()
+            self.mind(vanished)
             self._follow(catalog, now)
             for _ in range(ROUNDS if self.page is not None else 0):
                 done = self._rewritten(catalog, now, vanished)
@@ -139,9 +141,8 @@ class Waiting:
                 if not done.answered:
                     break
             self._see_what_came_back(catalog, now)
-            if not self._is_away(vanished):
-                current = self._current(catalog, now, vanished)
-                troubles += self.record.settle(current, now.timestamp())
+            current = self._current(catalog, now, vanished)
+            troubles += self.record.settle(current, now.timestamp())
             return Looked(written, answered, troubles)
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
@@ -157,6 +158,8 @@ class Waiting:
         """What must not be forgotten; it takes a while to find out, so that is done now and then."""
         if self._forgot is not None and abs(now.timestamp() - self._forgot) < FORGET_EVERY:
             return None
+        if not catalog.meta("synced"):
+            return None  # who has not seen all of the vault forgets nothing
         self._forgot = now.timestamp()
         sight = self._sight(catalog, now)
         return {alarms.BASELINE, *review.current(sight, self.dues(catalog, now), vanished)}
@@ -170,6 +173,10 @@ class Waiting:
         return (
             not path or path.startswith(f"{self.folder}/") or (bool(page) and path.startswith(page))
         )
+
+    def mind(self, vanished: str) -> None:
+        """Leave nothing behind in a vault that is not there; what is answered and told is kept in the ledger."""
+        self.record.is_held = self._is_away(vanished)
 
     def _is_away(self, vanished: str) -> bool:
         """Whether the vault may be an empty mount point, where nothing is to be left behind."""
@@ -221,11 +228,15 @@ class Waiting:
         at = datetime.fromisoformat(turn).replace(tzinfo=now.tzinfo)
         return at if following is None or at < following else following
 
-    def tell(self, catalog: Catalog, now: datetime, *, dry_run: bool = False) -> alarms.Planned:
+    def tell(
+        self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
+    ) -> alarms.Planned:
         """Tell the desktop of what is due and was not told yet; what that was, or would be, and when to look again."""
-        with self._writing:
+        with self._telling:
             if not dry_run:
-                self._follow(catalog, now)
+                self.mind(vanished)
+                with self._writing:
+                    self._follow(catalog, now)
             answers, told = self.answers(now), self.record.told()
             dues = self.dues(catalog, now, answers)
             rules = alarms.Rules(
@@ -241,5 +252,6 @@ class Waiting:
             told_now = self.teller.tell(
                 planned, lambda heard: self.record.add([], heard, now.timestamp())
             )
-            self._following.keep(dues, answers, self.record.told())
+            with self._writing:
+                self._following.keep(dues, answers, self.record.told())
             return planned._replace(tell=told_now)

@@ -1,0 +1,151 @@
+"""The thread of the reminders: told on the minute by an injected clock, whatever fails beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.agent_run import until
+from vaultmem.agent import reminders
+from vaultmem.agent.reminders import Reminders
+from vaultmem.core.alarms import Planned
+from vaultmem.errors import VaultmemError
+from vaultmem.reminders.waiting import Looked
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+class Scene:
+    """A vault that is a stand-in: it notes when it was looked at and told of."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.unsettled = False
+        self.told: list[datetime] = []
+        self.looked = 0
+        self.settled = 0
+        self.coming: datetime | None = NOON + timedelta(minutes=5)
+        self.fails: list[Exception] = []  # of the looks to come
+        self.page_fails = False
+        self.dreaming = threading.Event()  # while it is not set, whoever settles waits
+        self.dreaming.set()
+        self.teller = SimpleNamespace(trouble=None)
+
+    def refresh(self, *_: object) -> Looked:
+        self.looked += 1
+        if self.page_fails:
+            raise VaultmemError("the page cannot be written")
+        return Looked(written=False, answered=0, troubles=[])
+
+    def tell(self, _: object, now: datetime, _vanished: str) -> Planned:
+        if self.fails:
+            raise self.fails.pop()
+        self.told.append(now)
+        return Planned([], [], self.coming if self.coming and self.coming > now else None)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # As the vault that is lent
+
+    def searcher(self) -> Any:
+        return SimpleNamespace(catalog=None)
+
+    def ask(self, verb: str) -> dict[str, list[object]]:
+        assert verb == "settle"
+        self.dreaming.wait(30)
+        self.unsettled = False
+        self.settled += 1
+        return {"done": [], "reopened": [], "skipped": []}
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+@pytest.fixture
+def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Reminders]]:
+    monkeypatch.setattr(reminders, "LONGEST", 0.02)
+    monkeypatch.setattr(reminders, "QUIET", 0.01)
+    monkeypatch.setattr(reminders, "RETRY", 0.01)
+    made: list[Reminders] = []
+
+    @contextmanager
+    def lend() -> Iterator[Any]:
+        yield scene
+
+    def start() -> Reminders:
+        thread = Reminders(lend, lambda: scene, lambda: None, lambda: True)  # type: ignore[arg-type,return-value] # a stand-in
+        thread.now = lambda: scene.now
+        made.append(thread)
+        thread.start()
+        return thread
+
+    yield start
+    for thread in made:
+        thread.stop()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_it_tells_when_the_clock_has_come_there_and_not_before(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    running()
+    until(lambda: scene.told == [NOON])
+    scene.now = NOON + timedelta(minutes=4, seconds=59)
+    assert scene.told == [NOON]
+    scene.now = NOON + timedelta(minutes=5)
+    until(lambda: scene.told == [NOON, scene.now])
+
+
+def test_a_new_day_and_a_change_are_looked_at(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    scene.coming = None
+    thread = running()
+    until(lambda: scene.looked == 1)
+    thread.changed()
+    until(lambda: scene.looked == 2)
+    scene.now = NOON + timedelta(days=1)
+    until(lambda: scene.looked == 3)
+
+
+def test_a_page_that_cannot_be_written_keeps_nobody_from_being_told(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    scene.page_fails = True
+    thread = running()
+    until(lambda: scene.told)
+    until(lambda: thread.told()["troubles"] == ["the page cannot be written"])
+
+
+def test_after_failures_it_goes_on_as_before(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    scene.fails = [VaultmemError("busy"), OSError("busy"), ValueError("a mistake")]
+    thread = running()
+    until(lambda: scene.told)
+    until(lambda: thread._retry == reminders.RETRY)
+    assert thread.told()["troubles"] == []
+
+
+def test_a_dream_at_the_desk_holds_up_no_reminder(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    scene.unsettled = True
+    scene.dreaming.clear()
+    running()
+    until(lambda: len(scene.told) == 1)
+    scene.now = NOON + timedelta(minutes=5)
+    until(lambda: len(scene.told) == 2)
+    assert scene.settled == 0
+    scene.dreaming.set()
+    until(lambda: scene.settled == 1)
