@@ -67,19 +67,23 @@ def test_scopes_add_to_what_is_global(knowing: Path) -> None:
     assert {"Anne", "Boiler"} <= set(titles(knowing, scope="agent:claude"))
 
 
-def test_what_another_assistant_wrote_is_told_when_it_is_filed_or_asked_for(knowing: Path) -> None:
+def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(knowing: Path) -> None:
     assert "Bleach" in titles(knowing)  # the person asks
     assert "Bleach" in titles(knowing, by="codex")
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)
     assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
     with Vault(str(knowing)) as opened:
-        assert opened.recall("boiler", by="claude", **WORDS)["left_out"] == {"untrusted": 1}  # type: ignore[misc]
-        opened.upgrade("Bleach", category="knowledge")
+        assert opened.recall("boiler", by="claude", **WORDS)["left_out"] == {"untrusted": 2}  # type: ignore[misc]
+        opened.upgrade("Bleach", category="knowledge", by="codex")
+    assert "Bleach" not in titles(knowing, by="claude", top_k=20)
+    with Vault(str(knowing)) as opened:
+        assert opened.approve("Bleach")["approved"] == 1
     assert "Bleach" in titles(knowing, by="claude", top_k=20)
 
 
 def test_what_came_from_elsewhere_is_nobodys_preference(knowing: Path) -> None:
-    found = titles(knowing, top_k=9)
+    assert "Bills" not in titles(knowing, top_k=9)
+    found = titles(knowing, top_k=9, untrusted=True)
     assert {"Bills", "Hums"} <= set(found)
     assert found[0] == "Short"
 
@@ -156,7 +160,7 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
             opened.recall("boiler", **WORDS)  # type: ignore[misc]
         opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
         counted = {one["title"]: one["access_count"] for one in opened.memories()}
-    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 2, 0, 0)
+    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 2, 2, 0)
 
 
 def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
@@ -263,7 +267,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
     assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
     assert lines[1] == "[PROCEDURAL] Prefers short answers"
     assert any(line.endswith("] The boiler is a Vaillant ecoTEC") for line in lines)
-    assert "left out 1 that nobody has approved" in ended.err
+    assert "left out 2 that nobody has approved" in ended.err
 
 
 def test_nothing_known_is_an_empty_block(vault: Path) -> None:

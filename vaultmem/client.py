@@ -169,7 +169,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
 def vault_of(words: list[str]) -> str:
     """The vault that the words mean, found as the command itself would find it."""
     named = ""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words, ""][1:], strict=True):
         if word == "--":
             break
         if word == "--vault":

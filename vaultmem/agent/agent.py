@@ -213,8 +213,7 @@ class Agent:
         return self._complete and looked
 
     def _written(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            self._reconciler.touched(path)
+        self._reconciler.wrote(paths)
 
     def _hears_all(self) -> bool:
         told = self._watching.told() if self._watching else {}

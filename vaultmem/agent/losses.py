@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterable
 
-from vaultmem.compare import Diff, check_vanished, missing, refuse_if_lost
+from vaultmem.compare import Diff, check_vanished, missing, refuse_if_lost, without
 from vaultmem.errors import VaultGoneError
 from vaultmem.store.walk import identity
 
 log = logging.getLogger("vaultmem.index")
 
 WINDOW = 60.0  # seconds
+MOST_OURS = 20_000
 
 
 class Losses:
@@ -24,6 +26,9 @@ class Losses:
     def __init__(self, folder: str) -> None:
         self.vanished: str | None = None  # why the index keeps what is not there
         self._folder = folder
+        self._ours: set[str] = (
+            set()
+        )  # what we have moved away ourselves, and the index has not heard of yet
         self._lately: deque[tuple[float, int]] = deque()
         self._kept: set[str] | None = None  # None: nobody knows which they are
         self._root: tuple[int, int] | None = None  # the folder at the last look at everything
@@ -35,6 +40,14 @@ class Losses:
         if why != self.vanished:
             log.error("%s", why)
         self.vanished = why
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """What is gone from these paths was moved away by us, and is no loss."""
+        self._ours.update(paths)
+
+    def missing(self, diff: Diff) -> list[str]:
+        """The paths of files that are gone, and neither renamed nor moved by us."""
+        return [path for path in missing(diff) if path not in self._ours]
 
     def check_root(self) -> None:
         """Raise VaultGoneError when the vault itself is not there, or is another folder than before."""
@@ -49,7 +62,7 @@ class Losses:
 
     def not_believed(self, diff: Diff, known: int, now: float) -> list[str]:
         """Of what is gone there, what the index keeps; it holds `known` files."""
-        gone = missing(diff)
+        gone = self.missing(diff)
         if gone and not self.vanished:
             try:
                 self._check(len(gone), known, now)
@@ -70,8 +83,10 @@ class Losses:
         self._kept.difference_update(diff.known)
         return None if len(self._kept) == before else not self._kept
 
-    def count(self, number: int, now: float) -> None:
-        """So many have been removed from the index."""
+    def count(self, number: int, now: float, diff: Diff | None = None) -> None:
+        """So many have been removed from the index, of what differed."""
+        if diff is not None:
+            self._ours.difference_update(diff.gone.values())
         if number:
             self._lately.append((now, number))
 
@@ -84,9 +99,9 @@ class Losses:
 
     def check(self, diff: Diff, now: float) -> None:
         """Raises VaultGoneError when too much is gone, at once or in a short time."""
-        gone = missing(diff)
+        gone = self.missing(diff)
         try:
-            check_vanished(self._folder, diff)
+            check_vanished(self._folder, without(diff, self._ours))
             if gone:
                 self._check(len(gone), len(diff.known) + len(diff.gone), now)
         except VaultGoneError:
@@ -99,6 +114,8 @@ class Losses:
         if self.vanished:
             log.info("the vault is whole again")
         self.vanished, self._root = None, self._root_now
+        if len(self._ours) > MOST_OURS:
+            self._ours.clear()
         if confirmed:
             self._lately.clear()
         self.count(self._going, now)

@@ -7,8 +7,10 @@ vault is compared. A vault that lost most of its files at once keeps its index, 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import Future
 
 from vaultmem import sync
@@ -17,7 +19,7 @@ from vaultmem.agent.losses import Losses
 from vaultmem.agent.orders import Listeners, Order, Stopped
 from vaultmem.agent.patience import place_of, too_early
 from vaultmem.agent.stage import Both, Stage
-from vaultmem.compare import Diff, Place, missing, without
+from vaultmem.compare import Diff, Place, without
 from vaultmem.config import Config
 from vaultmem.core.pace import Pace, Touch
 from vaultmem.core.wording import plural
@@ -76,6 +78,15 @@ class Reconciler(threading.Thread):
             if self._wake_at is None or due < self._wake_at:
                 self._something.notify()
         self.last_edit = now
+
+    def wrote(self, paths: Iterable[str]) -> None:
+        """These were written or moved away by us."""
+        found = list(paths)
+        self._losses.expect(
+            path for path in found if not os.path.lexists(f"{self._state.vault}/{path}")
+        )
+        for path in found:
+            self.touched(path)
 
     @property
     def vanished(self) -> str | None:
@@ -327,10 +338,10 @@ class Reconciler(threading.Thread):
         diff = without(diff, self._kept(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
             return
-        going = len(missing(diff))
+        going = len(self._losses.missing(diff))
         changed = indexer.apply(diff, Work(confirmed=True, progress=self.stage))
         now = time.monotonic()
-        self._losses.count(going, now)
+        self._losses.count(going, now, diff)
         if changed or diff.gone:
             log.debug("%s, %s gone", plural(changed, "note"), len(diff.gone))
         if not indexer.copies.is_settled():

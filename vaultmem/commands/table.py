@@ -41,6 +41,7 @@ COMMANDS = {
     "done": "say that something that waits is done",
     "drop": "say that nothing will come of something that waits",
     "snooze": "let something that waits sleep until a day or a time",
+    "approve": "let assistants be told of what another one wrote, or what came from elsewhere",
     "notify": "tell the desktop of what is due, once",
     "why": "explain a note's place in the results of a query",
     "status": "what is indexed, and how fresh it is",

@@ -32,9 +32,9 @@ class Candidate(NamedTuple):
     compressed: bool = False  # and its summary is there
     archived: bool = False
     private: bool = False
-    trusted: bool = True  # the person's own words, filed since, or approved
-    vouched: bool = True  # the person's own words, or approved: what an assistant wrote is filed without the person
-    writer: str = ""  # the assistant that wrote it, as long as it is not filed
+    trusted: bool = True  # the words of the person or of who asks, or approved
+    vouched: bool = True  # the person's own words, or approved
+    writer: str = ""  # the assistant that wrote it
     note: bool = False
     stored_reads: int = 0
     block: int = 0  # where the block that was found begins

@@ -77,7 +77,7 @@ def within(
 ) -> Chosen:
     """Preferences first, in at most half of the places and of the budget; then the others, and where these leave room,
     more of the preferences. What does not fit is skipped and the next one tried; nothing is cut."""
-    first = _Basket((top_k + 1) // 2, budget // 2)
+    first = _Basket((top_k + 1) // 2 if top_k > 1 else 0, budget // 2)
     first.fill(pinned, count)
     rest = _Basket(top_k - len(first.told), budget - first.tokens)
     rest.fill(ranked, count)

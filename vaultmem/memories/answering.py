@@ -37,7 +37,7 @@ def answer(session: Session, asked: Asked) -> Report:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state = one_of("state", asked.needed("state"), STATES)
     now = datetime.fromtimestamp(session.now).astimezone()
-    session.desk.waiting.mind(asked.text("vanished"))
+    session.desk.waiting.mind(asked.told("vanished"))
     until = _until(asked, now) if state == SNOOZED else ""
     found = _named(session, asked.needed("id"), now)
     who = header(asked, f"{state}: {_words(found.text)}"[:200], session.now)
@@ -63,7 +63,7 @@ def answer(session: Session, asked: Asked) -> Report:
 
 def settle(session: Session, asked: Asked) -> Report:
     """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
-    session.desk.waiting.mind(asked.text("vanished"))
+    session.desk.waiting.mind(asked.told("vanished"))
     return carrying.settle(session, dry_run=asked.flag("dry_run"))
 
 
@@ -113,7 +113,7 @@ def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Re
         more["asks"] = _question(session, found) if state == DONE else None
     searcher = session.reader.searcher()
     if searcher is not None:
-        session.desk.waiting.refresh(searcher.catalog, now, asked.text("vanished"))
+        session.desk.waiting.refresh(searcher.catalog, now, asked.told("vanished"))
     return more
 
 

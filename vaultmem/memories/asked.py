@@ -41,6 +41,11 @@ class Asked:
             )
         return given.strip()
 
+    def told(self, name: str) -> str:
+        """What another part of us says, in one line of any length."""
+        given = self._params.get(name, "")
+        return " ".join(given.split()) if isinstance(given, str) else ""
+
     def needed(self, name: str) -> str:
         """A short text that must be there, such as the id of a memory."""
         given = self._params.get(name)

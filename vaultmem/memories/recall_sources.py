@@ -19,7 +19,6 @@ from vaultmem.core.places import (
     CATEGORIES,
     ENTRIES,
     GENERATED,
-    INBOX,
     category_of,
 )
 from vaultmem.core.recall_candidate import Candidate, Wanted
@@ -168,7 +167,6 @@ class Sources:
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
         given = str(own.get("id") or provisional(path))
-        inbox = INBOX in (category, own.get("phase"))
         content = page.content.strip("\n")
         line = _line_of(text, content)
         created = seconds(own.get("created_at"))
@@ -186,9 +184,9 @@ class Sources:
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
             private=_is_private(own),
-            trusted=not (inbox and (outside or writer)),
+            trusted=not (outside or writer),
             vouched=not (outside or writer),
-            writer=writer if inbox and not outside else "",
+            writer="" if outside else writer,
             stored_reads=_reads_of(own),
         )  # fmt: skip
         sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))

@@ -78,6 +78,7 @@ VERBS = {
     "history": Verb("past", "history", _names("id limit by since")),
     "diff": Verb("past", "diff", _names("commit")),
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
+    "approve": Verb("approving", "approve", _names("id agent source undo by dry_run")),
     "answer": Verb("answering", "answer", _ONE | _names("state until vanished")),
     "settle": Verb("answering", "settle", _names("dry_run vanished")),
     "pending": Verb("waits", "pending", _names("days vanished"), writes=False, apart=True),

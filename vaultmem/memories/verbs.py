@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.memories.waiting_verbs import WaitingVerbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
         by: str | None
 
 
-class MemoryVerbs:
+class MemoryVerbs(WaitingVerbs):
     """What can be done with memories. Every `given` is an id, the beginning of one (four characters or more),
     a title or a path.
 
@@ -289,48 +290,7 @@ class MemoryVerbs:
                 given[name] = _list(given[name])
         return _report(self.ask("recall", query=query, **given))
 
-    # What waits
-
-    def done(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
-        """Say that an item of pending.md (vm-… or the beginning of it) is done. The report has "id", "text", "was"
-        (what was said of it before), "changed" (False where it was done or dropped already, which stays),
-        "carried_out" and "skipped" (what it led to in files), and "asks": the id of the question whether to tick it
-        in its note, too."""
-        return _report(self.ask("answer", id=item, state="done", by=by, dry_run=dry_run))
-
-    def drop(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
-        """Say that nothing will come of an item; a report like that of done()."""
-        return _report(self.ask("answer", id=item, state="dropped", by=by, dry_run=dry_run))
-
-    def snooze(
-        self, item: str, until: str | None = None, *, by: str | None = None, dry_run: bool = False
-    ) -> Report:
-        """Let an item sleep until a day or a time ("friday", "tomorrow 9:00", "3d"; tomorrow, if none is named); a
-        report like that of done(), with "until"."""
-        return _report(
-            self.ask("answer", id=item, state="snoozed", until=until, by=by, dry_run=dry_run)
-        )
-
-    def reopen(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
-        """Take an answer back: a report like that of done(), with "restored", where the reminder came back to."""
-        return _report(self.ask("answer", id=item, state="open", by=by, dry_run=dry_run))
-
-    def pending(self, *, days: int = 7) -> list[Report]:
-        """What waits for the person: items with "id", "section" (overdue, today, soon, review, preferences), "text",
-        "due", "source", "title" and "repeat"; what is due within so many `days`."""
-        found: list[Report] = self.ask("pending", days=days)["items"]
-        return found
-
-    def notify(self, *, dry_run: bool = False) -> Report:
-        """Take the answers from pending.md, write it anew, and tell the desktop of what is due and was not told:
-        "told" (each with "title" and "body"), "written", "answered", "troubles"."""
-        return _report(self.ask("notify", dry_run=dry_run))
-
-    def settle(self, *, dry_run: bool = False) -> Report:
-        """Carry out what was answered on the page or by another machine: "done", "skipped", "reopened", "changes"."""
-        return _report(self.ask("settle", dry_run=dry_run))
-
-    # In and out
+    # Out and in
 
     def export_lines(
         self, *, told: Callable[[int], None] | None = None, **which: object

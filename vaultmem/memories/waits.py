@@ -23,7 +23,7 @@ def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     """All that waits, each item with its id, section, words, time and source."""
     catalog, now = _catalog(reader), _now(desk)
     days = int(asked.number("days", DAYS, 0, FURTHEST))
-    items = desk.waiting.items(catalog, now, asked.text("vanished"), days)
+    items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
     return {
         "items": [dict(item.__dict__) for item in items],
         "count": len(items),
@@ -37,8 +37,8 @@ def notify(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     if asked.flag("dry_run"):
         planned = waiting.tell(catalog, now, dry_run=True)
         return {**_said(waiting, planned.tell), "dry_run": True}
-    looked = waiting.refresh(catalog, now, asked.text("vanished"))
-    planned = waiting.tell(catalog, now, asked.text("vanished"))
+    looked = waiting.refresh(catalog, now, asked.told("vanished"))
+    planned = waiting.tell(catalog, now, asked.told("vanished"))
     trouble = waiting.teller.trouble
     troubles = [*looked.troubles, *([trouble] if trouble else [])]
     return {

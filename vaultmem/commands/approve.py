@@ -1,0 +1,50 @@
+"""vaultmem approve: let assistants be told of what an assistant wrote or what came from elsewhere."""
+
+from __future__ import annotations
+
+from vaultmem.commands.memories import SWITCHES, dry_run_option, place, vault_of
+from vaultmem.commands.parsing import apart
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.core.wording import plural
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+
+EPILOG = """\
+What an assistant wrote is told to other assistants, and what came from elsewhere to anybody, only when you have
+approved it. So is ticking it in pending.md. See it first: vaultmem list --agent NAME, vaultmem list --source NAME."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("id", nargs="*", metavar="ID", help="a memory: its id, title or path")
+    parser.add_argument("--agent", metavar="NAME", help="all that this assistant wrote until now")
+    parser.add_argument("--source", metavar="NAME", help="all that came from there until now")
+    parser.add_argument("--undo", action="store_true", help="take the approval back")
+    dry_run_option(parser)
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, (*SWITCHES, "--undo"))
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Approve, and say what."""
+    with vault_of(args, output) as vault:
+        report = vault.approve(
+            " ".join(args.id) or None, agent=args.agent, source=args.source, undo=args.undo, dry_run=args.dry_run
+        )  # fmt: skip
+    if output.as_json:
+        output.data(report)
+        return 0
+    for memory in report["memories"]:
+        output.line(place(memory, output))
+    said = "no longer approved" if args.undo else "approved"
+    said = f"would be {said}" if args.dry_run else said
+    many = plural(len(report["memories"]), "memory", "memories")
+    output.remark(
+        f"vaultmem: {said}: {many}" if report["memories"] else "vaultmem: nothing to approve"
+    )
+    return 0
