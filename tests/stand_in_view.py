@@ -73,6 +73,7 @@ class StandInView:
         self.files = dict(files)
         self.notes = dict(notes or {})  # user notes: path -> text
         self.read_counts = dict(reads or {})  # by path
+        self.approved: set[str] = set()  # paths
         self.cosines: Callable[[str, str], float] | None = None
         self.everything = [self._memory(path, file) for path, file in self.files.items()]
         self._titles = {
@@ -135,6 +136,9 @@ class StandInView:
         return decay.confidence(
             memory.decay_policy, memory.created, reinforced, self.now.timestamp()
         )
+
+    def is_approved(self, memory: Memory) -> bool:
+        return memory.path in self.approved
 
     def is_taken(self, title: str) -> bool:
         return title.lower() in self._titles

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core.due import NOTE, REMINDER, Due
 from vaultmem.core.dues import Place, Wish, rule_of
+from vaultmem.core.keys import key_of
 from vaultmem.core.when import find, iso
 
+OWN = "dream"  # the property `source` of the memories that dream makes
 _MOST = 50  # values of one property
 _LONGEST = 200  # characters of a value
 _ISO = re.compile(
@@ -38,8 +40,14 @@ _WRITTEN_KEYS = (
 
 def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
     """Whether the words of a note are those of others, or of an assistant, which no person has approved."""
-    if memory_id(path, properties, folder):
-        return properties.get("phase") == "inbox" or bool(properties.get("agent"))
+    if path.startswith(folder + "/"):
+        told = ((key_of(key).lower(), value) for key, value in properties.items() if value)
+        return any(
+            key in ("agent", "url")
+            or (key == "source" and value != OWN)
+            or (key == "phase" and value == "inbox")
+            for key, value in told
+        )
     folders = path.casefold().split("/")[:-1]
     if "clippings" in folders:
         return True

@@ -25,6 +25,7 @@ _DEEPEST = 20  # lists and objects in one another that a property may be
 _MOST_VALUES = 10_000
 _LONGEST_PATH, _LONGEST_PART = 1_000, 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # for many readers
 _KNOWN = ("id", "path", "archived", "properties", "content", "file")
 
 
@@ -70,7 +71,7 @@ def json_line(found: object) -> str:
         line = json.dumps(_finite(found), ensure_ascii=False)
     if any("\ud800" <= letter <= "\udfff" for letter in line):
         return json.dumps(json.loads(line))
-    return line
+    return _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", line)
 
 
 def _finite(found: object) -> object:

@@ -39,6 +39,9 @@ class View(Protocol):
     def confidence(self, memory: Memory) -> float:
         """How sure it still is, from 0.0 to 1.0."""
 
+    def is_approved(self, memory: Memory) -> bool:
+        """Whether a person has approved it, whoever wrote it."""
+
     def is_taken(self, title: str) -> bool:
         """Whether a note or another file of the vault would answer to [[title]], in any case of letters."""
 

@@ -10,14 +10,13 @@ from vaultmem.adapter import Value
 from vaultmem.core.exchange import Exchanged, in_archive
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.memory import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, category_of
+from vaultmem.core.pending_items import is_approved
 from vaultmem.core.stamps import seconds, stamp
 from vaultmem.core.titles import safe, title_of
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Session
 from vaultmem.store import pages
 from vaultmem.store.vault import CAP, decode
-
-_TRUST = ("agent", "source", "url")
 
 
 class Arrival(NamedTuple):
@@ -36,15 +35,16 @@ class Arrival(NamedTuple):
 
 
 def arrival(session: Session, given: Exchanged, by: str) -> Arrival:
-    """The file that a memory will be. Brought by an assistant, it is that assistant's where it does not say whose it
-    is. Raises VaultmemError when it cannot be one."""
+    """The file that a memory will be. Brought by an assistant, it is that assistant's where it names no other one.
+    Raises VaultmemError when it cannot be one."""
     content = given.content
     own = given.id or _text(given.properties.get("id")) or session.desk.new_id()
     path = unicodedata.normalize("NFC", _place(given, content))
     style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
     data = _bytes(session, given._replace(id=own), style)
     page = _read(style, data)
-    if by and not any(page.properties.get(key) for key in _TRUST):
+    _refuse_other(session, page, own, by)
+    if by and not _text(page.properties.get("agent")):
         data = pages.edited(style, data, {"agent": by}, None)
         page = _read(style, data)
     scope = _text(page.properties.get("scope")) or DEFAULT_SCOPE
@@ -53,6 +53,15 @@ def arrival(session: Session, given: Exchanged, by: str) -> Arrival:
         own, path, given.archived, data, style, content_hash(page.content), scope, updated or 0.0, page.properties,
         not given.path,
     )  # fmt: skip
+
+
+def _refuse_other(session: Session, page: pages.Page, own: str, by: str) -> None:
+    """A file may claim the id of another one, as copies do, but not to live by what a person has approved of that."""
+    claimed = _text(page.properties.get("id"))
+    if claimed in ("", own):
+        return
+    if by or is_approved(claimed, session.desk.waiting.record.answers()):
+        raise VaultmemError("its file has another id than its line")
 
 
 def renamed(session: Session, new: Arrival) -> Arrival:

@@ -113,7 +113,9 @@ class Desk:
 
     @cached_property
     def _sources(self) -> Sources:
-        return Sources(self.vault, self.folder, self.rules, self.collection)
+        sources = Sources(self.vault, self.folder, self.rules, self.collection)
+        sources.answers = lambda: self.waiting.record.answers()  # noqa: PLW0108 - read when it is asked for
+        return sources
 
     def touched(self, path: str) -> None:
         """Something happened at a path of the vault."""

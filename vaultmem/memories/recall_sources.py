@@ -21,6 +21,7 @@ from vaultmem.core.places import (
     GENERATED,
     category_of,
 )
+from vaultmem.core.private import is_private
 from vaultmem.core.recall_candidate import Candidate, Wanted
 from vaultmem.core.recall_text import plain
 from vaultmem.core.stamps import seconds
@@ -171,7 +172,8 @@ class Sources:
         line = _line_of(text, content)
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
-        outside, writer = any(own.get(key) for key in _OUTSIDE), str(own.get("agent") or "")
+        outside = any(own.get(key) not in (None, "", due_notes.OWN) for key in _OUTSIDE)
+        writer = str(own.get("agent") or "")
         one = Candidate(
             path, line, line + content.count("\n"), content,
             id=given,
@@ -183,7 +185,7 @@ class Sources:
             importance=float(weight) if isinstance(weight, (int, float)) else None,
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
-            private=_is_private(own),
+            private=is_private(own),
             trusted=not (outside or writer),
             vouched=not (outside or writer),
             writer="" if outside else writer,
@@ -233,7 +235,7 @@ class Sources:
             memory_type="episodic" if hit.day else "semantic",
             scope=_scope_of(own),
             created=self._mtime(hit.path) if day is None else day,
-            private=_is_private(own),
+            private=is_private(own),
             trusted=not foreign,
             vouched=not foreign,
             note=True,
@@ -276,15 +278,6 @@ def _type_of(own: Mapping[str, Value], category: str) -> str:
 def _scope_of(own: Mapping[str, Value]) -> str:
     given = own.get("scope")
     return given.strip() or "global" if isinstance(given, str) else "global"
-
-
-def _is_private(own: Mapping[str, object]) -> bool:
-    """Whether the person keeps it from assistants; who writes anything but no there means it."""
-    return any(
-        key.strip().lower() == "private"
-        and str(value).strip().lower() not in ("false", "no", "0", "none", "")
-        for key, value in own.items()
-    )
 
 
 def _reads_of(own: Mapping[str, Value]) -> int:

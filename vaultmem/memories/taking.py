@@ -204,7 +204,7 @@ def _item(asked: Asked, given: Mapping[str, object]) -> _Item:
     aliases: list[Value] = [*_lines(given.get("aliases"))]
     links: list[Value] = [f"[[{each}]]" for each in _lines(given.get("links")) if "]]" not in each]
     properties |= {"aliases": aliases, "source_path": path, "links": links}
-    title = secrets.redacted(_line(given.get("title"))).text
+    title = _line(given.get("title"))
     return _Item(path, text, title, Asked(about, _ABOUT), properties)
 
 
@@ -233,13 +233,13 @@ def _value(key: str, given: object) -> Value:
         kept = secrets.redacted(f"{key}: {line}")
         return kept.text.partition(": ")[2] if kept.kinds else line or None
     if isinstance(given, list):
-        return [secrets.redacted(line).text for line in _lines(given)] or None
+        return [*_lines(given)] or None
     return None
 
 
 def _tags(given: object) -> list[str]:
     """Those that can be tags."""
-    dashed = (each.replace(" ", "-") for each in _lines(given))
+    dashed = (each.replace(" ", "-") for each in _lines(given))  # a mark of a secret is no tag
     return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
 
 
@@ -250,5 +250,6 @@ def _lines(given: object) -> list[str]:
 
 
 def _line(given: object, most: int = _LONGEST) -> str:
-    """A short text of one line."""
-    return _ONE_LINE.sub(" ", str(given or "")).strip()[:most]
+    """A short text of one line, without secrets: they are looked for before it is cut."""
+    line = _ONE_LINE.sub(" ", str(given or "")).strip()
+    return secrets.redacted(line[: 4 * most]).text[:most]

@@ -24,7 +24,6 @@ from vaultmem.store.vault import digest
 BY = "assistant"  # who edits, where nobody says
 ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dreams leave them where they are
 LEVELS = 2
-_TRUST = ("agent", "source", "url")
 
 
 def view(session: Session, asked: Asked) -> Report:
@@ -92,7 +91,7 @@ class _Work:
         if memory is None:
             return {"agent": self.by}
         self.refuse_approved(memory)
-        ours = {} if any(memory.properties.get(key) for key in _TRUST) else {"agent": self.by}
+        ours = {} if memory.text("agent") else {"agent": self.by}
         return {**ours, "updated_at": self.now}
 
     def refuse_approved(self, memory: Memory) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.core import memory_tool
+from vaultmem.core.private import is_private
 from vaultmem.core.titles import free_path
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Session
@@ -37,7 +38,11 @@ class Places:
         self.folder = session.desk.folder
         self._called: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
         self._names: dict[str, str] = {}  # and their filenames by path
+        self._private: set[str] = set()  # what the person keeps from assistants is not there
         for each in session.desk.collection.live():
+            if is_private(each.properties):
+                self._private.add(each.path)
+                continue
             name = each.text(FILENAME)
             if name and "/" not in name:
                 where = each.path.rpartition("/")[0]
@@ -56,7 +61,7 @@ class Places:
             if named is not None:
                 return Place(inner, named, is_folder=False)
         full = f"{self.session.desk.vault}/{path}"
-        if path in self._names or self._has_link(path):
+        if path in self._names or path in self._private or self._has_link(path):
             return None
         if os.path.isdir(full):
             return Place(inner, path, is_folder=True)
@@ -101,6 +106,8 @@ class Places:
         named = []
         for each in found:
             path = f"{place.path}/{each.name}"
+            if path in self._private:
+                continue
             name = self._names.get(path, each.name)
             inner = f"{place.inner}/{name}" if place.inner else name
             if not memory_tool.is_hidden(inner) and (each.is_dir() or each.is_file()):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter
+from vaultmem.core.answers import Answer
 from vaultmem.core.memory import ARCHIVE, CATEGORIES, Memory
+from vaultmem.core.pending_items import is_approved
 from vaultmem.dialects import Rulebook
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.records import confidence, reads_of
@@ -29,6 +31,7 @@ class Sources:
     def __init__(self, vault: str, folder: str, rules: Rulebook, collection: Collection) -> None:
         self.vault, self.folder, self.rules, self.collection = vault, folder, rules, collection
         self.examples: Examples | None = None
+        self.answers: Callable[[], Mapping[str, Answer]] = dict  # of the person
 
 
 class VaultView:
@@ -63,6 +66,14 @@ class VaultView:
     def confidence(self, memory: Memory) -> float:
         """How sure it still is."""
         return confidence(memory, self._reads, self.now.timestamp())
+
+    def is_approved(self, memory: Memory) -> bool:
+        """Whether a person has said so."""
+        return is_approved(memory.id, self._answers)
+
+    @cached_property
+    def _answers(self) -> Mapping[str, Answer]:
+        return self._sources.answers()
 
     def has_id(self, id_: str) -> bool:
         """Whether any memory, alive or archived, has it."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.core.due_notes import OWN
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.memory import REMINDERS, Memory
 from vaultmem.core.stamps import stamp
@@ -17,7 +18,7 @@ from vaultmem.core.when import Moment, absolute, reminder
 from vaultmem.plans.classify import due, is_plain, times_of
 from vaultmem.plans.links import entries
 from vaultmem.plans.names import link_to
-from vaultmem.plans.own import OWN, is_known, is_own
+from vaultmem.plans.own import is_known, is_own
 from vaultmem.plans.stale_days import was_edited, written
 
 FAMILY = uuid.UUID("6f3c2f0e-8a51-5d0c-9d8e-2f1b7c4a9e10")  # of the ids that are made here
@@ -198,5 +199,10 @@ def _made(draft: Draft, memory: Memory, found: Found, number: int) -> New:
         "created_at": stamp(now.timestamp()),
         "updated_at": stamp(now.timestamp()),
     }
+    origin = memory.text("source") or memory.text("url")
+    if origin and not properties.get(
+        "agent"
+    ):  # said in another program: so it stays, until a person approves it
+        properties["agent"] = origin
     words = _LINK.sub(lambda link: link[2] or link[1], found.words)  # it is linked with its source
     return New(own_id, title, REMINDERS, words, properties)

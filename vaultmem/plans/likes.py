@@ -8,7 +8,7 @@ from typing import NamedTuple
 from vaultmem.core.likeness import bands, jaccard, resemblance
 from vaultmem.core.memory import REMINDERS, Memory
 from vaultmem.core.statements import contradiction
-from vaultmem.core.view import Draft
+from vaultmem.core.view import Draft, View
 from vaultmem.plans.particulars import is_covered, particulars
 from vaultmem.plans.union import united
 
@@ -43,11 +43,18 @@ def may_join(memory: Memory) -> bool:
     return not any(memory.properties.get(key) for key in _SUMMARIES)
 
 
-def kin(memory: Memory) -> tuple[str, ...]:
+def kin(view: View, memory: Memory) -> tuple[str, ...]:
     """Memories may only be merged when these are the same: nothing gets into another one's sight, and what is to be
-    remembered on two days is two things."""
+    remembered on two days is two things. What a person has approved takes in nothing: they approved these words."""
     reminds = "reminds" if memory.category == REMINDERS else ""
-    return (memory.scope, reminds, *(memory.text(key) for key in _APART))
+    approved = memory.id if view.is_approved(memory) else ""
+    apart = (memory.properties.get(key) for key in _APART)  # an agent may also be a list
+    return (
+        memory.scope,
+        reminds,
+        approved,
+        *("" if each is None else repr(each) for each in apart),
+    )
 
 
 class Likes:

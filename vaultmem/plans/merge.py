@@ -36,7 +36,7 @@ def _pass(draft: Draft, tried: Tried) -> bool:
     merged = False
     titles = {folded(memory.title) for memory in memories}
     for memory in sorted(memories, key=lambda each: _rank(draft, each, titles)):
-        likes = groups.setdefault(kin(memory), Likes(draft, tried))
+        likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried))
         match = likes.match(memory)
         if match is not None:
             linkers = linkers or Linkers(draft.memories())

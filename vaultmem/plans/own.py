@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from vaultmem.core.due_notes import OWN
 from vaultmem.core.memory import REMINDERS, Memory
-
-OWN = "dream"  # the property `source` of the memories it makes
 
 
 def is_own(memory: Memory) -> bool:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
+from vaultmem.core import private
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
@@ -95,8 +96,7 @@ def _hits(vault: Vault, call: Call, *, semantic: bool) -> Iterator[Result]:
 
 
 def _is_hidden(hit: Result, folder: str) -> bool:
-    private = str(hit.properties.get("private")).lower() == "true"
-    return private or hit.path.startswith(f"{folder}{ARCHIVE}/")
+    return private.is_private(hit.properties) or hit.path.startswith(f"{folder}{ARCHIVE}/")
 
 
 def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:

@@ -34,23 +34,24 @@ def write(vault: Vault, call: Call) -> Outcome:
         scope=call.text("scope") or None, source=call.text("source") or None, title=call.text("title") or None,
         by=call.client, agent=call.client,
     )  # fmt: skip
+    if not found["created"] and is_private(vault, str(found["path"])):
+        return Outcome("known already", {"created": False})
     data: Record = {
         **briefly(found),
         "created": found["created"],
         "duplicate_of": found["duplicate_of"],
     }
     said = "written" if found["created"] else "known already"
-    return Outcome(f"{said}\n{memory_line(data)}{_clashes(found, data)}", data)
+    return Outcome(f"{said}\n{memory_line(data)}{_clashes(vault, found, data)}", data)
 
 
-def _clashes(found: Record, data: Record) -> str:
+def _clashes(vault: Vault, found: Record, data: Record) -> str:
     """What of the memories that are there is like it, or against it."""
     said = ""
     for name in ("contradicts", "similar"):
         listed = found.get(name)
-        others = (
-            [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        )
+        given = listed if isinstance(listed, list) else []
+        others = [one for one in given if not is_private(vault, str(one["path"]))]
         shown = [{"id": one.get("id"), "title": quoted(str(one.get("title")))} for one in others]
         if shown:
             data[name] = shown
@@ -78,7 +79,7 @@ def _read_note(vault: Vault, name: str) -> Outcome:
 
 def delete(vault: Vault, call: Call) -> Outcome:
     """memory_delete."""
-    found = vault.delete(call.text("id"), by=call.client)
+    found = vault.delete(_own_public(vault, call), by=call.client)
     data = {
         "id": found["id"],
         "deleted": True,
@@ -86,6 +87,13 @@ def delete(vault: Vault, call: Call) -> Outcome:
         "path": found["path"],
     }
     return Outcome(f"moved to the archive: {data['title']} ({data['id']})", data)
+
+
+def _own_public(vault: Vault, call: Call) -> str:
+    """The id of the memory that is meant. Raises VaultmemError where it is private."""
+    meant = vault.delete(call.text("id"), by=call.client, dry_run=True)["changes"][0]
+    check_public(vault, meant["path"])
+    return str(meant["id"])
 
 
 def listed(vault: Vault, call: Call) -> Outcome:
@@ -107,7 +115,7 @@ def listed(vault: Vault, call: Call) -> Outcome:
 def tag(vault: Vault, call: Call) -> Outcome:
     """memory_tag."""
     found = vault.tag(
-        call.text("id"), *call.texts("add"), remove=call.texts("remove"), by=call.client
+        _own_public(vault, call), *call.texts("add"), remove=call.texts("remove"), by=call.client
     )
     data = {**briefly(found), "tags": found["tags"], "changed": found["changed"]}
     return Outcome(f"tags: {', '.join(found['tags']) or 'none'}\n{memory_line(data)}", data)

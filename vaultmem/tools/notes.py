@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.core import private
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.store.lines import as_text, read_regular
@@ -48,9 +49,8 @@ def check_public(vault: Vault, path: str) -> None:
 
 
 def is_private(vault: Vault, path: str) -> bool:
-    """Whether its properties say `private: true`."""
+    """Whether its properties say so."""
     head = as_text((read_regular(vault.path, path) or b"")[:_HEAD])
     if not _MAYBE.search(head):
         return False  # nearly all notes: to parse one takes much longer
-    told = vault.note(path).properties.get("private")
-    return told is True or str(told).lower() == "true"
+    return private.is_private(vault.note(path).properties)
