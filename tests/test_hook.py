@@ -412,3 +412,14 @@ def test_nobody_waits_for_stdin(tmp_path: Path) -> None:
         os.close(reading)
         os.close(writing)
     assert text_in(json.loads(ended.stdout), "claude") == ""
+
+
+def test_nothing_of_a_private_note_is_told(vault: Path, write: Write) -> None:
+    write("Divorce.md", "---\nPrivate: yes\n---\n- [ ] call the lawyer 📅 2020-01-01\n")
+    write("Plain.md", "- [ ] pay the rent 📅 2020-01-01\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    said = ran("hook", "session-start", "--harness", "claude", "--vault", str(vault)).out
+    assert "pay the rent" in said
+    assert "lawyer" not in said
+    assert "Divorce" not in said

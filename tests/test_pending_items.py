@@ -329,3 +329,9 @@ def test_the_newest_preferences_are_shown(sight: Sight, vault: Path, write: Writ
     )
     assert page.index("rule 11") < page.index("rule 10") < page.index("rule 09")
     assert "rule 08" not in page
+
+
+def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
+    day = WALL.date().isoformat()
+    (item,) = items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
+    assert (item.text, item.title, item.due) == ("(private)", "", day)

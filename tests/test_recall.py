@@ -67,7 +67,9 @@ def test_scopes_add_to_what_is_global(knowing: Path) -> None:
     assert {"Anne", "Boiler"} <= set(titles(knowing, scope="agent:claude"))
 
 
-def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(knowing: Path) -> None:
+def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
+    knowing: Path,
+) -> None:
     assert "Bleach" in titles(knowing)  # the person asks
     assert "Bleach" in titles(knowing, by="codex")
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)

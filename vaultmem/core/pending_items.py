@@ -10,6 +10,7 @@ from vaultmem.core.due import TASK, Due
 from vaultmem.core.pending_page import Item, item_id
 
 DAYS = 7
+PRIVATE = "(private)"
 APPROVE, COMPLETE = "approve", "complete"  # what a question to a person is about
 
 
@@ -102,10 +103,19 @@ def waiting(found: Iterable[Item], answers: Mapping[str, Answer], now: datetime)
 
 
 def item_of(due: Due, section: str) -> Item:
-    """How it stands on the page."""
+    """How it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
-        due.id, section, due.text, due.due or due.at, place_of(due), due.title, due.repeat or None
+        due.id, section, words_of(due), due.due or due.at, place_of(due), _title_of(due), due.repeat or None
     )  # fmt: skip
+
+
+def words_of(due: Due) -> str:
+    """Its words, as far as assistants may know them."""
+    return PRIVATE if due.private else due.text
+
+
+def _title_of(due: Due) -> str:
+    return "" if due.private else due.title
 
 
 def several(found: Sequence[Item], most: int, said: str, newest: str = "") -> list[Item]:
@@ -134,8 +144,10 @@ def _is_open_in_its_note(due: Due, answers: Mapping[str, Answer]) -> bool:
 
 
 def _question(due: Due) -> Item:
-    said = f"tick to mark it done in its note, too: {due.text}"
-    return Item(completion(due.id), "review", said, source=place_of(due), title=due.title, rank=1)
+    said = f"tick to mark it done in its note, too: {words_of(due)}"
+    return Item(
+        completion(due.id), "review", said, source=place_of(due), title=_title_of(due), rank=1
+    )
 
 
 def _later(day: date, days: int) -> str:

@@ -14,6 +14,7 @@ from vaultmem.core import due_notes, dues
 from vaultmem.core.due import Due
 from vaultmem.core.dues import Named, Place, Wish
 from vaultmem.core.pending_page import item_ids
+from vaultmem.core.private import is_private
 from vaultmem.core.stems import numbered_original, stem
 from vaultmem.core.written import BEGAN, Source, Written, names_day
 from vaultmem.errors import StateError
@@ -142,6 +143,8 @@ class Finder:
         )
         foreign = due_notes.is_foreign(note.path, note.properties, self._folder)
         wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
+        if is_private(note.properties):
+            wishes = [wish._replace(due=wish.due._replace(private=True)) for wish in wishes]
         fixed = [dues.named(wish.due, wish.source) for wish in wishes if wish.is_fixed]
         moving = [wish for wish in wishes if not wish.is_fixed]
         return _Known(moving, written.used, original, original in beside), fixed

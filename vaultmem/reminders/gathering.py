@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vaultmem.core.defused import one_line
+from vaultmem.core.pending_items import PRIVATE
 from vaultmem.core.places import GENERATED, page_path
 from vaultmem.paths import make_private
 from vaultmem.reminders.listing import DAYS, NAME, Listed, stats, surroundings
@@ -74,7 +75,7 @@ def _row(item: Mapping[str, Any]) -> Row:
         "text": one_line(item["text"]) or "(no words)",
         "due": item.get("due") or None,
         "source": item.get("source") or "",
-        "place": one_line(item.get("source") or ""),
+        "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""),
         "repeat": one_line(repeat, _SHORT) if repeat else None,
     }

@@ -14,6 +14,7 @@ from vaultmem.core.due import REMINDER, Due
 from vaultmem.core.keys import key_of
 from vaultmem.core.pending_items import (
     DAYS,
+    PRIVATE,
     approval,
     carried_out,
     completion,
@@ -24,9 +25,11 @@ from vaultmem.core.pending_items import (
     section_of,
     several,
     waiting,
+    words_of,
 )
 from vaultmem.core.pending_page import Item, item_id
 from vaultmem.core.places import ENTRIES, GENERATED, INBOX, category_of
+from vaultmem.core.private import is_private
 from vaultmem.core.stamps import seconds
 from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError
@@ -145,7 +148,7 @@ def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
     known = [
         each for each in _memories(sight)
         if _is_procedural(each) and (not _is_foreign(each) or is_approved(each.id, answers))
-        and not closed(answers, _preference(each))
+        and not closed(answers, _preference(each)) and not is_private(each.properties)
     ]  # fmt: skip
     newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
     return [
@@ -216,6 +219,7 @@ def _to_approve(
         if _is_procedural(each) and _is_foreign(each) and _is_undecided(each.id, answers):
             writer = each.text("agent") or "another source"
             words = _content(sight, each) if len(found) < MOST else each.title
+            words = PRIVATE if is_private(each.properties) else words
             said = f"a preference from {writer}; tick to trust it: {words}"
             found.append(_item("approve", approval(each.id), said, each.path, each.title))
     return found
@@ -224,7 +228,7 @@ def _to_approve(
 def _asked(due: Due) -> str:
     day = (due.due or due.at).replace("T", " ")
     kind = "a reminder by an assistant" if due.kind == REMINDER else "from outside"
-    return f"{kind}, {day}; tick to let it in: {due.text}"
+    return f"{kind}, {day}; tick to let it in: {words_of(due)}"
 
 
 def _is_undecided(id_: str, answers: Mapping[str, Answer]) -> bool:
