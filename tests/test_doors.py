@@ -338,3 +338,23 @@ def test_the_doors_are_measured(tmp_path: Path) -> None:
     rows = done.stdout.splitlines()
     assert rows[0].startswith("30 notes, ")
     assert len(rows) == 13
+
+
+def test_a_broken_line_keeps_no_other_from_its_turn(vault: Path) -> None:
+    good = json.dumps({"name": "memory_list", "params": {}})
+    said = process("agent", "--vault", str(vault), given=f"{good}\n{{broken\n{good}\n".encode())
+    told = [json.loads(line) for line in said.out.splitlines()]
+    assert [one["ok"] for one in told] == [True, False, True]
+    assert told[1]["error"]["code"] == -32700
+    assert "line 2" in told[1]["error"]["message"]
+    assert said.code == 1
+
+
+def test_without_a_vault_that_is_named_it_is_the_one_around(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(vault)
+    listed = process("agent", "--list-tools")
+    assert listed.code == 0
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    assert json.loads(process("mcp", given=ping).out)["id"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -129,3 +130,27 @@ def test_an_empty_vault_gets_no_page(own: Path) -> None:
         agent.watches()
         until(lambda: agent.status()["reminders"]["next"] is None)
         assert not (own / "vaultmem").exists()
+
+
+def test_what_we_move_away_ourselves_is_no_loss_of_the_vault(own: Path) -> None:
+    for number in range(10):
+        (own / f"Note {number}.md").write_text(f"note {number}\n")
+
+    def memory(agent: Agent, verb: str, **params: object) -> dict[str, str]:
+        told: dict[str, str] = agent.call("memory", verb=verb, params=params)
+        return told
+
+    with agent_on(own) as agent:
+        agent.watches()
+        made = [memory(agent, "write", content=f"quokka number {n}")["id"] for n in range(40)]
+        until(lambda: len(agent.found("quokka")) == 40)
+        for one in made:
+            memory(agent, "delete", id=one)
+        until(lambda: not agent.found("quokka"), what="what was deleted is still found")
+        assert agent.status()["vanished"] is None
+        shutil.rmtree(own / "vaultmem")  # and a loss is one still
+        for number in range(10):
+            (own / f"Note {number}.md").unlink()
+        until(lambda: agent.status()["vanished"])
+        waits = agent.call("memory", verb="pending", params={})["items"]
+        assert any("files are gone" in one["text"] or "empty" in one["text"] for one in waits)

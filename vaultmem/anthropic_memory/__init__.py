@@ -24,6 +24,10 @@ def __getattr__(name: str) -> object:
     """The tool, when it is asked for: the SDK takes a while to load, and may not be there."""
     if name != "VaultMemoryTool":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from vaultmem.anthropic_memory.tool import VaultMemoryTool
-
+    try:
+        from vaultmem.anthropic_memory.tool import VaultMemoryTool
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "VaultMemoryTool needs the package anthropic (pip install 'vaultmem[anthropic]'); MemoryFiles does without"
+        ) from error
     return VaultMemoryTool

@@ -67,7 +67,11 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0 if all(result["ok"] for result in results) else 1
 
 
-def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object]]:
+class _Broken(str):
+    """A line that is no JSON, and why."""
+
+
+def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object] | _Broken]:
     if args.prompt is not None and args.prompt != _STDIN:
         yield {"prompt": args.prompt}
         return
@@ -77,7 +81,7 @@ def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object]]:
         return
     for found in _values(text):
         for one in found if isinstance(found, list) else [found]:
-            if not isinstance(one, dict):
+            if not isinstance(one, dict | _Broken):
                 raise UsageError("a call is an object; see vaultmem agent --help")
             yield one
 
@@ -104,14 +108,18 @@ def _values(text: str) -> list[object]:
         return [parse(text)]
     except ValueError as error:
         said = str(error)
+    found = [_line(number, line) for number, line in enumerate(lines, start=1)]
+    if all(isinstance(one, _Broken) for one in found):
+        raise UsageError(f"stdin is no JSON: {said}")
+    return found
+
+
+def _line(number: int, line: str) -> object:
+    """The value on a line; one that is broken keeps no other from its turn."""
     try:
-        return [parse(line) for line in lines] if len(lines) > 1 else _refuse(said)
-    except ValueError:
-        return _refuse(said)
-
-
-def _refuse(said: str) -> list[object]:
-    raise UsageError(f"stdin is no JSON: {said}")
+        return parse(line)
+    except ValueError as error:
+        return _Broken(f"line {number} is no JSON: {error}")
 
 
 def _list(door: _Door, output: Output) -> None:
@@ -126,10 +134,15 @@ def _list(door: _Door, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _answered(door: _Door, one: Mapping[str, object], name: str) -> dict[str, object]:
+def _answered(
+    door: _Door, one: Mapping[str, object] | _Broken, name: str
+) -> dict[str, object]:  # fmt: skip
     """One call in any of its shapes."""
-    from vaultmem.tools.door import code_of
+    from vaultmem.tools.door import PARSE_ERROR, code_of
 
+    if isinstance(one, _Broken):
+        said = {"code": PARSE_ERROR, "message": str(one)}
+        return {"name": None, "ok": False, "error": said}
     method, params = _shape(one, name)
     named = str(params.get("name", method) if method == "tools/call" else method)
     head = {"id": one["id"]} if "id" in one else {}
@@ -168,7 +181,8 @@ def _show(result: dict[str, object], output: Output) -> None:
         return
     error = result.get("error")
     if isinstance(error, dict):
-        output.error(f"{result['name']}: {error['message']}")
+        name = f"{result['name']}: " if result["name"] else ""
+        output.error(f"{name}{error['message']}")
     else:
         output.text(f"{result.get('context', result.get('text', ''))}\n")
 

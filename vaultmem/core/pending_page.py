@@ -54,6 +54,7 @@ class Item:
     source: str = ""  # path:line
     title: str = ""  # of the note it is from, as a link names it
     repeat: str | None = None  # in words
+    asks: bool = False  # only the person may answer it, and assistants are not told of it
     rank: int = 0  # what of one section and day comes first
 
 

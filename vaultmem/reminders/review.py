@@ -162,7 +162,9 @@ def _preference(memory: _Memory) -> str:
 
 
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
-    return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind])
+    return Item(
+        id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=kind == "approve"
+    )  # fmt: skip
 
 
 # --- Memories

@@ -124,7 +124,8 @@ def tag(vault: Vault, call: Call) -> Outcome:
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     found = vault.pending(days=call.number("days", 7, 0, 3_660))
-    items = [_waiting(one) for one in found if not is_private(vault, _place(one))]
+    told = (one for one in found if not (one["asks"] or is_private(vault, _place(one))))
+    items = [_waiting(one) for one in told]
     said = (
         f"- {one['id']} {one['section']}{' ' + str(one['due']) if one['due'] else ''}: {one['text']}"
         for one in items
