@@ -15,6 +15,19 @@ SAMPLE = Path(__file__).parents[1] / "sample-vault"
 Write = Callable[..., Path]
 
 
+# Run first, so that no long one is left for the end while the other processor has nothing to do.
+LONG = (
+    "test_planted_bugs", "test_agent_kill", "test_agent_process", "test_kill", "test_batches", "test_doors", "test_demo",
+    "test_memories_together", "test_benchmarks", "test_pending_agent", "test_dispatch", "test_docs", "test_sync_laws",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files before the others."""
+    rank = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Sockets have short paths, and tests that run side by side have their folders one level deeper."""
     if config.option.basetemp is None and not hasattr(config, "workerinput"):

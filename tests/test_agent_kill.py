@@ -19,7 +19,7 @@ import pytest
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched
 from vaultmem import client
 
-KILLS = int(os.environ.get("VAULTMEM_KILLS", "200"))  # half of them at counted events
+KILLS = int(os.environ.get("VAULTMEM_KILLS", "100"))  # half of them at counted events
 SIDE_BY_SIDE = 4
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no agent")
 

@@ -281,9 +281,18 @@ def test_a_hundred_clients_at_once(running: Agent) -> None:
         thread.join()
     assert not failed, failed[:3]
     until(
-        lambda: settled_numbers(running)[:2] <= (before[0] + 8, before[1] + 8),
-        what="files or threads are left over",
+        lambda: settled_numbers(running)[1] <= before[1] + 8 and sockets(running) <= 8,
+        what="connections or threads are left over",
     )
+
+
+def sockets(running: Agent) -> int:
+    """How many it has open."""
+    count = 0
+    for each in Path(f"/proc/{running.process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed just now
+            count += os.readlink(each).startswith("socket:")
+    return count
 
 
 def settled_numbers(running: Agent) -> tuple[int, int, int]:

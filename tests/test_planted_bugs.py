@@ -129,7 +129,7 @@ PLANTED = [
         "vaultmem/core/answers.py",
         "if before is None or (before.at, before) < (each.at, each):",
         "if before is None:",
-        "tests/test_record.py tests/test_page.py",
+        "tests/test_record.py",
     ),
     (
         "vaultmem/core/pending_items.py",

@@ -485,18 +485,24 @@ CHILD = """
 import json, signal, sys, threading
 from vaultmem.store.watch import Watcher
 
+speaking = threading.Lock()
+
+def say(*words):
+    with speaking:  # a line is two writes, and two threads speak
+        print(json.dumps(words), flush=True)
+
 class Heard:
     def __getattr__(self, name):
-        return lambda *words: print(json.dumps([name, *words]), flush=True)
+        return lambda *words: say(name, *words)
 
 signal.alarm(30)  # a test that waits in vain fails
 watcher = Watcher(sys.argv[1], Heard())
 watcher.start()
-print(json.dumps(["started", watcher.is_alive(), watcher.is_whole()]), flush=True)
+say("started", watcher.is_alive(), watcher.is_whole())
 for line in sys.stdin:
     if line.strip() == "start":
         watcher.start()
-    print(json.dumps([line.strip(), watcher.is_alive(), watcher.is_whole()]), flush=True)
+    say(line.strip(), watcher.is_alive(), watcher.is_whole())
 watcher.stop()
 assert not [one for one in threading.enumerate() if one is not threading.main_thread()]
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from vaultmem.errors import StateError
 
-BACKLOG = 64
+BACKLOG = 128
 _LIVE_WITHIN = 2.0  # seconds for a listener to take our trial connection
 
 
