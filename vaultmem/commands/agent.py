@@ -144,7 +144,7 @@ def _answered(
         said = {"code": PARSE_ERROR, "message": str(one)}
         return {"name": None, "ok": False, "error": said}
     method, params = _shape(one, name)
-    named = str(params.get("name", method) if method == "tools/call" else method)
+    named = str((params.get("name") or "") if method == "tools/call" else method)
     head = {"id": one["id"]} if "id" in one else {}
     try:
         found = door.ask(method, params)
