@@ -151,7 +151,7 @@ def test_planted_bug_is_caught(path: str, good: str, bad: str, tests: str, tmp_p
     (tmp_path / path).write_text(code.replace(good, bad), "utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
     sources = os.pathsep.join((str(tmp_path), str(tmp_path / "adapters")))
-    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10"}
+    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10", "VAULTMEM_KILLS": "200"}
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
