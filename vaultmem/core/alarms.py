@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from vaultmem.core.answers import SNOOZED, Answer, Told, closed
-from vaultmem.core.defused import MOST, one_line
+from vaultmem.core.defused import MOST, NO_WORDS, one_line
 from vaultmem.core.due import REMINDER, Due
 from vaultmem.core.durations import UNITS, seconds, spoken
 from vaultmem.core.pending_items import is_approved, is_refused
@@ -25,7 +25,6 @@ _LATE = timedelta(minutes=10)
 _OLD = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 _DAY_MINUTES = 1440
-NO_WORDS = "(no words)"
 _LINE = 80  # characters of one of several in a group
 _WALL = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::\d\d)?)?", re.ASCII)
 _YEARS = range(1970, 9999)  # which can be reckoned with in every zone

@@ -11,6 +11,7 @@ import unicodedata
 from vaultmem.core.graphemes import JOINER, graphemes
 
 MOST = 160  # characters
+NO_WORDS = "(no words)"
 _LOOKED_AT = 25  # times as many: what nobody sees may stand in front of the words
 _ROUNDS = 20  # what one step leaves, another may have to look at again
 _MOST_MARKS = 4  # accents on one letter
@@ -65,6 +66,11 @@ def one_line(text: str, most: int = MOST) -> str:
             return line
     bare = " ".join(_NO_WORDS.sub(" ", line).split())
     return _cut(_step(bare), most)
+
+
+def words(text: str) -> str:
+    """The text in one line, and a word for it where nothing is left."""
+    return one_line(text) or NO_WORDS
 
 
 def _step(line: str) -> str:

@@ -24,7 +24,7 @@ def items(
 ) -> list[Item]:
     """What waits in the next days, and, where a person wants to be asked (`asks`), tasks that were answered and are
     still open in their notes. `now` is the clock on the wall."""
-    last = _later(now.date(), days)
+    last = later(now.date(), days)
     found: list[Item] = []
     for due in dues:
         if closed(answers, due.id):
@@ -135,7 +135,7 @@ def snoozed_until(given: str | None, now: datetime) -> str:
     today, minute = now.date().isoformat(), now.isoformat()[:16]
     if given and given > (today if len(given) == len(today) else minute):
         return given
-    return _later(now.date(), 1)
+    return later(now.date(), 1)
 
 
 def _is_open_in_its_note(due: Due, answers: Mapping[str, Answer]) -> bool:
@@ -150,6 +150,6 @@ def _question(due: Due) -> Item:
     )
 
 
-def _later(day: date, days: int) -> str:
+def later(day: date, days: int) -> str:
     """So many days later, or the last day that there is."""
     return date.fromordinal(min(day.toordinal() + days, date.max.toordinal())).isoformat()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from vaultmem.core.defused import one_line
+from vaultmem.core.defused import one_line, words
 from vaultmem.core.values import value
 
 OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
@@ -126,7 +126,7 @@ def _chosen(ordered: Sequence[Item], count: int) -> list[Item]:
 
 def shown_text(item: Item) -> str:
     """The words of an item as a page has them."""
-    return one_line(item.text) or "(no words)"
+    return words(item.text)
 
 
 def _generated(items: Sequence[Item], more: int, style: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.core import durations, pending_items, when
 from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
-from vaultmem.core.defused import one_line
+from vaultmem.core.defused import words
 from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
@@ -40,21 +40,21 @@ def answer(session: Session, asked: Asked) -> Report:
     session.desk.waiting.mind(asked.told("vanished"))
     until = _until(asked, now) if state == SNOOZED else ""
     found = _named(session, asked.needed("id"), now)
-    who = header(asked, f"{state}: {_words(found.text)}"[:200], session.now)
+    who = header(asked, f"{state}: {words(found.text)}"[:200], session.now)
     if who.kind == "assistant":
         _see_that_it_may(session, found)
     before = found.given.state if found.given else OPEN
     report: Report = {
         "id": found.id,
         "state": state,
-        "text": _words(found.text),
+        "text": words(found.text),
         "until": until or None,
         "was": before,
         "changed": not (before == state == OPEN or (state != OPEN and before in (DONE, DROPPED))),
     }
     if not report["changed"]:
         return {**report, "state": before}
-    word = Answer(found.id, state, stamp(session.now), who.by, until, _words(found.text))
+    word = Answer(found.id, state, stamp(session.now), who.by, until, words(found.text))
     if asked.flag("dry_run"):
         return _tried(session, word) | report
     session.desk.waiting.record.add(_recorded(session, word), [], session.now)
@@ -125,11 +125,6 @@ def _question(session: Session, found: _Found) -> str | None:
     return pending_items.completion(found.id)
 
 
-def _words(text: str) -> str:
-    """The words of an item in one line, safe to show."""
-    return one_line(text) or "(no words)"
-
-
 # --- Which item
 
 
@@ -150,7 +145,7 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     )
     if not id_:
         near = get_close_matches(_whole(given), current, 1)
-        advice = f"did you mean {near[0]} ({_words(current[near[0]])})? " if near else ""
+        advice = f"did you mean {near[0]} ({words(current[near[0]])})? " if near else ""
         raise NoteNotFoundError(
             f"nothing that waits has the id {given[:40]!r}; {advice}vaultmem pending lists what waits"
         )
@@ -198,7 +193,7 @@ def _see_that_it_may(session: Session, found: _Found) -> None:
     )
     if found.id in questions or (asked and found.due and found.due.kind != REMINDER):
         raise UsageError(
-            f"only you can approve {_words(found.text)!r} ({found.id}): tick it in pending.md"
+            f"only you can approve {words(found.text)!r} ({found.id}): tick it in pending.md"
         )
 
 

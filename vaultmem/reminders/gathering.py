@@ -8,7 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vaultmem.core.defused import one_line
+from vaultmem.core.defused import one_line, words
 from vaultmem.core.pending_items import PRIVATE
 from vaultmem.core.places import GENERATED, page_path
 from vaultmem.paths import make_private
@@ -72,7 +72,7 @@ def _row(item: Mapping[str, Any]) -> Row:
     return {
         "id": item["id"],
         "section": item["section"],
-        "text": one_line(item["text"]) or "(no words)",
+        "text": words(item["text"]),
         "due": item.get("due") or None,
         "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),

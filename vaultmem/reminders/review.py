@@ -20,6 +20,7 @@ from vaultmem.core.pending_items import (
     completion,
     is_approved,
     is_refused,
+    later,
     marks,
     place_of,
     section_of,
@@ -209,7 +210,7 @@ def _to_approve(
 ) -> list[Item]:
     """What comes from outside or from an assistant."""
     today = sight.now.date()
-    last = today.fromordinal(min(today.toordinal() + DAYS, today.max.toordinal())).isoformat()
+    last = later(today, DAYS)
     found = [
         _item("approve", approval(due.id), _asked(due), place_of(due), due.title)
         for due in dues
