@@ -181,10 +181,10 @@ class Watcher:
 
     def _renew(self) -> None:
         """Watch everything anew, then have everything looked at: what happened meanwhile is seen."""
-        self._is_broken = False
         with self._opening:
             self._is_renewing = True
             self._close()
+            self._is_broken = False  # whatever the old ones lost until they ended is looked at below
             self._open()
             self._is_renewing = False
         self._renewed = time.monotonic()
