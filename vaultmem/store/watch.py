@@ -184,7 +184,7 @@ class Watcher:
         with self._opening:
             self._is_renewing = True
             self._close()
-            self._is_broken = False  # whatever the old ones lost until they ended is looked at below
+            self._is_broken = False  # what the old ones lost until they ended is looked at below
             self._open()
             self._is_renewing = False
         self._renewed = time.monotonic()
