@@ -166,6 +166,15 @@ def test_a_later_answer_counts_whatever_the_clocks_say(machine: Machine) -> None
     assert machine.record.answers()[DONE.id].state == "open"
 
 
+def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
+    early = Answer("vm-aaaaaa", "done", "2026-11-22T10:00:00Z")
+    late = Answer("vm-aaaaaa", "open", "2026-11-22T10:00:01Z")
+    same = early._replace(state="snoozed", until="2026-11-30")
+    for one, other, wanted in ((early, late, late), (early, same, same)):
+        assert union({one.id: one}, {other.id: other}) == {one.id: wanted}
+        assert union({other.id: other}, {one.id: one}) == {one.id: wanted}
+
+
 def test_two_machines_hear_of_each_other_and_are_silent_then(
     machine: Machine, second: Machine, file: Path
 ) -> None:
