@@ -156,6 +156,24 @@ def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
     assert "Pressure" not in titles(knowing)
 
 
+def test_preferences_that_fit_no_question_come_by_what_matters_then_the_newest(
+    vault: Path, write: Write
+) -> None:
+    for name, weight, day in (("A", 0.5, 1), ("B", 0.9, 1), ("C", 0.5, 3), ("D", 0.1, 9)):
+        head = f"id: {name}\nimportance: {weight}\ncreated_at: 2026-01-0{day}"
+        write(f"vaultmem/preferences/{name}.md", f"---\n{head}\n---\nLikes {name}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    assert titles(vault, "heron") == ["B", "C", "A"]
+    file = vault / "vaultmem/preferences/B.md"
+    file.write_text(file.read_text().replace("Likes B", "Likes Z"))
+    with Vault(str(vault)) as opened:
+        told = opened.recall("heron", **WORDS)["memories"]  # type: ignore[misc]
+    assert told[0]["content"] == "Likes Z"
+    file.unlink()
+    assert titles(vault, "heron") == ["C", "A"]
+
+
 def test_being_told_counts_as_being_read(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         for _ in range(2):
@@ -296,8 +314,73 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     assert (third["id"], fourth["id"]) == ("w", 5)
     assert third["error"]
     assert fourth["error"]
+    assert ended.code == 1
     with Vault(str(knowing)) as opened:
         assert {one["access_count"] for one in opened.memories()} == {0}
+
+
+def batch(vault: Path, *lines: object) -> tuple[int, list[dict[str, object]]]:
+    given = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    words = ("--batch", "--without", "meaning", "--vault", str(vault))
+    ended = ran("recall", *words, given=given)
+    return ended.code, [json.loads(line) for line in ended.out.splitlines()]
+
+
+def test_a_batch_in_which_all_is_answered_ends_well(knowing: Path) -> None:
+    code, told = batch(
+        knowing, {"id": 1, "query": "boiler", "top_k": 2}, {"query": "zzz", "limit": None}
+    )
+    assert (code, [len(one["results"]) for one in told]) == (0, [2, 1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"), [("topk", "top_k"), ("Query", "query"), ("bugdet", "budget")]
+)
+def test_an_unknown_key_of_a_line_is_an_error_of_that_line(
+    knowing: Path, key: str, meant: str
+) -> None:
+    code, (bad, good) = batch(knowing, {"id": "a", "query": "boiler", key: 1}, {"query": "boiler"})
+    assert code == 1
+    assert bad["id"] == "a"
+    assert f"unknown: {key!r} (did you mean {meant!r}?)" in str(bad["error"])
+    assert good["results"]
+
+
+def test_a_line_with_control_characters_does_not_end_the_batch(knowing: Path) -> None:
+    code, (bad, good) = batch(knowing, {"query": "boi\u0007ler"}, {"query": "boiler"})
+    assert code == 1
+    assert "control character" in str(bad["error"])
+    assert good["results"]
+
+
+def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
+    words = ("--without", "meaning,preferences", "--vault", str(knowing), "--budget", "3")
+    ended = ran("recall", "boiler", *words, "--format", "text")
+    assert ended.out == "<memory>\n</memory>\n"
+    assert "what fits best has " in ended.err
+    assert "does not fit into a budget of 3" in ended.err
+    told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)
+    assert told["skipped"] > 0
+    assert "budget of 3" in told["remarks"][0]
+
+
+def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:
+    for name, text in {
+        "Boiler": "The boiler is a Vaillant", "Knee": "Anne hurt her knee on the stairs",
+        "Soup": "The leek soup is in the freezer", "Tax": "The tax office closes at noon",
+    }.items():  # fmt: skip
+        write(f"Notes/{name}.md", f"{text}\n")
+        write(f"vaultmem/knowledge/M {name}.md", f"---\nid: m{name}\n---\n{text}\n")
+    write("vaultmem/preferences/Short.md", "---\nid: short\n---\nShort answers please\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.embed()
+        for notes in (False, True):
+            found = opened.recall("what is the boiler", notes=notes, top_k=10)["memories"]
+            assert {one["title"].removeprefix("M ") for one in found} == {"Short", "Boiler"}
+        loose = opened.recall("what is the boiler", top_k=10, without=["fit"], explain=True)
+        assert len(loose["memories"]) > 2  # all have the word "the"
+        assert {"step": "fit", "did": "switched off"} in loose["explain"]
 
 
 @pytest.mark.parametrize(

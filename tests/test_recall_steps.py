@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.core import recall_choice, recall_filters, recall_scores
+from vaultmem.core.decay import Aging
 from vaultmem.core.memory import TYPES
 from vaultmem.core.query import Query, parse
 from vaultmem.core.recall_candidate import STEPS, Candidate, Wanted
 from vaultmem.core.recall_text import block, inert, plain
+from vaultmem.remembered import Remembered
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -58,6 +61,10 @@ def counted(one: Candidate) -> int:
     return 3 * len(one.content)
 
 
+def near(one: Candidate, cosine: float) -> Candidate:
+    return one._replace(parts={"similarity": cosine})
+
+
 # --- filters
 
 
@@ -97,6 +104,50 @@ def test_each_reason(changes: dict[str, object], why: str) -> None:
     assert recall_filters.reason(one, Wanted("x")) == why
 
 
+agings = st.builds(
+    Aging,
+    st.sampled_from(["contextual", "reinforceable"]),
+    st.floats(NOW - 60 * DAY, NOW + DAY),
+    st.none() | st.floats(NOW - 60 * DAY, NOW),
+)
+
+
+@given(st.lists(agings, max_size=20), st.lists(st.tuples(shares, st.floats(-40, 40)), max_size=4))
+def test_what_has_faded_is_what_its_confidence_says(
+    found: list[Aging], asked: list[tuple[float, float]]
+) -> None:
+    known = Remembered(None, 0, "", "")  # type: ignore[arg-type]
+    known.__dict__["_memories"] = list(enumerate(found))  # as the catalog would say
+    for minimum, days in asked:
+        now = NOW + days * DAY
+        faded = {number for number, one in enumerate(found) if one.confidence(now) < minimum}
+        assert known.faded(minimum, now) == faded
+
+
+# --- fit
+
+
+@given(candidates, st.lists(st.tuples(st.booleans(), st.floats(-1, 1)), max_size=12))
+def test_who_shares_a_word_stays_and_no_order_changes(
+    found: list[Candidate], how: list[tuple[bool, float]]
+) -> None:
+    pairs = zip(found, how, strict=False)
+    asked = [near(one, cosine)._replace(shares=shares) for one, (shares, cosine) in pairs]
+    fit = recall_filters.fitting(asked)
+    assert [one for one in asked if one in fit] == fit
+    assert all(one in fit for one in asked if one.shares)
+    least = recall_filters.NEAR_OF_PAGES
+    assert all(one.shares or one.parts["similarity"] >= least for one in fit)
+    assert recall_filters.fitting(fit) == fit
+
+
+def test_less_is_asked_of_a_block_of_a_page() -> None:
+    said = near(Candidate("a.md", 1, 1, "x", note=True, shares=False), 0.15)
+    assert recall_filters.fitting([said, said._replace(turn=True)]) == [said]
+    assert not recall_filters.fitting([said._replace(note=False)])
+    assert not recall_filters.fitting([said._replace(parts={})])  # by words alone
+
+
 # --- scores
 
 
@@ -125,9 +176,22 @@ def test_recency_is_the_formula_of_the_seed() -> None:
     assert found.score == pytest.approx(0.8 * 0.5 + 0.2 * math.exp(-1), abs=1e-4)
 
 
+def test_a_page_of_notes_is_not_fresher_for_its_day() -> None:
+    page = Candidate("a.md", 1, 1, "x", created=NOW, score=0.5, note=True)
+    found = recall_scores.with_recency([page, page._replace(line=2, turn=True)], NOW)
+    assert [(one.turn, one.score) for one in found] == [
+        (True, pytest.approx(0.6)),
+        (False, pytest.approx(0.4)),
+    ]
+
+
 @given(candidates)
 def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
-    fresh = [one._replace(score=0.5, created=NOW - one.created / NOW * 90 * DAY) for one in found]
+    aged = [NOW - one.created / NOW * 90 * DAY for one in found]
+    fresh = [
+        one._replace(score=0.5, created=day, note=False)
+        for one, day in zip(found, aged, strict=True)
+    ]
     same = recall_scores.with_recency(fresh, NOW)
     assert all(a.created >= b.created - DAY for a, b in pairwise(same))
 
@@ -174,6 +238,17 @@ def test_what_says_the_same_again_comes_later() -> None:
     assert [one.path for one in picked] == ["0.md", "2.md", "1.md"]
 
 
+def test_blocks_of_pages_are_not_held_against_each_other() -> None:
+    page = Candidate("0.md", 1, 1, "likes apples", score=1.0, note=True)
+    found = [page, page._replace(line=3, score=0.9), page._replace(line=5, score=0.8)]
+    like = recall_choice.of_a_kind(found, recall_choice.by_words(found))
+    assert [one.line for one in recall_choice.diverse(found, like)] == [1, 3, 5]
+    assert like(0, 1) == 0.0
+    mixed = [page, page._replace(path="m.md", note=False), page._replace(line=3, turn=True)]
+    like = recall_choice.of_a_kind(mixed, recall_choice.by_words(mixed))
+    assert (like(0, 1), like(0, 2), like(1, 2)) == (1.0, 1.0, 1.0)
+
+
 @given(candidates, candidates, st.integers(1, 9), st.integers(1, 200))
 def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     pinned: list[Candidate], ranked: list[Candidate], top_k: int, budget: int
@@ -206,6 +281,32 @@ def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
     chosen = recall_choice.within([], ranked, 5, 40, counted)
     assert ([one.path for one, _ in chosen.told], chosen.skipped) == (["0.md", "2.md"], 1)
+    assert chosen.too_long == 0  # the best one fits
+
+
+def test_where_the_best_does_not_fit_it_is_said_how_long_it_is() -> None:
+    long, short = Candidate("l.md", 1, 1, "x" * 30), Candidate("s.md", 1, 1, "x")
+    wish = long._replace(path="p.md", memory_type="procedural")
+    assert recall_choice.within([], [long, short], 5, 20, counted).too_long == 90
+    assert recall_choice.within([], [short, long], 5, 20, counted).too_long == 0
+    assert recall_choice.within([wish], [], 5, 20, counted).too_long == 90
+    assert recall_choice.within([wish], [short], 5, 20, counted).too_long == 0
+    assert (
+        recall_choice.within([wish], [], 5, 100, counted).skipped == 0
+    )  # what is left is given to it
+
+
+def test_no_more_preferences_are_asked_for_than_are_looked_at() -> None:
+    asked: list[int] = []
+
+    def made() -> Iterator[Candidate]:
+        for number in range(100):
+            asked.append(number)
+            yield Candidate(f"p{number}.md", 1, 1, "x", memory_type="procedural")
+
+    chosen = recall_choice.within(made(), [], 4, 1_000, counted)
+    assert [one.path for one, _ in chosen.told] == ["p0.md", "p1.md", "p2.md", "p3.md"]
+    assert len(asked) <= 5
 
 
 @given(candidates)

@@ -7,7 +7,7 @@ from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
 from vaultmem.core.recall_text import block
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError
+from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -25,14 +25,18 @@ counts as being read. The question is plain words: quotes and dashes in it mean 
 
 steps that --without switches off: {", ".join(STEPS)}
 
---batch reads one question a line from stdin, plain text or JSON {{"id": …, "query": …, "limit": …, "budget": …}}, and
-writes one JSON line each: {{"id", "results": [{{"path", "line", "end_line", "score", …}}], "tokens", "budget_used"}}.
-It counts nothing as read.
+--batch reads one question a line from stdin, plain text or JSON {{"id": …, "query": …, "top_k": …, "budget": …}}, and
+writes one JSON line each: {{"id", "results": [{{"path", "line", "end_line", "score", …}}], "tokens", "budget_used"}},
+or {{"id", "error"}}; then it ends with 1. It counts nothing as read.
 
 examples:
   vaultmem recall how do I like my tests --budget 500
   vaultmem recall --notes --scope agent:claude what do we know about the boiler --format json --explain
 """
+
+
+# What a line of a batch may have -> what recall calls it.
+KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,25 +121,44 @@ def _remark(found: dict[str, Any], output: Output) -> None:
 
 
 def _batch(vault: Vault, args: argparse.Namespace, output: Output) -> int:
-    """Many questions in this process, asked of one desk."""
+    """Many questions in this process, asked of one desk. 1 when a line had no answer."""
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
     from vaultmem.memories.table import do
 
     desk, reader, how = Desk(vault.state, vault.config), Reader(vault), _how(args)
+    failed = 0
     for number, line in enumerate(lines(), start=1):
         if not line.strip():
             continue
         asked = asked_line(line, number)
-        params = {**how, "explain": args.explain, "query": asked.get("query")}
-        params["top_k"] = asked.get("limit", asked.get("top_k", args.top_k))
-        params["budget"] = asked.get("budget", args.budget)
         id_ = asked.get("id", number)
         try:
+            params = {**how, "explain": args.explain, **_of_line(asked)}
             found = do(desk, reader, "recall", params)
-        except UsageError as error:
+        except StateError:  # no index: none of the lines has an answer
+            raise
+        except VaultmemError as error:
+            failed = 1
             output.record({"id": id_, "error": str(error)})
             continue
         assert isinstance(found, dict)
         output.record({"id": id_, "results": found.pop("memories"), **found})
-    return 0
+    return failed
+
+
+def _of_line(asked: dict[str, object]) -> dict[str, object]:
+    """What one line asks for. Raises UsageError."""
+    for key in asked:
+        if key not in KEYS:
+            raise UsageError(f"unknown: {key[:40]!r}{_meant(key)}; known: {', '.join(KEYS)}")
+    given = {KEYS[key]: one for key, one in asked.items() if KEYS[key] and one is not None}
+    return {"query": None, **given}
+
+
+def _meant(key: str) -> str:
+    from difflib import get_close_matches
+
+    folded = key.lower().replace("-", "_")
+    near = get_close_matches(folded, KEYS, 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -34,13 +34,16 @@ def confidence(policy: str, created: float, reinforced: float | None, now: float
     """Confidence from 0.0 to 1.0, rounded to four digits. Times are seconds since the epoch."""
     if policy == "stable":
         return 1.0
+    age_hours = (now - _since(policy, created, reinforced)) / 3600
+    return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
+
+
+def _since(policy: str, created: float, reinforced: float | None) -> float:
     reset = policy in (
         "reinforceable",
         "fsrs",
     )  # fsrs, when its package is missing, see store.spaced
-    since = reinforced if reset and reinforced is not None else created
-    age_hours = (now - since) / 3600
-    return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
+    return reinforced if reset and reinforced is not None else created
 
 
 def recency(created: float, now: float) -> float:
@@ -62,6 +65,11 @@ class Aging:
     def confidence(self, now: float) -> float:
         """Its confidence at a time; of one with the policy fsrs, see store.spaced."""
         return confidence(self.policy, self.created, self.reinforced, now)
+
+    @property
+    def since(self) -> float:
+        """From when on it sinks: the earlier, the less sure it is."""
+        return _since(self.policy, self.created, self.reinforced)
 
 
 NEVER = Aging("stable", 0.0, None)  # a note that is no memory

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from vaultmem.core.conversation import MEMORY
 from vaultmem.core.decay import MIN_CONFIDENCE
 from vaultmem.core.memory import DEFAULT_SCOPE
 
 BUDGET, TOP_K = 2000, 5
 CANDIDATES = 20  # at least
 TIMES_K = 4  # candidates for one that is wanted
-STEPS = ("meaning", "filters", "rerank", "recency", "confidence", "mmr", "preferences")
+STEPS = ("meaning", "filters", "fit", "rerank", "recency", "confidence", "mmr", "preferences")
 
 
 class Candidate(NamedTuple):
@@ -35,7 +36,10 @@ class Candidate(NamedTuple):
     trusted: bool = True  # the words of the person or of who asks, or approved
     vouched: bool = True  # the person's own words, or approved
     writer: str = ""  # the assistant that wrote it
+    role: str = MEMORY  # of an entry of a conversation: memory, user, assistant
     note: bool = False
+    turn: bool = False  # of a conversation in a note: somebody says it
+    shares: bool = True  # a telling word with the question; not looked for where it is near anyway
     stored_reads: int = 0
     block: int = 0  # where the block that was found begins
     score: float = 0.0
@@ -50,6 +54,11 @@ class Candidate(NamedTuple):
     def is_preference(self) -> bool:
         """Whether it tells how the person wants things to be done."""
         return not self.note and self.vouched and self.memory_type == "procedural"
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a block of a note that is no turn of a conversation."""
+        return self.note and not self.turn
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """The same with another score, and what went into it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from vaultmem.core.recall_candidate import Candidate
@@ -21,7 +21,8 @@ class Chosen(NamedTuple):
 
     told: list[tuple[Candidate, int]]
     tokens: int
-    skipped: int  # what would have been next, and does not fit
+    skipped: int = 0  # what would have been told, and does not fit
+    too_long: int = 0  # the tokens of the best one where that does not fit
 
 
 def diverse(candidates: Sequence[Candidate], like: Likeness) -> list[Candidate]:
@@ -48,6 +49,17 @@ def _marginal(score: float, nearest: float) -> float:
     return LAMBDA * score - (1 - LAMBDA) * nearest
 
 
+def of_a_kind(candidates: Sequence[Candidate], like: Likeness) -> Likeness:
+    """The same likeness, but for two blocks of pages: they stand in their places, and each says what only it says.
+    Memories and turns of conversations repeat each other."""
+
+    def told(one: int, other: int) -> float:
+        both = candidates[one].is_page and candidates[other].is_page
+        return 0.0 if both else like(one, other)
+
+    return told
+
+
 def by_words(candidates: Sequence[Candidate]) -> Likeness:
     """Likeness where there are no vectors: the share of words that two have in common."""
     words = [_words(one.content) for one in candidates]
@@ -64,7 +76,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset((*_WORDS.findall(_HAN.sub(" ", folded)), *_HAN.findall(folded)))
 
 
-def preferences(candidates: Sequence[Candidate]) -> list[Candidate]:
+def preferences(candidates: Iterable[Candidate]) -> list[Candidate]:
     """How the person wants things to be done: what fits best first, then what matters most, then the newest."""
     found = [one for one in candidates if one.is_preference]
     return sorted(
@@ -73,19 +85,41 @@ def preferences(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def within(
-    pinned: Sequence[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
+    pinned: Iterable[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
 ) -> Chosen:
     """Preferences first, in at most half of the places and of the budget; then the others, and where these leave room,
-    more of the preferences. What does not fit is skipped and the next one tried; nothing is cut."""
+    more of the preferences. What does not fit is skipped and the next one tried; nothing is cut. Of the preferences no
+    more are asked for than are looked at."""
+    again = _Again(pinned)
     first = _Basket((top_k + 1) // 2 if top_k > 1 else 0, budget // 2)
-    first.fill(pinned, count)
+    first.fill(again, count)
     rest = _Basket(top_k - len(first.told), budget - first.tokens)
     rest.fill(ranked, count)
     taken = {one.key for one, _ in first.told}
     more = _Basket(rest.places - len(rest.told), rest.budget - rest.tokens)
-    more.fill([one for one in pinned if one.key not in taken], count)
+    more.fill((one for one in again if one.key not in taken), count)
     told = [*first.told, *more.told, *rest.told]
-    return Chosen(told, sum(tokens for _, tokens in told), rest.skipped)
+    is_first_lacking = bool(rest.skipped) and rest.skipped[0][0] is ranked[0]
+    best = rest.skipped if is_first_lacking else () if told else more.skipped
+    return Chosen(
+        told,
+        sum(tokens for _, tokens in told),
+        len(rest.skipped) + len(more.skipped),
+        best[0][1] if best else 0,
+    )
+
+
+class _Again:
+    """What can be gone through more than once, and is made only as far as somebody goes."""
+
+    def __init__(self, made: Iterable[Candidate]) -> None:
+        self._made, self._seen = iter(made), list[Candidate]()
+
+    def __iter__(self) -> Iterator[Candidate]:
+        yield from self._seen
+        for one in self._made:
+            self._seen.append(one)
+            yield one
 
 
 class _Basket:
@@ -94,16 +128,16 @@ class _Basket:
     def __init__(self, places: int, budget: int) -> None:
         self.places, self.budget = places, budget
         self.told: list[tuple[Candidate, int]] = []
-        self.tokens = self.skipped = 0
+        self.skipped: list[tuple[Candidate, int]] = []
+        self.tokens = 0
 
-    def fill(self, candidates: Sequence[Candidate], count: Count) -> None:
+    def fill(self, candidates: Iterable[Candidate], count: Count) -> None:
         """Take in what fits."""
-        for one in candidates:
-            if len(self.told) >= self.places:
-                return
+        left = iter(candidates)
+        while len(self.told) < self.places and (one := next(left, None)) is not None:
             tokens = count(one)
             if self.tokens + tokens > self.budget:
-                self.skipped += 1
+                self.skipped.append((one, tokens))
                 continue
             self.told.append((one, tokens))
             self.tokens += tokens

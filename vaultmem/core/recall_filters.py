@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 from vaultmem.core.recall_candidate import Candidate, Wanted
 
 LEAST_IMPORTANCE = 0.2
+# The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
+# turn says one thing; a block of a page says several, which makes it less like any of them.
+NEAR, NEAR_OF_PAGES = 0.2, 0.1
 
 Test = Callable[[Candidate, Wanted], bool]
 
@@ -45,3 +48,17 @@ def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidat
         else:
             found.append(one)
     return found, dict(left)
+
+
+def fitting(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that share a telling word with the question, or are not far from it in meaning. Something always comes
+    first in a search; that does not make it an answer."""
+    return [one for one in candidates if one.shares or _cosine(one) >= _bar(one)]
+
+
+def _bar(one: Candidate) -> float:
+    return NEAR_OF_PAGES if one.is_page else NEAR
+
+
+def _cosine(one: Candidate) -> float:
+    return one.parts.get("similarity", -1.0)

@@ -38,8 +38,11 @@ def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[C
 
 
 def with_recency(candidates: Iterable[Candidate], now: float) -> list[Candidate]:
-    """A fifth of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30)."""
-    return best_first(_recent(one, recency(one.created, now)) for one in candidates)
+    """A fifth of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
+    page has no share in it: the day it was last edited does not make what it says fresher."""
+    return best_first(
+        _recent(one, 0.0 if one.is_page else recency(one.created, now)) for one in candidates
+    )
 
 
 def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,9 @@ from vaultmem.core import recall_choice, recall_filters, recall_scores
 from vaultmem.core.memory import SCOPE, TYPES
 from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K, Candidate, Wanted
 from vaultmem.core.recall_choice import Chosen, Likeness
+from vaultmem.core.recall_filters import NEAR, NEAR_OF_PAGES
 from vaultmem.core.stamps import stamp
+from vaultmem.core.wording import plural
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.memories.asked import Asked, one_of
 from vaultmem.memories.desk import Desk
@@ -42,6 +44,7 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
         "memories": [_told(one, number) for one, number in run.chosen.told],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.budget, 4),
+        "skipped": run.chosen.skipped,
         "left_out": run.left_out,
     }
     if run.look.remarks:
@@ -154,7 +157,7 @@ class Run:
 
     def carry_out(self) -> None:
         """Make all steps."""
-        found = self._candidates()
+        found = self._fitting(self._candidates())
         found = self._recency(self._relevance(found))
         found = self._diversity(self._confidence(found))
         self._budget(found)
@@ -172,10 +175,20 @@ class Run:
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
         scopes = ", ".join(sorted(self.wanted.visible))
-        self._say("candidates", f"searched {where} of {scopes} by {how}", found)
+        but = " but unimportant ones" if self.wanted.has("filters") else ""
+        self._say("candidates", f"searched {where} of {scopes}{but} by {how}", found)
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
         self._say("filters", f"left out {left or 'none'}", kept)
         return kept
+
+    def _fitting(self, found: list[Candidate]) -> list[Candidate]:
+        if not self._wants("fit"):
+            return found
+        fit = recall_filters.fitting(found)
+        bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
+        said = f"left out {len(found) - len(fit)} with no telling word of the question and a cosine below {bar}"
+        self._say("fit", said, fit)
+        return fit
 
     def _relevance(self, found: list[Candidate]) -> list[Candidate]:
         logits = self._logits(found)
@@ -228,7 +241,7 @@ class Run:
             return recall_scores.best_first(found)
         found = recall_scores.best_first(found)
         like, how = self._likeness(found)
-        found = recall_choice.diverse(found, like)
+        found = recall_choice.diverse(found, recall_choice.of_a_kind(found, like))
         self._say("mmr", f"0.7 score - 0.3 likeness to what comes before, by {how}", found)
         return found
 
@@ -244,27 +257,33 @@ class Run:
         return lambda one, other: max(0.0, order[one][keys[other]]), "cosine"
 
     def _budget(self, found: list[Candidate]) -> None:
-        pinned: list[Candidate] = []
-        if self._wants("preferences"):
-            pinned = self._preferences(found)
-            self._say("preferences", "told first, in at most half of the places and tokens", pinned)
-        keys = {one.key for one in pinned}
-        ranked = [one for one in found if one.key not in keys]
-        self.chosen = recall_choice.within(
-            pinned,
-            ranked,
+        first = self._wants("preferences")
+        self.chosen = chosen = recall_choice.within(
+            self._preferences(found) if first else (),
+            [one for one in found if not (first and one.is_preference)],
             self.wanted.top_k,
             self.wanted.budget,
             lambda one: tokens.count(one.content),
         )
-        said = f"{self.chosen.tokens:,} of {self.wanted.budget:,} tokens, {self.chosen.skipped} did not fit"
-        self._say("budget", said, [one for one, _ in self.chosen.told])
+        told = [one for one, _ in chosen.told]
+        if first:
+            pinned = [one for one in told if one.is_preference]
+            self._say("preferences", "told first, in at most half of the places and tokens", pinned)
+        said = f"{chosen.tokens:,} of {self.wanted.budget:,} tokens, {chosen.skipped} did not fit"
+        self._say("budget", said, told)
+        if chosen.too_long:
+            size = plural(chosen.too_long, "token")
+            self.look.remarks.append(
+                f"what fits best has {size} and does not fit into a budget of {self.wanted.budget:,}"
+            )
 
-    def _preferences(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """Those that were found with their scores, and all others."""
-        known = {one.key: one for one in found}
-        others, _ = recall_filters.kept(self._sources.pinned(self.look, self.wanted), self.wanted)
-        return recall_choice.preferences([*found, *(one for one in others if one.key not in known)])
+    def _preferences(self, found: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Those that were found with their scores, then all others."""
+        known = {one.key for one in found}
+        yield from recall_choice.preferences(found)
+        for one in self._sources.pinned(self.look, self.wanted):
+            if one.key not in known and not recall_filters.reason(one, self.wanted):
+                yield one
 
     def _wants(self, step: str) -> bool:
         if not self.wanted.has(step):
@@ -281,7 +300,7 @@ def _told(one: Candidate, number: int) -> dict[str, object]:
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
-        "trusted": one.trusted, "vouched": one.vouched, "kind": "note" if one.note else "memory",
+        "trusted": one.trusted, "vouched": one.vouched, "kind": "note" if one.note else "memory", "role": one.role,
         "score": round(one.score, 4), "tokens": number,
         "parts": {name: round(part, 4) for name, part in one.parts.items()},
     }  # fmt: skip

@@ -261,7 +261,7 @@ def counts(catalog: Catalog) -> dict[str, int]:
     return {name: int(catalog.db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
 
 
-def ids(catalog: Catalog, statement: str, values: Sequence[str | int] = ()) -> set[int]:
+def ids(catalog: Catalog, statement: str, values: Sequence[str | float] = ()) -> set[int]:
     """Ids, which SQLite hands out all at once: see _WANTED."""
     whole = f"SELECT group_concat(id) FROM ({statement})"  # noqa: S608 - own text
     found = catalog.db.execute(whole, values).fetchone()[0]
