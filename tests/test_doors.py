@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,13 @@ from hypothesis import strategies as st
 from tests.agent_run import PATIENCE, Agent, agent_on, until
 from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
-from vaultmem import paths
+from tests.stand_in_agent import agent_for
+from vaultmem import Vault, client, paths
 from vaultmem.agent import request as codes
+from vaultmem.agent.request import Limits
+from vaultmem.commands.handed import MOST_CALLS, reads_stdin
+from vaultmem.commands.parsing import parser
+from vaultmem.errors import UsageError
 from vaultmem.tools import rate
 
 
@@ -149,6 +156,61 @@ def test_no_bytes_make_it_fail_in_any_other_way(indexed: Path, data: bytes) -> N
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("count", [1, MOST_CALLS, MOST_CALLS + 1])
+def test_each_call_is_made_once_however_many_there_are(served: Path, count: int) -> None:
+    """So many more than fit one request are handed back and made one by one."""
+    mark = os.urandom(4).hex()
+    calls = [
+        {"id": number, "name": "memory_write", "params": {"content": f"{mark} is {number} of them", "title": f"{mark} {number}"}}
+        for number in range(count)
+    ]  # fmt: skip
+    said = lines(agent(served, calls))
+    assert [each["id"] for each in said] == [*range(count)]
+    assert all(each["ok"] and each["data"]["created"] for each in said), (
+        "none of them was made before"
+    )
+
+
+def test_what_may_be_done_in_part_is_not_done_again(indexed: Path) -> None:
+    with agent_for(indexed, Limits(answer=0.3)) as host:
+        opens = host.vault
+
+        def slowly() -> AbstractContextManager[Vault]:
+            time.sleep(1.5)
+            return opens()
+
+        host.vault = slowly  # type: ignore[method-assign] # a host that is slow
+        ended = process("agent", "--prompt", "oolong", "--vault", str(indexed), "--format", "json")
+        assert (ended.code, ended.out) == (1, "")
+        assert "took longer" in json.loads(one_line(ended))["error"]
+        until(lambda: host.opened == 1)
+
+
+_WORDS = st.sampled_from([
+    "--prompt", "--prompt=", "--prompt=-", "--prompt=tea", "-", "--", "-5", "tea", "--list-tools", "--client", "me",
+    "--client=--prompt", "--vault", "--format", "json", "--tea is hot", "-x", "",
+])  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(words=st.lists(_WORDS, max_size=5))
+def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
+    try:
+        args = parser("agent").parse_args(words)
+    except UsageError:
+        return
+    if args.list_tools or args.prompt not in (None, "-"):
+        assert not reads_stdin(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--prompt"], ["--prompt", "-"], ["--client", "me"], ["--prompt", "--format", "json"]],
+)
+def test_calls_on_stdin_take_the_short_way(words: list[str]) -> None:
+    assert reads_stdin(words)
+
+
 # --- the socket
 
 
@@ -251,6 +313,28 @@ def test_a_wild_line_has_one_answer_and_hurts_no_other(running: Agent, data: byt
             assert "error" in reply or "result" in reply
             reply = line.reply()
         assert reply["id"] == "after"
+
+
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    words=st.lists(_WORDS, max_size=5) | st.just(7),
+    given_=st.none() | st.text(max_size=30) | st.integers()
+    | st.sampled_from(['{"name": "memory_list"}', '[{"name": "memory_list"}, {"prompt": "x"}, {}]', "[" * 100_000, "[" + "{}," * 50 + "{}]"]),
+)  # fmt: skip
+def test_wild_words_handed_on_are_answered_or_handed_back(
+    running: Agent, words: object, given_: object
+) -> None:
+    asked = {**client._request("agent", []), "words": words, "given": given_}
+    with Line(running.vault) as line:
+        reply = line.ask("run", **asked)
+        if "error" in reply:
+            assert reply["error"]["code"] in (codes.UNKNOWN_METHOD, codes.WRONG_PARAMS, codes.BUSY)
+        else:
+            assert reply["result"]["code"] in (0, 1)
+            assert "Traceback" not in reply["result"]["err"]
+        assert "result" in line.ask("ping")
 
 
 def test_a_hundred_clients_at_once(running: Agent) -> None:

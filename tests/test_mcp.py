@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +22,11 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from tests.agent_run import agent_on
+from tests.agent_run import PATCHED, agent_on, until
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.commands.mcp import MOST, Lines
+from vaultmem.commands.mcp import AT_ONCE, Service
+from vaultmem.commands.stdio import MOST, Lines, Out
 from vaultmem.tools.door import Door
 from vaultmem.tools.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.tools.toolbox import Toolbox
@@ -329,8 +333,9 @@ def test_it_goes_on_after_anything(served: Path) -> None:
     ]  # fmt: skip
     ended = mcp_process(served, b"\n".join([*wild, ping]) + b"\n")
     assert ended.returncode == 0
-    *others, last = replies(ended)
-    assert last == {"jsonrpc": "2.0", "id": "last", "result": {}}
+    found = replies(ended)  # in any order
+    found.remove({"jsonrpc": "2.0", "id": "last", "result": {}})
+    others = found
     assert len(others) == len(wild)
     assert {each["error"]["code"] for each in others} <= {-32700, -32600}
 
@@ -338,7 +343,213 @@ def test_it_goes_on_after_anything(served: Path) -> None:
 def test_what_is_cancelled_is_not_answered(served: Path) -> None:
     cancel = '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}'
     given = "\n".join([line("ping", 1), line("tools/list", 2), cancel, line("ping", 3)]) + "\n"
-    assert [each["id"] for each in replies(mcp_process(served, given.encode()))] == [1, 3]
+    assert {each["id"] for each in replies(mcp_process(served, given.encode()))} == {1, 3}
+
+
+# --- what is slow, and who does not read
+
+
+SLOW = """
+    import os, time
+    from vaultmem.tools.tool import Annotations, Outcome, Tool
+    def run(vault, call):
+        folder = call.text("folder")
+        open(os.path.join(folder, "begun " + call.text("name")), "w").close()
+        while not os.path.exists(os.path.join(folder, "go")):
+            time.sleep(0.01)
+        return Outcome("done " + call.text("name"), {})
+    schema = {"type": "object", "properties": {"folder": {"type": "string"}, "name": {"type": "string"}}}
+    tool = Tool("slow", "Slow", "Waits.", schema, Annotations(read_only=True), run)
+"""
+
+
+class Talk:
+    """A `vaultmem mcp` in the hands of a test. `patch` is Python that it runs before."""
+
+    def __init__(self, vault: Path, patch: str = "pass", **environ: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PATCHED.format(patch), "mcp", "--vault", str(vault)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", **environ},
+        )  # fmt: skip
+        assert self.process.stdin
+        assert self.process.stdout
+        assert self.process.stderr
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.stderr = self.process.stderr
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            with contextlib.suppress(OSError):
+                stream.close()
+        self.process.wait()
+
+    def say(self, *lines: str) -> None:
+        self.stdin.write("".join(f"{each}\n" for each in lines).encode())
+        self.stdin.flush()
+
+    def hear(self) -> Any:
+        return json.loads(self.stdout.readline())
+
+
+@pytest.fixture(scope="module", params=["with an agent", "without"])
+def slow(
+    request: pytest.FixtureRequest, indexed: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, str]]:
+    """A vault, and where a slow tool is installed."""
+    folder = tmp_path_factory.mktemp("slow")
+    plug_in(folder, "slow", SLOW)
+    if request.param == "without":
+        yield indexed, str(folder)
+    else:
+        with agent_on(indexed, PYTHONPATH=str(folder)):
+            yield indexed, str(folder)
+
+
+def waits(name: str, folder: Path) -> str:
+    return line("tools/call", name, name="slow", arguments={"folder": str(folder), "name": name})
+
+
+def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
+    slow: tuple[Path, str], tmp_path: Path
+) -> None:
+    vault, installed = slow
+    names = [f"slow {number}" for number in range(AT_ONCE)]
+    with Talk(vault, PYTHONPATH=installed) as talk:
+        talk.say(line("initialize", "first", protocolVersion="2025-11-25"))
+        assert talk.hear()["id"] == "first"
+        talk.say(*(waits(name, tmp_path) for name in names[:3]))
+        until(lambda: len([*tmp_path.glob("begun *")]) == 3, what="they are begun together")
+        talk.say(line("ping", "quick"), line("tools/list", "list"))
+        assert {talk.hear()["id"] for _ in range(2)} == {"quick", "list"}
+        talk.say(*(waits(name, tmp_path) for name in names[3:]))
+        until(lambda: len([*tmp_path.glob("begun *")]) == AT_ONCE)
+        talk.say(waits("too many", tmp_path), line("tools/list", "waits, too"))
+        cancel = {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": names[1]},
+        }
+        talk.say(json.dumps(cancel), line("ping", "after it"))
+        assert talk.hear()["id"] == "after it", "it is answered before what waits for a thread"
+        (tmp_path / "go").touch()
+        talk.stdin.close()
+        said = [json.loads(each) for each in talk.stdout]
+        assert sorted(each["id"] for each in said) == sorted(
+            [*names[:1], *names[2:], "too many", "waits, too"]
+        )
+        assert {each["id"]: each["result"]["content"][0]["text"] for each in said if each["id"] in names} == {
+            name: f"done {name}" for name in names if name != names[1]
+        }  # fmt: skip
+        assert talk.process.wait(60) == 0
+
+
+def test_a_ping_is_answered_however_much_is_going_on(
+    slow: tuple[Path, str], tmp_path: Path
+) -> None:
+    vault, installed = slow
+    with Talk(vault, PYTHONPATH=installed) as talk:
+        talk.say(*(waits(f"slow {number}", tmp_path) for number in range(AT_ONCE)))
+        until(lambda: len([*tmp_path.glob("begun *")]) == AT_ONCE)
+        talk.say(line("ping", "quick"))
+        assert talk.hear() == {"jsonrpc": "2.0", "id": "quick", "result": {}}
+        (tmp_path / "go").touch()
+        assert len({talk.hear()["id"] for _ in range(AT_ONCE)}) == AT_ONCE
+
+
+@pytest.mark.parametrize("closes", ["stdin", "both"])
+def test_it_ends_though_nobody_reads_what_it_says(served: Path, closes: str) -> None:
+    asked = [line("tools/list", number) for number in range(300)]
+    with Talk(served, "from vaultmem.commands import mcp; mcp.DEAF = 0.3") as talk:
+        talk.say(*asked[:100])  # a pipe holds 64 KB, so it is full by then
+        until(lambda: filled(talk.stdout.fileno()) > 40_000)
+        with contextlib.suppress(BlockingIOError):
+            os.set_blocking(talk.stdin.fileno(), False)
+            talk.say(*asked[100:])
+        if closes == "both":
+            talk.stdout.close()
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            talk.stdin.close()
+        assert talk.process.wait(60) == 0
+
+
+def filled(handle: int) -> int:
+    """The bytes that wait in a pipe."""
+    import array
+    import fcntl
+    import termios
+
+    found = array.array("i", [0])
+    fcntl.ioctl(handle, termios.FIONREAD, found)
+    return found[0]
+
+
+def test_who_reads_late_gets_everything(served: Path) -> None:
+    asked = [line("tools/list", number) for number in range(200)]
+    with Talk(served) as talk:
+        talk.say(*asked[:100])
+        until(lambda: filled(talk.stdout.fileno()) > 40_000)
+        talk.say(*asked[100:])
+        talk.stdin.close()
+        found = [json.loads(each) for each in talk.stdout]
+        assert sorted(each["id"] for each in found) == [*range(200)]
+        assert talk.process.wait(60) == 0
+
+
+def test_it_ends_when_it_is_interrupted_while_something_runs(
+    slow: tuple[Path, str], tmp_path: Path
+) -> None:
+    vault, installed = slow
+    with Talk(vault, PYTHONPATH=installed) as talk:
+        talk.say(waits("for ever", tmp_path))
+        until(lambda: [*tmp_path.glob("begun *")])
+        talk.process.send_signal(signal.SIGINT)
+        assert talk.process.wait(60) == 130
+        (tmp_path / "go").touch()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    order=st.permutations(range(12)),
+    cancelled=st.sets(st.integers(0, 11), max_size=4),
+    threads=st.integers(1, 4),
+)
+def test_each_request_has_one_answer_in_whatever_order(
+    order: list[int], cancelled: set[int], threads: int
+) -> None:
+    """What was cancelled has one at most, and its thread is free again."""
+    read, write = os.pipe()
+    back, out = os.pipe()
+    cancel = [
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+        for number in cancelled
+    ]  # fmt: skip
+    lines = [*(line("x", number) for number in order), *cancel]
+    with os.fdopen(write, "w") as given_:
+        given_.writelines(f"{each}\n" for each in lines)
+    service = Service(Lines(read), Out(out), Echo(), threads)
+    service.run()
+    os.close(out)
+    with os.fdopen(back) as said:
+        ids = [json.loads(each)["id"] for each in said]
+    os.close(read)
+    assert len(ids) == len(set(ids))
+    assert set(ids) >= {*order} - cancelled
+    assert not service.is_busy()
+    service.close()
+
+
+class Echo:
+    """Answers with the id of the request, some later than others."""
+
+    def answer(self, asked: bytes, *, settles: bool = False) -> list[str]:
+        found = json.loads(asked)
+        time.sleep(found["id"] % 3 / 1_000)
+        return [json.dumps({"id": found["id"], "settles": settles})]
 
 
 def test_a_large_memory_comes_through(served: Path) -> None:
@@ -415,8 +626,9 @@ def test_lines_are_those_of_the_bytes_however_they_come(parts: list[bytes]) -> N
             os.write(write, part)
         os.close(write)
         lines, found = Lines(read), []
-        while (each := lines.next()) is not None:
-            found.append(each)
+        while not lines.is_over:
+            lines.fill()
+            found += lines.ready()
     finally:
         os.close(read)
     assert found == [each for each in b"".join(parts).split(b"\n") if each.strip()]

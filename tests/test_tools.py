@@ -6,6 +6,7 @@ import contextlib
 import json
 import textwrap
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_mcp import plug_in
 from vaultmem import Vault
-from vaultmem.core.pending_items import approval
+from vaultmem.core.pending_items import PRIVATE, approval
+from vaultmem.core.pending_page import item_id
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.store.tokens import count
 from vaultmem.tools import events, memory_tools, rate, schema, strict_json
 from vaultmem.tools.events import Channel, Event
+from vaultmem.tools.near import nearest
 from vaultmem.tools.rate import Limiter
 from vaultmem.tools.session import Session
 from vaultmem.tools.shown import fenced
@@ -38,6 +41,7 @@ from vaultmem.tools.tool import (
     UnknownToolError,
 )
 from vaultmem.tools.toolbox import MOST_TEXT, Toolbox, client_name
+from vaultmem.tools.worded import for_tools
 
 OURS = [
     "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
@@ -88,10 +92,10 @@ def test_every_schema_is_one(box: Toolbox) -> None:
 def test_the_list_is_worth_its_tokens(box: Toolbox) -> None:
     """The tokenizer that is shipped counts every bracket and quote as one; those of language models take half of it."""
     text = json.dumps({"tools": box.listed()}, separators=(",", ":"))
-    assert len(text) < 4_700
-    assert count(text) < 2_150
+    assert len(text) < 3_200
+    assert count(text) <= 1_400
     words = text.translate(str.maketrans(dict.fromkeys('{}[]":,', " ")))
-    assert count(words) < 1_000
+    assert count(words) < 650
     assert all(len(tool.description) < 80 for tool in box.tools())
 
 
@@ -141,6 +145,8 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
         ("memory_write", {"content": "x", "category": "poeple"}, "did you mean people?"),
         ("memory_recall", {"query": "x", "budget": 10**9}, '"budget" must be from 1 to 20,000'),
         ("memory_list", {"zzz": 1}, "unknown parameter 'zzz'; known: phase, category,"),
+        ("memory_search", {"query": "x", "limit": 1e6}, '"limit" must be from 1 to 100'),
+        ("memory_search", {"query": "x", "limit": 2.5}, '"limit" must be a whole number, not a number'),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(
@@ -151,9 +157,131 @@ def test_a_wrong_argument_is_named(
     assert said in str(error.value)
 
 
-def test_an_unknown_tool_is_told_the_nearest(box: Toolbox, opened: Vault) -> None:
-    with pytest.raises(UnknownToolError, match="did you mean memory_search"):
-        call(box, opened, "memory_serch")
+def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
+    box: Toolbox, opened: Vault
+) -> None:
+    for tool, told in zip(box.tools(), box.listed(), strict=True):
+        wanted: Any = tool.schema
+        shown: Any = told["inputSchema"]
+        assert shown["properties"].keys() == wanted["properties"].keys() - {*tool.quiet}
+        assert shown.get("required") == wanted.get("required")
+        assert not {*tool.quiet} & {*wanted.get("required", ())}
+        jsonschema.Draft202012Validator.check_schema(shown)
+    assert (
+        call(box, opened, "memory_recall", query="x", top_k=3, types=["semantic"]).data["count"]
+        == 0
+    )
+    with pytest.raises(UsageError, match="must be one of inbox, organized"):
+        call(box, opened, "memory_list", phase="indox")
+    with pytest.raises(UsageError, match="did you mean people"):
+        call(box, opened, "memory_write", content="x", category="peopl")
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), name=st.sampled_from(OURS))
+def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
+    """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""
+    tool = _TOOLS[name]
+    shown: Any = schema.listed(tool.schema, tool.quiet)
+    names = st.sampled_from([*shown["properties"]])
+    arguments = data.draw(st.dictionaries(names, _values, max_size=4))
+    with contextlib.suppress(UsageError):
+        assert jsonschema.Draft202012Validator(shown).is_valid(schema.check(tool.schema, arguments))
+
+
+def test_days_are_called_from_and_to_and_the_other_names_are_taken(
+    box: Toolbox, opened: Vault
+) -> None:
+    call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
+    opened.sync()
+    for name, arguments in (("memory_list", {}), ("memory_search", {"query": "oolong"})):
+        listed: Any = next(one for one in box.listed() if one["name"] == name)
+        assert {"from", "to"} <= listed["inputSchema"]["properties"].keys()
+        assert not {"since", "until"} & listed["inputSchema"]["properties"].keys()
+        for first, last in (("from", "to"), ("since", "until")):
+            found = [
+                call(box, opened, name, **arguments, **days).data["count"]
+                for days in ({first: "2001-01-01"}, {last: "2001-01-01"}, {first: "0001-01-01", last: "9999-12-31"},
+                             {first: "9999-12-31"}, {last: "0001-01-01"})
+            ]  # fmt: skip
+            assert found == [1, 0, 1, 0, 0], (name, first)
+        with pytest.raises(UsageError, match='"since" is the same as "from"'):
+            call(box, opened, name, **arguments, **{"from": "2001-01-01", "since": "2001-01-01"})
+        with pytest.raises(UsageError, match='"from"'):
+            call(box, opened, name, **arguments, since="noon-ish")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("memory_serch", "memory_search"), ("memory_searhc", "memory_search"), ("memory_dome", "memory_done"),
+        ("search", "memory_search"), ("memory_smart", "memory_smart_search"), ("Memory_Read", "memory_read"),
+        ("memory_nope", ""), ("memory_", ""), ("m", ""), ("", ""), ("memory_get", ""), ("send_mail", ""), ("memory_x", ""),
+    ],
+)  # fmt: skip
+def test_an_unknown_tool_is_told_the_nearest_and_no_far_fetched_one(
+    box: Toolbox, opened: Vault, given: str, meant: str
+) -> None:
+    with pytest.raises(UnknownToolError) as error:
+        call(box, opened, given)
+    said = f"did you mean {meant}?" if meant else "; there are memory_write, "
+    assert said in str(error.value)
+
+
+@given(name=st.sampled_from(OURS), slip=st.text(max_size=2), data=st.data())
+def test_a_slip_is_near_and_another_word_is_not(name: str, slip: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(len("memory_"), len(name)))
+    word = name.removeprefix("memory_")
+    if len(slip) == 1 and slip.isalpha() and len(word) > 3:
+        assert nearest(f"{name[:at]}{slip}{name[at:]}", OURS)
+    assert not nearest(f"memory_{'q' * (len(word) + 3)}", OURS)
+
+
+@given(text=st.text(max_size=60))
+def test_nearest_is_one_of_them_or_none(text: str) -> None:
+    assert nearest(text, OURS) in ("", *OURS)
+    assert nearest(text, []) == ""
+
+
+# --- what goes wrong, as those are told who can type nothing
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("nothing that waits has the id 'x'; vaultmem pending lists what waits",
+         "nothing that waits has the id 'x'; memory_pending lists what waits"),
+        ("too large; keep it as a note, or have vaultmem ingest --text cut it into memories", "too large"),
+        ("--from: a day is written YYYY-MM-DD", '"from": a day is written YYYY-MM-DD'),
+        ("it is damaged; vaultmem doctor may know more", "it is damaged; vaultmem doctor may know more"),
+        ("gone; vaultmem list --phase inbox", "gone"), ("plain", "plain"), ("", ""),
+        ("no note is called '--from'; see Tea", "no note is called '--from'; see Tea"),
+    ],
+)  # fmt: skip
+def test_clients_of_tools_are_not_told_what_to_type(said: str, told: str) -> None:
+    assert for_tools(said) == told
+
+
+@given(text=st.text(max_size=200))
+def test_a_message_stays_one_line_however_it_is_worded(text: str) -> None:
+    assert "\n" not in for_tools(text)
+    assert len(for_tools(text)) <= len(text) + 20
+
+
+def test_no_tool_tells_what_to_type(box: Toolbox, opened: Vault) -> None:
+    wrong = (
+        ("memory_done", {"id": "vm-zzzzzz"}), ("memory_read", {"id": "nobody"}), ("memory_tag", {"id": "nobody"}),
+        ("memory_write", {"content": "x" * 300_000}), ("memory_list", {"from": "noon-ish"}), ("memory_list", {"tags": [" "]}),
+        ("memory_write", {"content": "x", "scope": "nowhere"}), ("memory_list", {"category": "nothing"}),
+    )  # fmt: skip
+    for name, arguments in wrong:
+        try:
+            call(box, opened, name, **arguments)
+        except VaultmemError as error:
+            said = str(error)
+            assert "vaultmem " not in said, said
+            assert " --" not in f" {said}", said
+            assert "e+0" not in said
 
 
 @given(depth=st.integers(1, 200_000))
@@ -266,6 +394,59 @@ def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
     told = call(box, opened, "memory_recall", query="oolong", untrusted=True).text
     assert told.count("</memory>") == 1
     assert "oolong" in told
+
+
+# --- what an assistant may answer
+
+
+@pytest.fixture
+def told(box: Toolbox, opened: Vault, write: Write) -> Vault:
+    """A vault in which much waits: a task, a private one, a reminder, a preference, something to approve, a finding."""
+    write("Todo.md", "- [ ] call Ann 📅 2020-01-01\n")
+    write("Own.md", "---\nprivate: true\n---\n- [ ] count the pebbles 📅 2020-01-01\n")
+    opened.write("I always want short answers", category="preferences", title="short answers")
+    opened.remind("water the hill", at="tomorrow at 9")
+    box.call(
+        opened,
+        Call("memory_write", {"content": "Ann dislikes oolong", "category": "people"}, "codex"),
+    )
+    opened.write("xyzzy plugh", title="odd")
+    opened.sync()
+    return opened
+
+
+def test_an_assistant_marks_as_done_what_is_due_and_nothing_else(box: Toolbox, told: Vault) -> None:
+    before = {item["id"]: item for item in told.pending(days=3_660)}
+    due = {id_ for id_, item in before.items() if item["section"] in ("overdue", "today", "soon")}
+    shown: Any = call(box, told, "memory_pending", days=3_660).data["items"]
+    preferences = [one for one in told.memories() if one["category"] == "preferences"]
+    others = {id_ for id_ in before if id_ not in due}
+    for memory in told.memories():
+        others |= {item_id(memory["id"], about) for about in ("preference", "approve", "complete")}
+    others |= {memory["id"] for memory in preferences}
+    private = {id_ for id_, item in before.items() if item["text"] == PRIVATE}
+    assert len(private) == 1
+    assert others - {*before}
+    for id_ in others | private:
+        with pytest.raises(VaultmemError) as error:
+            call(box, told, "memory_done", id=id_)
+        assert "pebbles" not in str(error.value)
+    assert {item["id"] for item in told.pending(days=3_660)} == {*before}, "nothing was silenced"
+    mine = due - private
+    assert len(mine) == 2
+    assert mine <= {one["id"] for one in shown}
+    for id_ in mine:
+        assert call(box, told, "memory_done", id=id_).data["changed"] is True
+        assert call(box, told, "memory_done", id=id_).data["changed"] is False
+    assert not mine & {item["id"] for item in told.pending(days=3_660)}
+
+
+def test_a_slip_in_an_id_tells_nothing_private(box: Toolbox, told: Vault) -> None:
+    private = next(item["id"] for item in told.pending(days=3_660) if item["text"] == PRIVATE)
+    with pytest.raises(NoteNotFoundError) as error:
+        call(box, told, "memory_done", id=f"{private[:-1]}{'a' if private[-1] != 'a' else 'b'}")
+    assert private in str(error.value)
+    assert "pebbles" not in str(error.value)
 
 
 # --- what may not be
@@ -381,6 +562,52 @@ def test_a_process_that_changes_its_name_is_the_same_process() -> None:
     limiter.take(["name new", "process 8"], writes=False)
 
 
+def test_who_changes_name_and_process_each_time_comes_to_the_limit_of_all() -> None:
+    clock = Clock()
+    limiter = Limiter(clock)
+    for number in range(rate.ALL_WRITES):
+        limiter.take([f"name {number}", f"process {number}"], writes=True)
+    with pytest.raises(TooManyCallsError, match=r"of all clients together: 600 a minute .* in 1 s"):
+        limiter.take(["name new", "process new"], writes=True)
+    limiter.take(["name new", "process new"], writes=False)
+    clock.now += 0.11
+    limiter.take(["name new", "process new"], writes=True)
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.floats(0, 30), st.integers(0, 40), st.integers(0, 3), st.booleans()),
+        max_size=200,
+    )
+)
+@settings(deadline=None)
+def test_no_name_no_process_and_not_all_together_get_more_than_their_limits(
+    steps: list[tuple[float, int, int, bool]],
+) -> None:
+    clock = Clock()
+    limiter = Limiter(clock)
+    taken: Counter[tuple[str, bool]] = Counter()
+    for wait, name, peer, is_write in steps:
+        clock.now += wait / 100
+        names = [f"process {peer}", f"name {name}"]
+        try:
+            for _ in range(20):
+                limiter.take(names, writes=is_write)
+                taken.update((each, kind) for each in (*names, "") for kind in {False, is_write})
+        except TooManyCallsError:
+            continue
+    for (each, kind), count_ in taken.items():
+        assert count_ <= _limits_of(each)[kind] * (1 + clock.now / 60) + 1e-6
+    clock.now += 60
+    limiter.take(["process 0", "name 0"], writes=True)  # after a minute of quiet nobody is held up
+
+
+def _limits_of(name: str) -> dict[bool, int]:
+    if name:
+        return {False: rate.CALLS, True: rate.WRITES}
+    return {False: rate.ALL_CALLS, True: rate.ALL_WRITES}
+
+
 @given(steps=st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=200))
 @settings(deadline=None)
 def test_never_more_than_the_burst_and_the_rate(steps: list[tuple[float, bool]]) -> None:
@@ -400,8 +627,10 @@ def test_never_more_than_the_burst_and_the_rate(steps: list[tuple[float, bool]])
 
 
 def test_many_names_are_not_remembered_for_ever() -> None:
-    limiter = Limiter(Clock())
+    clock = Clock()
+    limiter = Limiter(clock)
     for number in range(5_000):
+        clock.now += 0.1
         limiter.take([str(number)], writes=True)
     assert len(limiter._buckets) <= rate.MOST_CLIENTS
 
@@ -563,3 +792,34 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
         assert line.startswith(f"vaultmem: the tool {name} (")
         assert "is left out: " in line
     assert "a tool named memory_write is there already" in lines[0]
+
+
+# --- the README
+
+
+def test_what_the_readme_shows_of_tools_runs(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synced(sample)
+    monkeypatch.chdir(sample.parent)
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    told: dict[str, object] = {"Vault": Vault}
+    said = []
+    for title in (
+        "Recall in Python",
+        "Tools in your own program",
+        "Hooks around tools",
+        "Events of tools",
+    ):
+        code = text.partition(f"\n### {title}\n")[2].partition("```python\n")[2].partition("```")[0]
+        assert code, title
+        exec(compile(code, f"README.md, {title}", "exec"), told)
+        said.append(capsys.readouterr().out)
+    assert ".md" in said[0]
+    assert "14 Alma Steps" in said[1]
+    assert [line.split()[0] for line in said[3].splitlines()] == 2 * [
+        "agent_start", "tool_start", "tool_end", "agent_end",
+    ]  # fmt: skip
+    box: Any = told["box"]
+    with Vault(str(sample)) as vault, pytest.raises(BlockedError, match="ask me first"):
+        call(box, vault, "memory_delete", id="x")

@@ -73,17 +73,14 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(f"vaultmem {__version__}\n")
         return 0
     if words[0] not in COMMANDS:
-        from vaultmem.commands.parsing import asked_format
-        from vaultmem.output import Output
-
         said = f"unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help"
-        Output(asked_format(words)).error(said)
-        return 2
+        return _fail(words, said, 2)
     if words[0] in ASKED_OF_AGENT:
         code = _ask_agent(words[0], words[1:])
         if code is not None:
             return code
-    if words[0] == "mcp" and (code := _relay(words[1:])) is not None:
+    short = {"agent": _hand_on, "mcp": _relay}.get(words[0])
+    if short and (code := short(words[1:])) is not None:
         return code
     return _run_command(words[0], words[1:])
 
@@ -102,19 +99,40 @@ def _relay(words: list[str]) -> int | None:
         return error.exit_code
 
 
+def _hand_on(words: list[str]) -> int | None:
+    """Have the sync agent call the tools, where one runs."""
+    from vaultmem.commands.handed import hand_on
+    from vaultmem.errors import VaultmemError
+
+    try:
+        code = hand_on(words)
+    except KeyboardInterrupt:
+        return _fail(words, _INTERRUPTED, 130)
+    except VaultmemError as error:
+        return _fail(words, str(error), error.exit_code)
+    if code is not None:
+        _answered.append(code)
+    return code
+
+
 def _ask_agent(name: str, words: list[str]) -> int | None:
     from vaultmem.client import ask_agent
 
     try:
         code = ask_agent(name, words)
     except KeyboardInterrupt:
-        from vaultmem.commands.parsing import asked_format
-        from vaultmem.output import Output
-
-        Output(asked_format(words)).error(_INTERRUPTED)
-        return 130
+        return _fail(words, _INTERRUPTED, 130)
     if code is not None:
         _answered.append(code)
+    return code
+
+
+def _fail(words: list[str], said: str, code: int) -> int:
+    """Say what went wrong in the format that was asked for; the exit code."""
+    from vaultmem.commands.parsing import asked_format
+    from vaultmem.output import Output
+
+    Output(asked_format(words)).error(said)
     return code
 
 

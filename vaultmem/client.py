@@ -151,12 +151,25 @@ def ask_agent(command: str, words: list[str]) -> int | None:
         return None
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
-        reply = call(
-            vault_of(words), "run", _request(command, words),
-            timeout=BY_MEANING if by_meaning else FIRST_BYTE,
-        )  # fmt: skip
+        reply = run_there(command, words, timeout=BY_MEANING if by_meaning else FIRST_BYTE)
     except (VaultmemError, OSError, ValueError):
         return None
+    return shown(reply)
+
+
+def run_there(
+    command: str, words: list[str], *, timeout: float, given: str | None = None
+) -> object:
+    """What a command says that the agent carries out, for shown(); with what stdin says, if it was `given`. NOBODY
+    when there is no agent. Raises AgentError."""
+    asked = _request(command, words)
+    if given is not None:
+        asked["given"] = given
+    return call(vault_of(words), "run", asked, timeout=timeout)
+
+
+def shown(reply: object) -> int | None:
+    """Write what a command says that the agent has carried out; its exit code. None when that makes no sense."""
     if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
         return None
     out, err = reply.get("out"), reply.get("err")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from vaultmem.errors import StateError
 
 BACKLOG = 128
+_OF_MACOS = (0, 2)  # SOL_LOCAL and LOCAL_PEERPID
 _LIVE_WITHIN = 2.0  # seconds for a listener to take our trial connection
 
 
@@ -105,9 +106,11 @@ def is_ours(connection: socket.socket) -> bool:
 def process_of(connection: socket.socket) -> str:
     """The process at the other end, as far as the system tells; else one name for all."""
     try:
-        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return str(struct.unpack("3i", found)[0])
-    except (OSError, AttributeError, struct.error):
+        has_one = hasattr(socket, "SO_PEERCRED")
+        level, option = (socket.SOL_SOCKET, socket.SO_PEERCRED) if has_one else _OF_MACOS
+        found = connection.getsockopt(level, option, struct.calcsize("3i"))
+        return str(struct.unpack_from("i", found)[0])
+    except (OSError, struct.error):
         return ""
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterator, Mapping
 
 from vaultmem import client
-from vaultmem.commands.shared import open_vault
+from vaultmem.commands.handed import MOST, MOST_CALLS, stdin_bytes
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
@@ -15,13 +14,21 @@ from vaultmem.tools.strict_json import parse
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Protocol
 
     from vaultmem.api import Vault
     from vaultmem.tools.door import Door
 
-MOST = 1_000_000  # bytes of stdin
+    class Answers(Protocol):
+        """Whoever answers the methods of the tools."""
+
+        def answer(self, method: str, params: Mapping[str, object]) -> object:
+            """The result of a method. Raises VaultmemError."""
+
+
 _STDIN = "-"
 _NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
+_PARSE_ERROR = -32700
 EPILOG = """\
 calls on stdin, one object, a list of them, or one on each line:
   {"name": "memory_search", "params": {"query": "dark mode"}}
@@ -53,15 +60,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Call the tools; what fails is told in its line, and keeps no other from its turn."""
-    asked = [] if args.list_tools else list(_asked(args))
+    asked = list(_asked(args, None))
     door = _Door(args, output)
     try:
-        if args.list_tools:
-            _list(door, output)
-            return 0
-        results = [_answered(door, one, args.client) for one in asked]
+        return _carried_out(args, output, door, asked)
     finally:
         door.close()
+
+
+def run_here(args: argparse.Namespace, output: Output, door: Answers, given: str | None) -> int:
+    """The same in the sync agent for a command elsewhere, with what its stdin says. Raises UsageError for what the
+    command does better itself, before anything is done."""
+    if given is None and _reads_stdin(args):
+        raise UsageError("stdin was not handed on")
+    asked = list(_asked(args, given))
+    if len(asked) > MOST_CALLS:
+        raise UsageError("so many calls may take too long for one request")
+    return _carried_out(args, output, door, asked)
+
+
+def _carried_out(
+    args: argparse.Namespace,
+    output: Output,
+    door: Answers,
+    asked: list[Mapping[str, object] | _Broken],
+) -> int:
+    if args.list_tools:
+        _list(door, output)
+        return 0
+    results = [_answered(door, one, args.client) for one in asked]
     for result in results:
         _show(result, output)
     return 0 if all(result["ok"] for result in results) else 1
@@ -71,11 +98,18 @@ class _Broken(str):
     """A line that is no JSON, and why."""
 
 
-def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object] | _Broken]:
-    if args.prompt is not None and args.prompt != _STDIN:
+def _reads_stdin(args: argparse.Namespace) -> bool:
+    return not args.list_tools and args.prompt in (None, _STDIN)
+
+
+def _asked(args: argparse.Namespace, given: str | None) -> Iterator[Mapping[str, object] | _Broken]:
+    """The calls; `given` is what stdin says, if it was read already."""
+    if args.list_tools:
+        return
+    if not _reads_stdin(args):
         yield {"prompt": args.prompt}
         return
-    text = _stdin()
+    text = _stdin() if given is None else given.removeprefix("\ufeff")
     if args.prompt == _STDIN and not text.lstrip().startswith(("{", "[")):
         yield {"prompt": text.strip()}
         return
@@ -87,10 +121,9 @@ def _asked(args: argparse.Namespace) -> Iterator[Mapping[str, object] | _Broken]
 
 
 def _stdin() -> str:
-    if sys.stdin.isatty():
+    if client.is_terminal(sys.stdin):
         raise UsageError("the calls are read from stdin; see vaultmem agent --help")
-    stream = sys.stdin.buffer if isinstance(sys.stdin, io.TextIOWrapper) else None
-    data = stream.read(MOST + 1) if stream else sys.stdin.read(MOST + 1).encode()
+    data = stdin_bytes()
     if len(data) > MOST:
         raise UsageError(f"stdin may have {MOST:,} bytes; make several calls of it")
     try:
@@ -122,8 +155,8 @@ def _line(number: int, line: str) -> object:
         return _Broken(f"line {number} is no JSON: {error}")
 
 
-def _list(door: _Door, output: Output) -> None:
-    found = door.ask("tools/list", {})
+def _list(door: Answers, output: Output) -> None:
+    found = door.answer("tools/list", {})
     assert isinstance(found, dict)
     if output.as_json:
         output.data(found)
@@ -134,23 +167,18 @@ def _list(door: _Door, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _answered(
-    door: _Door, one: Mapping[str, object] | _Broken, name: str
-) -> dict[str, object]:  # fmt: skip
+def _answered(door: Answers, one: Mapping[str, object] | _Broken, name: str) -> dict[str, object]:
     """One call in any of its shapes."""
-    from vaultmem.tools.door import PARSE_ERROR, code_of
-
     if isinstance(one, _Broken):
-        said = {"code": PARSE_ERROR, "message": str(one)}
+        said = {"code": _PARSE_ERROR, "message": str(one)}
         return {"name": None, "ok": False, "error": said}
     method, params = _shape(one, name)
     named = str((params.get("name") or "") if method == "tools/call" else method)
     head = {"id": one["id"]} if "id" in one else {}
     try:
-        found = door.ask(method, params)
+        found = door.answer(method, params)
     except VaultmemError as error:
-        code = error.code if isinstance(error, client.AgentError) else code_of(error)
-        said = {"code": code, "message": " ".join(str(error).split())}
+        said = {"code": _code_of(error), "message": " ".join(str(error).split())}
         return {**head, "name": named[:80], "ok": False, "error": said}
     return {
         **head,
@@ -158,6 +186,14 @@ def _answered(
         "ok": True,
         **(found if isinstance(found, dict) else {"tools": found}),
     }
+
+
+def _code_of(error: VaultmemError) -> int:
+    if isinstance(error, client.AgentError):
+        return error.code
+    from vaultmem.tools.door import code_of
+
+    return code_of(error)
 
 
 def _shape(one: Mapping[str, object], name: str) -> tuple[str, dict[str, object]]:
@@ -196,11 +232,11 @@ class _Door:
         self._here: Door | None = None
         self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
 
-    def ask(self, method: str, params: dict[str, object]) -> object:
+    def answer(self, method: str, params: Mapping[str, object]) -> object:
         """The result of a method. Raises VaultmemError."""
         if self._here is None:
             try:
-                found = client.call(self._folder, method, params, timeout=client.BY_MEANING)
+                found = client.call(self._folder, method, {**params}, timeout=client.BY_MEANING)
             except client.AgentError as error:
                 if error.code not in _NEEDS_OWN:
                     raise
@@ -213,6 +249,7 @@ class _Door:
         if self._here is None:
             from contextlib import nullcontext
 
+            from vaultmem.commands.shared import open_vault
             from vaultmem.tools.door import Door
             from vaultmem.tools.toolbox import Toolbox
 

@@ -21,10 +21,13 @@ _SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
 def methods(host: Host) -> Callable[[Request], object]:
     """Answers every request that an agent understands."""
     commands = {name: Command(host, name) for name in (*ASKED_OF_AGENT, "status")}
+    asked = {name: commands[name] for name in ASKED_OF_AGENT}
     tools = ToolMethods(host)
     table: dict[str, Callable[[Request], object]] = {
         **{name: command.answer for name, command in commands.items()},
-        "run": lambda request: run_words(host, commands, request.params),
+        "run": lambda request: run_words(
+            host, {**asked, "agent": tools.command(request)}, request.params
+        ),
         "sync": lambda request: _sync(host, request),
         "agent": lambda request: _agent(host, request.params),
         "memory": lambda request: _memory(host, request.params),

@@ -7,27 +7,42 @@ Without one it answers by itself.
 from __future__ import annotations
 
 import os
+import select
 import sys
+import time
+from _thread import allocate_lock, start_new_thread
 
 from vaultmem import client
+from vaultmem.commands.stdio import MOST, Lines, Out
 
 TYPE_CHECKING = False  # as in core.values, without the price of another file
 if TYPE_CHECKING:
     import argparse
+    import typing
 
     from vaultmem.output import Output
     from vaultmem.tools.mcp import Protocol
+
+    class Answers(typing.Protocol):
+        """Whoever has the answers. Any thread may ask."""
+
+        def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
+            """The lines to send. Only what `settles` something may change what holds for all others."""
+
 
 EPILOG = """\
 For assistants: add it to a client as the server "vaultmem mcp --vault FOLDER". It has the tools that
 vaultmem agent --list-tools lists, the resources vaultmem://pending and vaultmem://note/PATH, and the prompt recall.
 It ends when its stdin ends; stdout carries the protocol and nothing else."""
 
-MOST = 1_000_000  # bytes of a line
 RELAYED = 250_000  # characters; what is longer might be too long for the socket once it is quoted
 PATIENCE = 32.0  # seconds; the agent gives up after 30
-_PART = 65_536
+AT_ONCE = 8  # requests; pings may be as many more
+DEAF = 10.0  # seconds; who has hung up and reads nothing for so long never will
+_LOOK = 1.0  # seconds between looks at a client that may have hung up
 _CANCELLED = b"notifications/cancelled"
+_INITIALIZE, _PING = b'"initialize"', b'"ping"'
+_SHORT = 300  # bytes; no ping is longer
 _NO_TEXT = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not UTF-8"}}'
 _TOO_LONG = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message may have 1,000,000 bytes"}}'
 _FAILED, _INTERNAL = -32000, -32603
@@ -47,22 +62,18 @@ def serve(words: list[str]) -> int:
     vault = client.vault_of(words)
     out = os.dup(1)
     os.dup2(2, 1)  # whatever else prints in this process must not disturb the protocol
+    service, code = Service(Lines(0), Out(out), _Answering(vault)), 0
     try:
-        lines, answering = Lines(0), _Answering(vault)
-        while (line := lines.next()) is not None:
-            if lines.is_cancelled(line):
-                continue
-            said = answering.answer(line)
-            if said and not lines.is_cancelled(line):
-                _send(
-                    out, "".join(f"{each}\n" for each in said).encode("utf-8", "backslashreplace")
-                )
+        service.run()
     except KeyboardInterrupt:
-        return 130
-    finally:
-        os.dup2(out, 1)
-        os.close(out)
-    return 0
+        code = 130
+    if service.is_busy():  # with what nobody waits for any more
+        sys.stderr.flush()
+        os._exit(code)
+    service.close()
+    os.dup2(out, 1)
+    os.close(out)
+    return code
 
 
 def takes(words: list[str]) -> bool:
@@ -70,66 +81,131 @@ def takes(words: list[str]) -> bool:
     return not words or (len(words) == 2 and words[0] == "--vault" and words[1][:1] != "-")
 
 
-def _send(out: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(out, data) :]
+class _Request:
+    """A line that waits for its answer."""
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+        self.is_cancelled = False
+        self._id: list[object] = []
+
+    def has_id(self, wanted: object) -> bool:
+        """Whether it is the request with that id."""
+        if not self._id:
+            self._id = [_loaded(self.line).get("id", _loaded)]  # no line has that one
+        return self._id[0] == wanted
 
 
-class Lines:
-    """The lines of a file handle. What has come already is looked through for what was cancelled."""
+class Service:
+    """Reads in one thread, and answers in a few: whoever asks something quick does not wait for what is slow."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._held = bytearray()
-        self._is_over = self._skips = False
+    def __init__(self, lines: Lines, out: Out, answers: Answers, at_once: int = AT_ONCE) -> None:
+        self._lines, self._out, self._answers = lines, out, answers
+        self._at_once = at_once
+        self._lock = allocate_lock()
+        self._waiting: list[_Request] = []
+        self._running: list[_Request] = []
+        self._bell = os.pipe()  # rings when a request has its answer
 
-    def next(self) -> bytes | None:
-        """The next line that is not empty, without its end; None at the end. One that is too long comes as one
-        byte more than may be, whatever was in it."""
-        while True:
-            end = self._held.find(b"\n")
-            if end < 0 and not self._is_over:
-                self._read()
+    def run(self) -> None:
+        """Until the client hangs up, and what it asked before has its answer."""
+        while not self._is_gone() and (self._waiting or not self._lines.is_over):
+            self._listen()
+            while self._waiting and len(self._running) < self._at_once:
+                self._begin(self._waiting.pop(0))
+        until = time.monotonic() + PATIENCE
+        while self._running and time.monotonic() < until and not self._is_gone():
+            self._waited([], _LOOK)
+
+    def is_busy(self) -> bool:
+        """Whether a request is being answered still."""
+        return bool(self._running)
+
+    def close(self) -> None:
+        """Let go of what it holds, when it is busy no more."""
+        with self._lock:
+            for end in self._bell:
+                os.close(end)
+
+    # --- what comes
+
+    def _listen(self) -> None:
+        """Wait until something comes or a request has its answer; take in all that has come: it may cancel what
+        came before it."""
+        if self._lines.is_over or not self._has_room():
+            self._waited([], _LOOK)
+            return
+        if not self._waited([self._lines.handle], None):
+            return
+        self._lines.fill()
+        self._take()
+        while self._has_room() and self._lines.has_come():
+            self._lines.fill()
+            self._take()
+
+    def _waited(self, handles: list[int], seconds: float | None) -> bool:
+        """Wait until a request has its answer, or there is something to read; whether there is."""
+        ready = select.select([self._bell[0], *handles], [], [], seconds)[0]
+        if self._bell[0] in ready:
+            os.read(self._bell[0], 4_096)
+        return len(ready) > (self._bell[0] in ready)
+
+    def _has_room(self) -> bool:
+        return sum(len(each.line) for each in self._waiting) < MOST
+
+    def _take(self) -> None:
+        for line in self._lines.ready():
+            if _CANCELLED in line and self._cancel(line):
                 continue
-            line = bytes(self._held if end < 0 else self._held[:end])
-            del self._held[: len(line) + 1]
-            skipped, self._skips = self._skips, False
-            if skipped or len(line) > MOST:
-                return b" " * (MOST + 1)
-            if line.strip():
-                return line
-            if end < 0:
-                return None
+            request = _Request(line)
+            if _INITIALIZE in line:  # what it settles holds for all that comes after it
+                self._begin(request, settles=True)
+            elif len(line) < _SHORT and _PING in line and len(self._running) < self._at_once * 2:
+                self._begin(request)
+            else:
+                self._waiting.append(request)
 
-    def _read(self) -> None:
-        part = os.read(self._handle, _PART)
-        self._is_over = not part
-        self._held += part
-        if len(self._held) > MOST and b"\n" not in self._held:
-            self._skips = True
-            self._held.clear()
-
-    def is_cancelled(self, line: bytes) -> bool:
-        """Whether the client has cancelled this request by now."""
-        self._look()
-        if _CANCELLED not in self._held:
+    def _cancel(self, line: bytes) -> bool:
+        """Leave unanswered what this line cancels, if it is one that does. What was begun is carried out: it may be
+        half done."""
+        found = _loaded(line)
+        params = found.get("params")
+        if found.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
-        asked = _loaded(line)
-        given = (_loaded(each) for each in bytes(self._held).split(b"\n") if _CANCELLED in each)
-        params = [each.get("params") for each in given if each.get("method") == _CANCELLED.decode()]
-        ids = [each.get("requestId") for each in params if isinstance(each, dict)]
-        return "id" in asked and asked["id"] in ids
+        wanted = params.get("requestId")
+        self._waiting = [each for each in self._waiting if not each.has_id(wanted)]
+        with self._lock:
+            for request in self._running:
+                request.is_cancelled |= request.has_id(wanted)
+        return True
 
-    def _look(self) -> None:
-        """Read what has come, without waiting and not too much of it."""
-        import select
+    def _is_gone(self) -> bool:
+        """Whether nobody will read what we say."""
+        return self._out.is_over or (self._out.stuck() > DEAF and self._lines.is_hung_up())
 
-        while not self._is_over and len(self._held) < MOST:
-            if not select.select([self._handle], [], [], 0)[0]:
+    # --- answers
+
+    def _begin(self, request: _Request, *, settles: bool = False) -> None:
+        """Answer a request in a thread; here, what settles something for those after it."""
+        with self._lock:
+            self._running.append(request)
+        try:
+            if not settles:
+                start_new_thread(self._work, (request,))
                 return
-            part = os.read(self._handle, _PART)
-            self._is_over = not part
-            self._held += part
+        except RuntimeError:
+            pass  # the system gives no more threads
+        self._work(request, settles=settles)
+
+    def _work(self, request: _Request, settles: bool = False) -> None:
+        try:
+            said = self._answers.answer(request.line, settles=settles)
+            if said and not request.is_cancelled:
+                self._out.send(said)
+        finally:
+            with self._lock:
+                self._running.remove(request)
+                os.write(self._bell[1], b"!")
 
 
 def _loaded(line: bytes) -> dict[str, object]:
@@ -143,31 +219,35 @@ def _loaded(line: bytes) -> dict[str, object]:
 
 
 class _Answering:
-    """Asks the agent for each line; where there is none, answers here."""
+    """Asks the agent for each line; where there is none, answers here. Any thread may ask."""
 
     def __init__(self, vault: str) -> None:
         self._vault = vault
+        self._lock = allocate_lock()
         self._settled: object = {}
         self._here: Protocol | None = None
 
-    def answer(self, line: bytes) -> list[str]:
-        """The lines to send."""
+    def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
+        """The lines to send. Only what `settles` something may change what holds for all others."""
         if len(line) > MOST:
             return [_TOO_LONG]
         try:
             text = line.decode()
         except UnicodeDecodeError:
             return [_NO_TEXT]
-        if len(text) <= RELAYED:
-            try:
-                said = self._by_agent(text)
-            except client.AgentError as error:
-                return _refusal(text, _FAILED, str(error))
-            if said is not None:
-                return said
-        return self._by_us(text)
+        try:
+            found = self._by_agent(text) if len(text) <= RELAYED else None
+            said, settled = self._by_us(text) if found is None else found
+        except client.AgentError as error:
+            return _refusal(text, _FAILED, str(error))
+        except Exception as error:  # noqa: BLE001 - the border to the client, who must always get an answer
+            sys.stderr.write(f"vaultmem: {type(error).__name__}: {error}\n")
+            return _refusal(text, _INTERNAL, type(error).__name__)
+        if settles:
+            self._settled = settled
+        return said
 
-    def _by_agent(self, line: str) -> list[str] | None:
+    def _by_agent(self, line: str) -> tuple[list[str], object] | None:
         """What the agent says; None where there is none, or one of another version."""
         asked = {"line": line, "settled": self._settled}
         try:
@@ -178,30 +258,25 @@ class _Answering:
             raise
         if not isinstance(found, dict) or not isinstance(found.get("said"), list):
             return None
-        self._settled = found.get("settled")
-        return [str(each) for each in found["said"]]
+        return [str(each) for each in found["said"]], found.get("settled")
 
-    def _by_us(self, line: str) -> list[str]:
+    def _by_us(self, line: str) -> tuple[list[str], object]:
         from vaultmem.tools.mcp import Settled
 
-        try:
-            said, settled = self._protocol().answer(line, Settled.of(self._settled))
-        except Exception as error:  # noqa: BLE001 - the border to the client, who must always get an answer
-            sys.stderr.write(f"vaultmem: {type(error).__name__}: {error}\n")
-            return _refusal(line, _INTERNAL, type(error).__name__)
-        self._settled = settled.as_json()
-        return said
+        said, settled = self._protocol().answer(line, Settled.of(self._settled))
+        return said, settled.as_json()
 
     def _protocol(self) -> Protocol:
-        if self._here is None:
-            from vaultmem.api import Vault
-            from vaultmem.tools.door import Door
-            from vaultmem.tools.mcp import Protocol
-            from vaultmem.tools.toolbox import Toolbox
+        with self._lock:
+            if self._here is None:
+                from vaultmem.api import Vault
+                from vaultmem.tools.door import Door
+                from vaultmem.tools.mcp import Protocol
+                from vaultmem.tools.toolbox import Toolbox
 
-            vault = self._vault
-            self._here = Protocol(Door(Toolbox(), lambda: Vault(vault)))
-        return self._here
+                vault = self._vault
+                self._here = Protocol(Door(Toolbox(), lambda: Vault(vault), str(os.getpid())))
+            return self._here
 
 
 def _refusal(line: str, code: int, message: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 
 from vaultmem import __version__
 from vaultmem.agent.host import Host
 from vaultmem.agent.request import UNKNOWN_METHOD, WRONG_PARAMS, Request, RequestError
 from vaultmem.commands.params import Params, options, text
 from vaultmem.commands.parsing import Parser, module_of, parser, prepared
-from vaultmem.commands.table import ASKED_OF_AGENT
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Captured, Output, Streams
 
@@ -47,11 +47,11 @@ class Command:
             return int(module_of(self.name).run(args, output))
 
 
-def run_words(host: Host, commands: dict[str, Command], params: Params) -> object:
+def run_words(host: Host, commands: Mapping[str, Command], params: Params) -> object:
     """The method `run`: carry out words of a command line into texts. What the agent cannot do exactly as the
     caller's own process would is handed back: wrong words (they may ask for help), other settings."""
     command = commands.get(text(params, "command"))
-    if command is None or command.name not in ASKED_OF_AGENT:
+    if command is None:
         raise _ask_yourself("not a command that only reads")
     if params.get("version") != __version__:
         raise _ask_yourself(f"the agent is vaultmem {__version__}")

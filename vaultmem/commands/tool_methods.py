@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import threading
 from typing import TYPE_CHECKING
 
 from vaultmem.agent.host import Host
 from vaultmem.agent.request import WRONG_PARAMS, Request, RequestError
+from vaultmem.commands import agent
+from vaultmem.commands.remote import Command
 from vaultmem.errors import VaultmemError
+from vaultmem.output import Output
 
 if TYPE_CHECKING:
+    from vaultmem.commands.parsing import Parser
     from vaultmem.tools.door import Door
     from vaultmem.tools.toolbox import Toolbox
 
@@ -23,16 +28,27 @@ class ToolMethods:
         self._host = host
         self._lock = threading.Lock()
         self._toolbox: Toolbox | None = None
+        self._command = Command(host, "agent")
 
     def names(self) -> list[str]:
         """The tools that can be called by name."""
         return [tool.name for tool in self._loaded().tools()]
 
+    def command(self, request: Request) -> Command:
+        """`vaultmem agent` for the process that hands its words on."""
+        return _Handed(self._host, self._command, self, request)
+
+    def door(self, request: Request) -> Door:
+        """The tools for whoever sent the request."""
+        from vaultmem.tools.door import Door
+
+        return Door(self._loaded(), self._host.vault, request.peer)
+
     def answer(self, request: Request) -> object:
         """The result of one of the methods, or of a tool."""
-        from vaultmem.tools.door import Door, code_of
+        from vaultmem.tools.door import code_of
 
-        door = Door(self._loaded(), self._host.vault, request.peer)
+        door = self.door(request)
         if request.method == "mcp":
             return _conversed(door, request)
         try:
@@ -47,6 +63,25 @@ class ToolMethods:
 
                 self._toolbox = Toolbox()
             return self._toolbox
+
+
+class _Handed(Command):
+    """The command for one request; it asks the tools of the sync agent."""
+
+    def __init__(self, host: Host, kept: Command, tools: ToolMethods, request: Request) -> None:
+        super().__init__(host, kept.name)
+        self._kept, self._tools, self._request = kept, tools, request
+
+    @property
+    def parser(self) -> Parser:
+        """The same for all requests."""
+        return self._kept.parser
+
+    def run(self, args: argparse.Namespace, output: Output) -> int:
+        """Call the tools."""
+        given = self._request.params.get("given")
+        door = self._tools.door(self._request)
+        return agent.run_here(args, output, door, given if isinstance(given, str) else None)
 
 
 def _conversed(door: Door, request: Request) -> object:

@@ -42,7 +42,7 @@ def answer(session: Session, asked: Asked) -> Report:
     found = _named(session, asked.needed("id"), now)
     who = header(asked, f"{state}: {words(found.text)}"[:200], session.now)
     if who.kind == "assistant":
-        _see_that_it_may(session, found)
+        _see_that_it_may(session, found, who.by)
     before = found.given.state if found.given else OPEN
     report: Report = {
         "id": found.id,
@@ -145,13 +145,18 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     )
     if not id_:
         near = get_close_matches(_whole(given), current, 1)
-        advice = f"did you mean {near[0]} ({words(current[near[0]])})? " if near else ""
+        advice = f"did you mean {near[0]} ({_told(near[0], items, dues)})? " if near else ""
         raise NoteNotFoundError(
             f"nothing that waits has the id {given[:40]!r}; {advice}vaultmem pending lists what waits"
         )
     known = answers.get(id_)
     text = current.get(id_) or (known.text if known else "")
     return _Found(id_, text, dues.get(id_), known)
+
+
+def _told(id_: str, items: dict[str, str], dues: dict[str, Due]) -> str:
+    """The words of an item, as far as anybody may be told them."""
+    return words(items[id_] if id_ in items else pending_items.words_of(dues[id_]))
 
 
 def _of_memory(given: str, dues: Iterable[Due]) -> str:
@@ -182,8 +187,11 @@ def _id(given: str, known: dict[str, str]) -> str:
     return fitting[0]
 
 
-def _see_that_it_may(session: Session, found: _Found) -> None:
-    """An assistant does not answer for the person whether something may be believed, or written into a note."""
+def _see_that_it_may(session: Session, found: _Found, name: str) -> None:
+    """An assistant answers for what is due, and for nothing else: not whether something may be believed, or written
+    into a note; it silences no preference, and nothing to review. What it answered itself it may take back."""
+    if found.due is not None and found.due.private:
+        raise UsageError(f"{found.id} is private: only you can answer it, in pending.md")
     dues = _all_dues(session)
     known = dues | {memory.id for memory in session.desk.collection.live()}
     questions = {pending_items.approval(id_) for id_ in known}
@@ -195,6 +203,9 @@ def _see_that_it_may(session: Session, found: _Found) -> None:
         raise UsageError(
             f"only you can approve {words(found.text)!r} ({found.id}): tick it in pending.md"
         )
+    if found.due is None and not (found.given and found.given.by == name):
+        said = f"{words(found.text)!r} ({found.id}) is no task or reminder that is due"
+        raise UsageError(f"{said}: only you can answer it, in pending.md")
 
 
 def _all_dues(session: Session) -> set[str]:

@@ -53,6 +53,10 @@ class Asked:
             raise UsageError(f'"{name}" is missing')
         return given.strip()
 
+    def has(self, name: str) -> bool:
+        """Whether it was given at all."""
+        return name in self._params
+
     def flag(self, name: str) -> bool:
         """True or false."""
         given = self._params.get(name, False)
@@ -66,7 +70,7 @@ class Asked:
         if isinstance(given, bool) or not isinstance(given, (int, float)):
             raise UsageError(f'"{name}" must be a number')
         if not least <= given <= most:
-            raise UsageError(f'"{name}" must be from {least:g} to {most:g}')
+            raise UsageError(f'"{name}" must be from {_plain(least)} to {_plain(most)}')
         return given
 
     def content(self) -> str:
@@ -213,6 +217,11 @@ def _expression(text: str, now: datetime) -> datetime | None:
         return None
     at = found[0].when
     return at.replace(hour=0, minute=0, second=0, microsecond=0) if found[0].all_day else at
+
+
+def _plain(number: float) -> str:
+    """A number as a person writes it: 1000000 and not 1e+06."""
+    return str(int(number)) if number == int(number) else str(number)
 
 
 def one_of(name: str, given: str, known: Mapping[str, object] | tuple[str, ...]) -> str:

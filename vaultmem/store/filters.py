@@ -32,6 +32,7 @@ def notes_that_fit(catalog: Catalog, filters: Iterable[language.Filter]) -> set[
     return ids(catalog, f"SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
 
 
+_REACH = 2**63 - 1
 _MTIME_DAY = "date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')"
 _DAY = f"COALESCE(n.day, {_MTIME_DAY})"
 # field -> how the day of a note compares, and whether with the first or the last day of what was written
@@ -68,10 +69,15 @@ def _dated(sign: str, day: str) -> tuple[str, list[str | int]]:
     if not year:
         return f"{_DAY} {sign} ?", [day]
     noon = int(datetime(year, month, min(number, 28), 12, tzinfo=UTC).timestamp())
-    early, late = (noon - 2 * 86400) * 10**9, (noon + 6 * 86400) * 10**9
+    early, late = (_in_reach(noon + days * 86400) for days in (-2, 6))
     surely, perhaps = (early, late) if sign[0] == "<" else (late, early)
     by_time = f"f.mtime_ns {sign[0]} ? OR f.mtime_ns {sign[0]} ? AND {_MTIME_DAY} {sign} ?"
     return f"n.day {sign} ? OR n.day IS NULL AND ({by_time})", [day, surely, perhaps, day]
+
+
+def _in_reach(second: int) -> int:
+    """The nanoseconds of a second, as far as the database can count: to the years 1677 and 2262."""
+    return max(-_REACH, min(second * 10**9, _REACH))
 
 
 def _glob(text: str) -> str:

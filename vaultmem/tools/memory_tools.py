@@ -11,7 +11,7 @@ from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.tools import finding, recalled
-from vaultmem.tools.notes import check_public, is_private, note_path, note_text
+from vaultmem.tools.notes import check_public, is_private, note_path, note_text, ready
 from vaultmem.tools.schema import an_object, number, switch, text, texts
 from vaultmem.tools.shown import briefly, fenced, lines, memory_line, quoted
 from vaultmem.tools.tool import Annotations, Call, Outcome, Tool
@@ -98,10 +98,15 @@ def _own_public(vault: Vault, call: Call) -> str:
 
 def listed(vault: Vault, call: Call) -> Outcome:
     """memory_list."""
-    names = ("phase", "category", "scope", "source", "since", "until")
+    names = ("phase", "category", "scope", "source")
     given = {name: call.text(name) or None for name in names}
+    days = {"since": call.text("from") or None, "until": call.text("to") or None}
     found: Record = vault.ask(
-        "list", **given, tags=call.texts("tags") or None, limit=call.number("limit", _LIST, 1, 100)
+        "list",
+        **given,
+        **days,
+        tags=call.texts("tags") or None,
+        limit=call.number("limit", _LIST, 1, 100),
     )
     records = found["memories"]
     shown = records if isinstance(records, list) else []
@@ -123,7 +128,7 @@ def tag(vault: Vault, call: Call) -> Outcome:
 
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
-    found = vault.pending(days=call.number("days", 7, 0, 3_660))
+    found = ready(vault).pending(days=call.number("days", 7, 0, 3_660))
     told = (one for one in found if not (one["asks"] or is_private(vault, _place(one))))
     items = [_waiting(one) for one in told]
     said = (
@@ -152,7 +157,7 @@ def _waiting(item: Record) -> Record:
 
 def done(vault: Vault, call: Call) -> Outcome:
     """memory_done."""
-    found = vault.done(call.text("id"), by=call.client)
+    found = ready(vault).done(call.text("id"), by=call.client)
     data = {name: found[name] for name in ("id", "state", "was", "changed")}
     data["text"] = quoted(found["text"])
     said = "done" if found["changed"] else f"was {found['was']} already"
@@ -162,73 +167,79 @@ def done(vault: Vault, call: Call) -> Outcome:
 _ID = text("id, title or path")
 _QUERY = text()
 _TAGS = texts()
-_SCOPE = text("global, agent:NAME, user:ID or conversation:ID")
-_DAY = text("YYYY-MM-DD")
+_SCOPE = text("global, agent:NAME, user:ID, conversation:ID")
+_DAYS: dict[str, dict[str, object]] = {"from": text("YYYY-MM-DD"), "to": text()}
+_CATEGORY = text(
+    "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits or skills",
+    enum=[*CATEGORIES],
+)
 _LIMIT = number()
 
 
+# Every word of the list costs tokens in each session: names say what titles would, and what few need is taken and not
+# listed (`quiet`).
 TOOLS = (
     Tool(
-        "memory_write", "Write a memory", "Remember one fact. What is known already is not written twice.",
+        "memory_write", "", "Remember one fact; known ones are not doubled.",
         an_object(
-            ("content",), content=text(), category=text(enum=[*CATEGORIES]), tags=_TAGS, scope=_SCOPE,
-            title=text(), source=text("where it is from"),
+            ("content",), content=text(), category=_CATEGORY, tags=_TAGS, scope=_SCOPE,
+            title=text(), source=text(),
         ),
-        _ADDS, write,
+        _ADDS, write, quiet=("title",),
     ),
     Tool(
-        "memory_read", "Read a memory or note", "All of one memory or note.", an_object(("id",), id=_ID),
+        "memory_read", "", "All of one memory or note.", an_object(("id",), id=_ID),
         _READS, read,
     ),
     Tool(
-        "memory_delete", "Archive a memory", "Move a memory to the archive; can be undone.",
-        an_object(("id",), id=_ID), _REMOVES, delete,
+        "memory_delete", "", "Move a memory to the archive; can be undone.",
+        an_object(("id",), id=text()), _REMOVES, delete,
     ),
     Tool(
-        "memory_list", "List memories", "Memories, newest first.",
+        "memory_list", "", "Memories, newest first.",
         an_object(
-            phase=text(enum=[*PHASES]), category=text(), scope=text(), tags=_TAGS, source=text(),
-            since=_DAY, until=_DAY, limit=_LIMIT,
+            (), phase=text(enum=[*PHASES]), category=text(), scope=text(), tags=_TAGS, source=text(),
+            limit=_LIMIT, **_DAYS,
         ),
-        _READS, listed,
+        _READS, listed, quiet=("phase", "scope", "source", "tags"),
     ),
     Tool(
-        "memory_search", "Search memories", "Find memories by words; with notes, the user's notes too.",
+        "memory_search", "", "Find memories by words; with notes, also notes.",
         an_object(
-            ("query",), query=_QUERY, tags=_TAGS, scope=text(), phase=text(), category=text(),
-            **{"from": _DAY, "to": _DAY}, notes=switch(), limit=_LIMIT,
+            ("query",), query=_QUERY, tags=_TAGS, scope=text(), phase=text(), category=text(), notes=switch(),
+            limit=_LIMIT, **_DAYS,
         ),
-        _READS, finding.search,
+        _READS, finding.search, quiet=("scope", "phase"),
     ),
     Tool(
-        "memory_tag", "Tag a memory", "Add or remove tags.", an_object(("id",), id=_ID, add=_TAGS, remove=_TAGS),
+        "memory_tag", "", "Add or remove tags.", an_object(("id",), id=text(), add=_TAGS, remove=_TAGS),
         Annotations(idempotent=True), tag,
     ),
     Tool(
-        "memory_smart_search", "Search by meaning",
-        "Find by words, meaning, tags, links and recency at once.",
+        "memory_smart_search", "",
+        "Find by words, meaning, links and recency.",
         an_object(("query",), query=_QUERY, tags=_TAGS, scope=text(), notes=switch(), limit=_LIMIT),
-        _READS, finding.smart_search,
+        _READS, finding.smart_search, quiet=("tags", "scope", "limit"),
     ),
     Tool(
-        "memory_recall", "Recall", "What is known about something, within a budget of tokens. Call it first.",
+        "memory_recall", "", "What is known about something. Call it first.",
         an_object(
             ("query",), query=_QUERY, budget=number(), top_k=_LIMIT,
             types={"type": "array", "items": {"type": "string", "enum": [*TYPES]}}, scope=text(), notes=switch(),
-            untrusted=switch("also what no person approved"),
+            untrusted=switch(),
         ),
-        _READS, recalled.recall,
+        _READS, recalled.recall, quiet=("top_k", "types", "scope", "untrusted"),
     ),
     Tool(
-        "memory_pending", "What waits", "Tasks and reminders that are due, and what to review.",
+        "memory_pending", "", "Tasks and reminders that are due.",
         an_object(days=number()), _READS, pending,
     ),
     Tool(
-        "memory_done", "Mark as done", "Say that something that waits is done.",
-        an_object(("id",), id=text("vm-…")), _ADDS, done,
+        "memory_done", "", "Say that a task or reminder of memory_pending is done.",
+        an_object(("id",), id=text()), _ADDS, done,
     ),
     Tool(
-        "memory_related", "What is near", "Notes and memories near one.",
-        an_object(("id",), id=_ID, limit=_LIMIT), _READS, finding.related,
+        "memory_related", "", "Notes and memories near one.",
+        an_object(("id",), id=_ID, limit=_LIMIT), _READS, finding.related, quiet=("limit",),
     ),
 )  # fmt: skip

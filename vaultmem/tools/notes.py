@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from vaultmem.core import private
 from vaultmem.core.values import TYPE_CHECKING
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
 
 MOST_NAME = 1_000  # characters
 _HEAD = 65_536  # bytes of a note in which its properties stand
+_INDEXING = threading.Lock()
 _MAYBE = re.compile(r"(?i)private[\"']?\s*:")
 
 
 def ready(vault: Vault) -> Vault:
-    """The vault, indexed at least once."""
+    """The vault, indexed at least once. Of several threads that come first, one does it."""
     if not vault.is_indexed():
-        vault.sync()
+        with _INDEXING:
+            if not vault.is_indexed():
+                vault.sync()
     return vault
 
 

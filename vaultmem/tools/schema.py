@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 
 from vaultmem.errors import UsageError
+from vaultmem.tools.near import nearest
 
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
 _SHOWN = 40
+_SAME_AS = {"since": "from", "until": "to"}  # as the verbs of memories call them
 
 
 def an_object(
@@ -47,12 +48,26 @@ def _of(kind: str, description: str, more: Mapping[str, object]) -> dict[str, ob
     return {"type": kind, **said, **more}
 
 
+def listed(schema: Mapping[str, object], quiet: Collection[str]) -> dict[str, object]:
+    """The schema as clients are told it, in fewer words than it is checked by: without `quiet` parameters, which may
+    still be given, and without choices that a description names."""
+    properties = _mapping(schema.get("properties"))
+    told = {name: _told(_mapping(one)) for name, one in properties.items() if name not in quiet}
+    return {**schema, "properties": told} if properties else {**schema}
+
+
+def _told(schema: Mapping[str, object]) -> dict[str, object]:
+    hidden = "enum" if "description" in schema else ""
+    return {name: value for name, value in schema.items() if name != hidden}
+
+
 def check(schema: Mapping[str, object], given: object) -> dict[str, object]:
     """The arguments, if they fit. Raises UsageError that names the parameter."""
     if not isinstance(given, dict):
         raise UsageError(f"the arguments must be an object, not {_kind(given)}")
     properties = _mapping(schema.get("properties"))
     found = {str(name): value for name, value in given.items() if value is not None}
+    found = {_named(name, properties, found): value for name, value in found.items()}
     if not schema.get(
         "additionalProperties"
     ):  # stricter than the standard: to be told of a slip is worth more
@@ -68,22 +83,30 @@ def check(schema: Mapping[str, object], given: object) -> dict[str, object]:
     return found
 
 
+def _named(name: str, properties: Mapping[str, object], given: Mapping[str, object]) -> str:
+    """How a parameter is called that has another name elsewhere."""
+    ours = _SAME_AS.get(name, name)
+    if name in properties or ours not in properties:
+        return name
+    if ours in given:
+        raise UsageError(f'"{name}" is the same as "{ours}"; give one of them')
+    return ours
+
+
 def _check_known(properties: Mapping[str, object], given: Mapping[str, object]) -> None:
     for name in given:
         if name not in properties:
-            near = get_close_matches(name[:_SHOWN], properties, 1)
+            near = nearest(name, properties)
             known = (
-                f'did you mean "{near[0]}"?'
-                if near
-                else f"known: {', '.join(properties) or 'none'}"
+                f'did you mean "{near}"?' if near else f"known: {', '.join(properties) or 'none'}"
             )
             raise UsageError(f"unknown parameter {name[:_SHOWN]!r}; {known}")
 
 
 def _near_given(name: str, given: Mapping[str, object]) -> str:
     """Where a parameter is missing, the one that may have been meant for it, as far as any may be given."""
-    near = get_close_matches(name, [each[:_SHOWN] for each in given], 1)
-    return f'; did you mean it by "{near[0]}"?' if near else ""
+    near = nearest(name, [each[:_SHOWN] for each in given])
+    return f'; did you mean it by "{near}"?' if near else ""
 
 
 def _mapping(given: object) -> Mapping[str, object]:
@@ -109,8 +132,8 @@ def _check(where: str, schema: Mapping[str, object], value: object) -> None:
 
 
 def _nearest(value: object, choices: list[object]) -> str:
-    near = get_close_matches(str(value)[:_SHOWN], [str(one) for one in choices], 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(str(value), [str(one) for one in choices])
+    return f"; did you mean {near}?" if near else ""
 
 
 def _check_text(where: str, schema: Mapping[str, object], value: str) -> None:

@@ -87,8 +87,11 @@ class Tool(NamedTuple):
     """One tool. `run` gets an open vault and a call that fits the schema; it raises VaultmemError in one clear line."""
 
     name: str
-    title: str
+    title: str  # for people, where the name does not say it; or ""
     description: str
     schema: Schema
     annotations: Annotations
     run: Run
+    quiet: tuple[
+        str, ...
+    ] = ()  # parameters that are taken and not listed: few need them, and all pay for the list

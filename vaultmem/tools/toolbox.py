@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 
 from vaultmem.core.defused import one_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.tools import events, schema
 from vaultmem.tools.events import Channel, Event, Subscription
+from vaultmem.tools.near import nearest
 from vaultmem.tools.rate import Limiter
 from vaultmem.tools.strict_json import written
 from vaultmem.tools.tool import (
@@ -24,6 +24,7 @@ from vaultmem.tools.tool import (
     Tool,
     UnknownToolError,
 )
+from vaultmem.tools.worded import for_tools
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault
@@ -38,6 +39,7 @@ MOST = 1_000_000  # characters of arguments, and of what is answered
 MOST_TEXT = 100_000  # characters of text that a model gets at once
 MOST_NAME = 60  # characters of a client's name
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_TALK = "conversation:"  # so conversations are called, which are told of what was said in them
 _PERSON = ("you", "person", "")  # how the history calls the person; no client is called so
 
 
@@ -135,13 +137,13 @@ class Toolbox:
     def _named(self, name: str) -> Tool:
         tool = self._tools.get(name)
         if tool is None:
-            near = get_close_matches(name[:40], self._tools, 1)
-            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._tools)}"
+            near = nearest(name, self._tools)
+            known = f"did you mean {near}?" if near else f"there are {', '.join(self._tools)}"
             raise UnknownToolError(f"unknown tool {name[:40]!r}; {known}")
         return tool
 
     def _let_through(self, tool: Tool, call: Call) -> None:
-        names = [f"name {call.client}", *([f"process {call.peer}"] if call.peer else [])]
+        names = [*([f"process {call.peer}"] if call.peer else []), f"name {call.client}"]
         self._limiter.take(names, writes=not tool.annotations.read_only)
 
     def _ask_hooks(self, call: Call) -> None:
@@ -169,18 +171,18 @@ class Toolbox:
 
 
 def client_name(given: str) -> str:
-    """The name of a client in one harmless line; never that of the person."""
+    """The name of a client in one harmless line; never that of the person, nor of a conversation."""
     name = one_line(given, MOST_NAME)
-    return ASSISTANT if name.lower() in _PERSON else name
+    return ASSISTANT if name.lower() in _PERSON or name.lower().startswith(_TALK) else name
 
 
 def as_json(tool: Tool) -> dict[str, object]:
     """A tool as the protocols list it."""
     return {
         "name": tool.name,
-        "title": tool.title,
+        **({"title": tool.title} if tool.title else {}),
         "description": tool.description,
-        "inputSchema": tool.schema,
+        "inputSchema": schema.listed(tool.schema, tool.quiet),
         "annotations": _hints(tool.annotations),
     }
 
@@ -189,8 +191,7 @@ def _hints(known: Annotations) -> dict[str, bool]:
     """What differs from what a client has to expect: every word of the list costs tokens in each session."""
     if known.read_only:
         return {"readOnlyHint": True}
-    hints = {} if known.destructive else {"destructiveHint": False}
-    return {**hints, "idempotentHint": True} if known.idempotent else hints
+    return {} if known.destructive else {"destructiveHint": False}
 
 
 def _checked(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -213,7 +214,8 @@ def _size(values: Iterable[object]) -> int:
 def _carried_out(tool: Tool, vault: Vault, call: Call) -> Outcome:
     try:
         return tool.run(vault, call)
-    except VaultmemError:
+    except VaultmemError as error:
+        error.args = (for_tools(str(error)),)
         raise
     except Exception as error:  # the border to tools of third parties, and to our own mistakes
         log.exception("a tool failed")
