@@ -19,7 +19,7 @@ from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.kill_points import killed_at
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.memories import gathering
+from vaultmem.memories import handing
 from vaultmem.store.frontmatter import split
 
 LONG = "\n\n".join(
@@ -35,7 +35,7 @@ NOTES = {
     "deep/er/Long.md": f"---\naliases: [The long one]\n---\n{LONG}\n",
     "Wifi.md": "The guest network.\n\npassword: Tr0mbone-77\n",
     "Twice.md": "Anne is my sister. She lives in Lisbon.\n",
-    "Empty.md": "---\ntags: [x]\n---\n\n",
+    "Empty.md": "---\ncssclasses: [wide]\n---\n\n",
     "猫.md": "猫喜欢喝牛奶。\n",
 }  # fmt: skip
 
@@ -240,9 +240,7 @@ def test_a_limit_leaves_the_rest_for_the_next_run(vault: Path, opened: Vault, ot
         if not report["left"]:
             break
     assert not report["left"]
-    assert max(written) <= max(
-        2, len([1 for f, _ in memories(vault).values() if f["source_path"] == "deep/er/Long.md"])
-    )
+    assert max(written) == 2
     assert sum(written) == len(memories(vault))
     assert sum(f["source_path"] == "Anne.md" for f, _ in memories(vault).values()) == 1
 
@@ -258,7 +256,7 @@ def _shape(vault: Path) -> list[tuple[str, str]]:
 def test_killed_in_the_middle_and_run_again_it_came_in_once(
     vault: Path, tmp_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
+    monkeypatch.setattr(handing, "_MOST_ITEMS", 2)
     (tmp_path / "whole" / ".obsidian").mkdir(parents=True)
     with Vault(str(tmp_path / "whole")) as whole:
         whole.ingest("obsidian", str(other))
@@ -275,7 +273,7 @@ def test_killed_in_the_middle_and_run_again_it_came_in_once(
 def test_interrupted_it_goes_on_from_there(
     vault: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
+    monkeypatch.setattr(handing, "_MOST_ITEMS", 2)
     monkeypatch.setattr("vaultmem.output.Bar.advance", _interrupt)
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
     assert ended.code == 130

@@ -2,166 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import random
-import string
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.core.secrets import redacted
-
-LETTERS = random.Random(7)
-
-
-def any_of(alphabet: str, length: int) -> str:
-    """What a machine would give: the same in each run, so that a failure comes back."""
-    return "".join(LETTERS.choices(alphabet, k=length))
-
-
-WORD = string.ascii_letters + string.digits
-HEX = "0123456789abcdef"
-KEY_LINES = "\n".join(any_of(WORD + "+/", 64) for _ in range(5))
-
-
-def pem(kind: str, body: str = KEY_LINES) -> str:
-    return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
-
-
-def jwt() -> str:
-    parts = [
-        {"alg": "HS256", "typ": "JWT"},
-        {"sub": "1234567890", "name": "Anne", "iat": 1516239022},
-    ]
-    coded = [base64.urlsafe_b64encode(json.dumps(p).encode()).decode().rstrip("=") for p in parts]
-    return ".".join([*coded, any_of(WORD, 43)])
-
-
-# Text, and what of it must be gone.
-SECRETS = [
-    (pem("PRIVATE KEY"), KEY_LINES[:64]),
-    (pem("RSA PRIVATE KEY"), KEY_LINES[70:100]),
-    (pem("EC PRIVATE KEY"), KEY_LINES[:64]),
-    (pem("OPENSSH PRIVATE KEY"), KEY_LINES[:64]),
-    (pem("ENCRYPTED PRIVATE KEY"), KEY_LINES[:64]),
-    (pem("PGP PRIVATE KEY BLOCK"), KEY_LINES[:64]),
-    ("> " + pem("PRIVATE KEY").replace("\n", "\n> "), KEY_LINES[:64]),
-    (json.dumps({"private_key": pem("PRIVATE KEY")}), KEY_LINES[:64]),
-    (f"cut off:\n-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n\nThat was it.", KEY_LINES[-60:]),
-    ("my key is AKIA" + any_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16), "AKIA"),
-    ("temporary: ASIA" + any_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16), "ASIA"),
-    (f"aws_secret_access_key = {any_of(WORD, 36)}9a/8", "9a/8"),
-    ("ghp_" + any_of(WORD, 36), "ghp_"),
-    ("gho_" + any_of(WORD, 36), "gho_"),
-    ("token ghs_" + any_of(WORD, 36) + ".", "ghs_"),
-    ("github_pat_" + any_of(WORD, 22) + "_" + any_of(WORD, 59), "github_pat_"),
-    ("glpat-" + any_of(WORD, 20), "glpat-"),
-    ("xoxb-" + "123456789012-1234567890123-" + any_of(WORD, 24), "xoxb"),
-    ("xoxp-" + "1234567890-" + any_of(WORD, 30), "xoxp"),
-    ("xapp-1-A0123456789-1234567890123-" + any_of(HEX, 64), "xapp"),
-    ("https://hooks.slack.com/services/T01ABCDEF/B01ABCDEF/" + any_of(WORD, 24), "/B01"),
-    ("https://discord.com/api/webhooks/123456789012345678/" + any_of(WORD, 68), "1234567890"),
-    ("AIza" + any_of(WORD, 35), "AIza"),
-    ("GOCSPX-" + any_of(WORD, 28), "GOCSPX"),
-    ("ya29." + any_of(WORD, 60), "ya29"),
-    ("sk-" + "ant-api03-" + any_of(WORD, 93), "sk-ant"),
-    ("export ANTHROPIC_API_KEY=sk-" + "ant-" + any_of(WORD, 40), "sk-ant"),
-    ("sk-" + "proj-" + any_of(WORD + "-_", 80) + "a1", "sk-proj"),
-    ("sk-" + any_of(WORD, 46) + "1a", "sk-"),
-    ("sk-" + "or-v1-" + any_of(HEX, 64), "sk-or"),
-    ("sk_" + "live_" + any_of(WORD, 24), "sk_live"),
-    ("rk_" + "live_" + any_of(WORD, 24), "rk_live"),
-    ("sk_" + "test_" + any_of(WORD, 24), "sk_test"),
-    ("whsec_" + any_of(WORD, 32), "whsec_"),
-    ("hf_" + any_of(string.ascii_letters, 34), "hf_"),
-    ("//registry.npmjs.org/:_authToken=npm_" + any_of(WORD, 36), "npm_"),
-    ("pypi-" + "AgEIcHlwaS5vcmc" + any_of(WORD, 80), "pypi-"),
-    ("SG." + any_of(WORD, 22) + "." + any_of(WORD, 43), "SG."),
-    ("bot 1234567890:AA" + any_of(WORD, 33), ":AA"),
-    ("dop_v1_" + any_of(HEX, 64), "dop_v1"),
-    ("dapi" + any_of(HEX, 32), "dapi"),
-    ("shpat_" + any_of(HEX, 32), "shpat"),
-    ("tskey-auth-" + any_of(WORD, 17) + "-" + any_of(WORD, 32), "tskey"),
-    ("hvs." + any_of(WORD, 90), "hvs."),
-    ("gsk_" + any_of(WORD, 52), "gsk_"),
-    ("AGE-SECRET-KEY-1" + any_of(string.ascii_uppercase + "234567", 58), "KEY-1"),
-    ("AccountName=me;AccountKey=" + any_of(WORD, 86) + "==;EndpointSuffix=x", "=="),
-    (jwt(), "eyJ"),
-    (f"Authorization: Bearer {jwt()}", "eyJ"),
-    (f"curl -H 'Authorization: Bearer {any_of(WORD, 20)}4x7y' https://api.example.org", "4x7y"),
-    ("Authorization: Basic " + base64.b64encode(b"anne:open sesame").decode(), "YW5u"),
-    ("postgres://anne:s3same@db.example.org:5432/app", "s3same"),
-    ("the mirror is https://bot:geheim@git.example.org/x.git", "geheim"),
-    ("redis://:p4ssw0rd-x@localhost:6379/0", "p4ssw0rd"),
-    ("machine example.org login anne password sesame", "sesame"),
-    ("machine example.org\n  login anne\n  password op3n-sesame\n", "op3n"),
-    ("curl -u anne:opensesame https://example.org", "opensesame"),
-    ("password: hunter2", "hunter2"),
-    ("Password: `hunter2!`", "hunter2"),
-    ("**Password:** hunter22", "hunter22"),
-    ("the wifi password is Tr0mbone-77", "Tr0mbone"),
-    ("DB_PASSWORD=correct7horse", "correct7"),
-    ("export DB_PASS='b4ttery staple'".replace(" staple", ""), "b4ttery"),
-    ('"password": "P@ssword!x"', "P@ss"),
-    ('{\\"password\\":\\"hunter2x\\"}', "hunter2x"),
-    ("passwd = 12345678", "12345678"),
-    ("密码：abc12345，别告诉别人", "abc12345"),
-    ("我的密码是 abc12345", "abc12345"),
-    ("Passwort: geheim99", "geheim99"),
-    (f"API_KEY={any_of(WORD, 28)}1b2c", "1b2c"),
-    (f"api key: {any_of(HEX, 24)}1b2c3d4e", "1b2c"),
-    (f"client_secret: '{any_of(WORD, 28)}1b2c'", "1b2c"),
-    (f"TELEGRAM_TOKEN={any_of(WORD, 28)}1b2c", "1b2c"),
-    (f"https://example.org/feed?token={any_of(WORD, 20)}1b2c&page=2", "1b2c"),
-    (f"deploy --token {any_of(WORD, 20)}1b2c", "1b2c"),
-    ("mysql --password s3same-x7!", "s3same"),
-    ("<password>hunter2x</password>", "hunter2x"),
-    (f"secret => '{any_of(HEX, 36)}1b2c'", "1b2c"),
-]  # fmt: skip
-
-PLAIN = [
-    "Anne prefers trains to planes.", "The password must have at least 12 characters.",
-    "password: ask Anne", "Password: required", "password: string;", "password: str = ''", "password = getpass()",
-    "password = config.database.password", 'password=os.environ["DB_PASSWORD"]', "password: {{ vault_password1 }}",
-    "password: ${DB_PASSWORD1}", "password: <your password>", "password: ********", "password: changeme123",
-    "password: your-password-1", "the password is base64 encoded", "the password is sha256 hashed with a salt",
-    "password is 12-characters long", "passwords: 2 of 3 are weak", "the password manager is 1Password",
-    "I forgot my password again on 2026-11-22.", "password: bcrypt", "new password: 2026-11-22",
-    "The secret is patience.", "secret: kubernetes-secret-name-1", "token: gpt-4o-mini-2024-07-18",
-    "token: OAuth2AccessToken", "max_tokens: 128000", "max_tokens=4096 temperature=0.7", "token_count: 1234567890123456",
-    "tokens: 1234567890abcdef1234", "a token is the smallest unit of text", "token: the smallest unit that a model reads",
-    "next token prediction is all you need", "secretary: Anne12345678 Miller", "api key rotation: every 90 days",
-    "API key: see the wiki", "primary key: user_id_2", "foreign_key: order_item_id_3", "key: value1234567890abcd",
-    "keyboard: ThinkPad-T480s-2018", "commit 3f786850e387550fdab836ed7e6dc881de23001b",
-    "fixed in 3f78685, see 89e6c98d92887913cadf06b2adb97f26cde4849b",
-    "id: 550e8400-e29b-41d4-a716-446655440000", "the page 7f8d9e00-1a2b-4c3d-8e9f-0123456789ab links to it",
-    "sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    "md5 d41d8cd98f00b204e9800998ecf8427e", "https://example.org/path?page=2&sort=desc", "ssh://git@example.org:22/x.git",
-    "https://user:password@example.org", "https://user:<pass>@example.org/", "http://localhost:8080/@anne",
-    "mail anne@example.org: 10:30@office", "git@github.com:anne/notes.git", "see https://medium.com/@anne/what-1234567890",
-    "AKIAIOSFODNN7EXAMPLE", "AKIA is how such a key begins", "a GitHub token begins with ghp_ and has 40 letters",
-    "sk-learn and sk-image are nicknames", "sk-ant- is the beginning of a key", "hf_transfer is a package",
-    "npm_config_registry=https://registry.example.org", "xoxb- stands for bot", "eyJ is how base64 of a brace begins",
-    "It begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----.",
-    pem("PUBLIC KEY"), pem("CERTIFICATE"), pem("PGP PUBLIC KEY BLOCK"),
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0mXy1bR9y8c7p6o5n4m3l2k1j0i9h8g7f6e5d4c3b2 anne@home",
-    "密码学是一门有趣的学科。", "密码：请找王小明要2号钥匙", "令牌环网是八十年代的技术。", "我把密码忘了，请重置。",
-    "密码是什么？", "这个词元（token）是模型读的最小单位：大约0.75个单词",
-    "def login(user: str, password: str) -> Token: ...", "if password == other_password: return token",
-    'parser.add_argument("--password", help="the password")', "secret = secrets.token_hex(32)",
-    "token = jwt.encode(payload, key, algorithm='HS256')", "const token = await getToken();",
-    "this.password = user.password1;", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
-    "![[image-20261122103000.png]]", "[[Password Manager]] and [[API Key]]", "#token/secret #password",
-    "bearer bonds are a kind of security", "Bearer tokens: see RFC 6750", "Authorization: Bearer <token>",
-    "- [ ] change the password of the router 📅 2026-12-01", "| password | who knows it |\n| --- | --- |",
-    "curl -u user:password https://example.org", "login with the password from the envelope",
-    "token: /run/secrets/token-file-1", "password: ~/.config/pass1", "secret: https://vault.example.org/v1/kv2",
-    "pwd", "pwd: /home/anne/project2", "my passport: expires 2031-05-03", "password-store 1.7.4 is out",
-    "Passwort: siehe Zettel", "TODO: token refresh after 3600s", "auth token: expires in 3600 seconds",
-    "The session key: F#m, then B7, E, A.", "AppKey: none", "private key: never share it",
-]  # fmt: skip
+from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS, broken
+from vaultmem.core.secret_forms import FORMS, Form
+from vaultmem.core.secrets import named_by, redact, redacted, title_without_marks
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)
@@ -180,6 +30,7 @@ def test_what_is_no_secret_stays_to_the_letter(text: str) -> None:
 def test_there_are_enough_of_both() -> None:
     assert len(SECRETS) >= 60
     assert len(PLAIN) >= 60
+    assert len(NEAR_MISSES) >= 60
 
 
 @pytest.mark.parametrize(("text", "_gone"), SECRETS)
@@ -204,3 +55,90 @@ def test_redacting_again_changes_nothing(text: str) -> None:
 @given(st.lists(st.sampled_from(PLAIN), max_size=8).map("\n\n".join))
 def test_no_mixture_of_what_is_none_makes_one(text: str) -> None:
     assert redacted(text) == (text, ())
+
+
+@pytest.mark.parametrize(("text", "_gone"), SECRETS)
+def test_the_plain_door_tells_how_many(text: str, _gone: str) -> None:
+    found = redacted(text)
+    assert redact(text) == (found.text, len(found.kinds))
+
+
+def test_what_follows_a_wrapped_key_stays() -> None:
+    for after in ("Anne", "v2.0.1", "42", "Next line of words", "- a list", "```"):
+        found = redacted(f"{GITHUB[:20]}\n{GITHUB[20:]}\n{after}\n")
+        assert found == (f"[redacted: GitHub token]\n{after}\n", ("GitHub token",))
+        found = redacted(f"{GITHUB}\n{after}\n")
+        assert found == (f"[redacted: GitHub token]\n{after}\n", ("GitHub token",))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sets(st.integers(8, len(GITHUB) - 1), min_size=1, max_size=3),
+    st.sampled_from(["\n", "\n  ", "\n> ", "\r\n", "\\\n"]),
+    st.sampled_from(["", "key: ", "words before\n", "Anne\n"]),
+    st.sampled_from(["", "\n", "\nAnne\n", "\nv2.0.1\n", "\n42\n", "\nNext line\n", ".\nThen"]),
+)
+def test_wherever_a_key_is_broken(cuts: set[int], by: str, before: str, after: str) -> None:
+    found = redacted(before + broken(GITHUB, *sorted(cuts), by=by) + after)
+    assert found == (f"{before}[redacted: GitHub token]{after}", ("GitHub token",))
+
+
+def test_keys_below_each_other_are_several() -> None:
+    text = "\n".join(["sk-" + "ant-api03-" + f"{n}aB3" * 12 for n in range(10, 15)])
+    assert redact(text)[1] == 5
+
+
+# --- titles
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("No mark at all.", "No mark at all."),
+        ("[redacted: GitHub token]\nFor the build of the site.", "For the build of the site."),
+        ("password: [redacted: password]\n\nThe guest network", "\nThe guest network"),
+        ("The router's password: [redacted: password]", "The router's password"),
+        ("[redacted: GitHub token]", "Redacted GitHub token"),
+        ("[redacted: token]\n\n---\n", "Redacted token"),
+        ("密码：[redacted: password]", "密码"),
+    ],
+)
+def test_a_name_comes_from_what_is_left(text: str, name: str) -> None:
+    assert named_by(text) == name
+
+
+def test_a_given_title_loses_its_marks() -> None:
+    assert title_without_marks("[redacted: token]") == ""
+    assert title_without_marks("Build [redacted: token] of Anne") == "Build of Anne"
+    assert title_without_marks("Tea") == "Tea"
+
+
+# --- time
+
+MEGABYTE = 1_000_000
+HOSTILE = [
+    "pwd=", "password is ", "secret_token=a1", "://a:", "login a ", "machine a login b ", "curl ", "bearer a1", "--token ",
+    "<password>", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\nab ", "api_key:\n", "ghp_\n", "aB3dE6\n", "> a1\n",
+    "Private-Lines: 1\n", "eyJaaaaaaaaaaa.", "a", " ", "\n", "\\\n", "密码：",
+]  # fmt: skip
+
+
+def seconds(work: Callable[[str], object], part: str, length: int) -> float:
+    text = part * (length // len(part))
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.sign}")
+def test_each_form_takes_linear_time(form: Form) -> None:
+    inner = "eyJ" if form.sign == "eyJ" else "aB3-"
+    for part in (f" {form.sign}", f" {form.sign}{inner * 40}", f"{form.sign}{inner}."):
+        large = seconds(form.pattern.findall, part, MEGABYTE)
+        assert large < 0.3 or large < 10 * seconds(form.pattern.findall, part, MEGABYTE // 4)
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_all_of_it_takes_linear_time(part: str) -> None:
+    large = seconds(redacted, part, MEGABYTE)
+    assert large < 0.5 or large < 10 * seconds(redacted, part, MEGABYTE // 4)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import listed, show_report, vault_of, writing_options
+import os
+import shlex
+
+from vaultmem.commands.memories import SWITCHES, listed, show_report, vault_of, writing_options
+from vaultmem.commands.parsing import apart
 from vaultmem.commands.write import text_or_stdin
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -23,7 +27,8 @@ lands in the inbox with its source and path, and no assistant is told of it befo
 
 A short text becomes one memory. A long one is cut at its paragraphs: those of fewer than 50 tokens join the next one,
 never over a heading, and none has more than 300. A part with nothing in it to remember ("ok", "thanks") or of little
-importance is left out. Passwords, keys and tokens are replaced by a mark.
+importance is left out. Passwords, keys and tokens are replaced by a mark. With --limit, running the same again goes on
+where it stopped.
 
 examples:
   vaultmem ingest --source claude --dry-run
@@ -41,6 +46,9 @@ _MOST_SHOWN = 20  # files of which it is said why they were left out
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
+    from argparse import SUPPRESS
+
+    parser.add_argument("names", nargs="*", help=SUPPRESS)  # is told what to type instead
     parser.add_argument(
         "--source",
         help="what to read, see below; with --text any name of where the text comes from",
@@ -55,8 +63,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     writing_options(parser)
 
 
+def prepare(words: list[str]) -> list[str]:
+    """Words without an option may stand anywhere."""
+    return apart(words, SWITCHES)
+
+
 def run(args: argparse.Namespace, output: Output) -> int:
     """Take in what a source has, or a text."""
+    if args.names:
+        raise UsageError(_instead(args))
     if args.text is None and args.source == "text" and args.path is None:
         args.text = "-"
     if args.text is not None:
@@ -77,6 +92,28 @@ def run(args: argparse.Namespace, output: Output) -> int:
     else:
         _show(report, output)
     return 0
+
+
+def _instead(args: argparse.Namespace) -> str:
+    """What to type, where somebody names a file or a source without its option."""
+    from vaultmem.sources.installed import ALL, installed
+
+    name, more = args.names[0], len(args.names) > 1
+    if args.text is not None:
+        return f"--text takes one text; put quotes around all of it (what is too much begins with {name[:40]!r})"
+    if args.source is None and name in (*installed()[0], ALL):
+        return f"name the source with its option: vaultmem ingest --source {name}"
+    source = args.source or (_dialect_of(name) if os.path.isdir(name) else "text")
+    each = "; one at a time" if more else ""
+    return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{each}"
+
+
+def _dialect_of(folder: str) -> str:
+    """The source that reads such a folder."""
+    marks = {"obsidian": ".obsidian", "logseq": "logseq/config.edn"}
+    return next(
+        (name for name, mark in marks.items() if os.path.exists(f"{folder}/{mark}")), "text"
+    )
 
 
 def _with_progress(vault: Vault, args: argparse.Namespace, output: Output) -> dict[str, Any]:
@@ -118,8 +155,10 @@ def _say_counts(report: dict[str, Any], output: Output) -> None:
         said.append(f"{plural(counts['redacted'], 'secret')} taken out")
     output.remark(f"vaultmem: {head}: {', '.join(said)}")
     if report["left"]:
+        begun = sum(each["rest"] > 0 for each in report["files"])
+        more = f", {begun:,} of them begun" if begun else ""
         output.remark(
-            f"vaultmem: {plural(report['left'], 'more file')} not looked at: run it again"
+            f"vaultmem: --limit is reached; {plural(report['left'], 'file')} left{more}: run the same again to go on"
         )
 
 

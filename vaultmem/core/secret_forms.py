@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
+
+from vaultmem.core.secret_marks import mark
 
 
 class Form(NamedTuple):
@@ -12,13 +15,15 @@ class Form(NamedTuple):
     kind: str
     sign: str
     pattern: re.Pattern[str]
+    open_end: re.Pattern[str] | None = None  # the same, whatever letters stand behind it
 
 
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_])"
 
 
 def _form(kind: str, sign: str, body: str) -> Form:
-    return Form(kind, sign, re.compile(f"{_BEFORE}{body}{_AFTER}"))
+    whole = f"{_BEFORE}{body}"
+    return Form(kind, sign, re.compile(f"{whole}{_AFTER}"), re.compile(whole))
 
 
 # Lengths are limited, so that no text makes a search slow.
@@ -26,10 +31,13 @@ FORMS = (
     _form("AWS key", "AKIA", r"AKIA[A-Z2-7]{16}"),
     _form("AWS key", "ASIA", r"ASIA[A-Z2-7]{16}"),
     _form("AWS key", "ABIA", r"ABIA[A-Z2-7]{16}"),
+    _form("AWS key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,200}={0,2}"),
+    _form("Azure secret", "Q~", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}"),
     _form("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,255}"),
     _form("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
     _form("GitLab token", "gl", r"gl(?:pat|dt|rt|ptt|oas|soat|cbt|ft|imt|agent)-[\w-]{20,255}"),
-    _form("Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,255}"),
+    _form("GitLab token", "GR1348941", r"GR1348941[\w-]{20,50}"),
+    _form("Slack token", "xox", r"xox[abcdeoprs]-(?:\d-)?[A-Za-z0-9%-]{10,255}"),
     _form("Slack token", "xapp-", r"xapp-\d-[A-Z0-9]{5,20}-\d{5,20}-[a-f0-9]{32,128}"),
     Form(
         "Slack webhook", "hooks.slack.com/",
@@ -48,11 +56,20 @@ FORMS = (
     _form("Stripe key", "k_live_", r"[spr]k_live_[A-Za-z0-9]{16,255}"),
     _form("Stripe key", "k_test_", r"[sr]k_test_[A-Za-z0-9]{16,255}"),
     _form("webhook secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,255}"),
+    _form("Square token", "sq0", r"sq0(?:atp|csp|idp)-[\w-]{22,60}"),
+    _form("Twilio key", "SK", r"SK[0-9a-f]{32}"),
+    _form("Mailgun key", "key-", r"key-[0-9a-f]{32}"),
+    _form("Mailchimp key", "-us", r"[0-9a-f]{32}-us\d{1,2}"),
+    _form("Brevo key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),
+    _form("Hugging Face token", "api_org_", r"api_org_[A-Za-z0-9]{30,100}"),
     _form("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,100}"),
     _form("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
     _form("PyPI token", "pypi-", r"pypi-[\w-]{50,1000}"),
+    _form("RubyGems key", "rubygems_", r"rubygems_[0-9a-f]{48}"),
+    _form("Docker token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{27,60}"),
     _form("SendGrid key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{32,64}"),
     _form("Telegram token", ":AA", r"\d{8,10}:AA[\w-]{30,40}"),
+    _form("Discord token", ".", r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,45}"),
     _form("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
     _form("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?:-\d)?"),
     _form("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
@@ -64,7 +81,59 @@ FORMS = (
     _form("xAI key", "xai-", r"xai-[A-Za-z0-9]{60,100}"),
     _form("Replicate token", "r8_", r"r8_[A-Za-z0-9]{37}"),
     _form("Atlassian token", "ATATT3", r"ATATT3[\w=-]{60,300}"),
+    _form("Grafana token", "gl", r"gl(?:sa|c)_[A-Za-z0-9+/_]{32,300}={0,2}"),
+    _form("Sentry token", "sntry", r"sntry[su]_[A-Za-z0-9+/=_]{60,400}"),
+    _form("Doppler token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,80}"),
+    _form("Pulumi token", "pul-", r"pul-[0-9a-f]{40}"),
+    _form("Terraform token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,90}"),
+    _form("Supabase token", "sb", r"sb(?:p_[0-9a-f]{40}|_secret_[\w-]{20,60})"),
+    _form("PlanetScale token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.-]{32,64}"),
+    _form("Postman key", "PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    _form("New Relic key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
+    _form("Figma token", "figd_", r"figd_[\w-]{36,60}"),
+    _form("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    _form("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{40,60}"),
+    _form("Dropbox token", "sl.", r"sl\.(?:u\.)?[\w-]{100,1500}"),
+    _form("1Password token", "ops_eyJ", r"ops_eyJ[\w-]{100,2000}={0,2}"),
     _form("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    Form("storage key", "SharedAccessKey=", re.compile(r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,100}={0,2}")),
+    Form("storage key", "sig=", re.compile(r"(?<=[?&;]sig=)(?:[A-Za-z0-9+/_-]|%[0-9A-Fa-f]{2}){40,120}={0,2}")),
     Form("storage key", "AccountKey=", re.compile(r"(?<=AccountKey=)[A-Za-z0-9+/]{40,100}={0,2}")),
     _form("JWT", "eyJ", r"eyJ[\w-]{10,2000}\.eyJ[\w-]{10,8000}\.[\w-]{10,2000}"),
 )  # fmt: skip
+_LEADS = re.compile(  # how keys begin that stand on a line of their own
+    r"A(?:KIA|SIA|BIA|BSK|Iza|TATT3|GE-SEC)|gh[pousr]_|github_pat_|gl[a-z]{2,5}[-_]|xox[a-z]-|xapp-|GOCSPX-|ya29\.|sk-|[spr]k_(?:live|test)_"
+    r"|whsec_|hf_|api_org_|npm_|pypi-|rubygems_|dckr_|SG\.|do[opr]_v1_|dapi|shp[a-z]{2}_|tskey-|hv[sbr]\.|lin_api_|ntn_|gsk_|xai-|r8_"
+    r"|eyJ|sntry|dp\.|pul-|sbp_|pscale_|PMAK-|NRAK-|figd_|pplx-|sl\.|ops_eyJ|sq0|xkeysib-|key-|GR13"
+)
+_EXAMPLE = re.compile(r"EXAMPLE|x{6}|X{6}|0{8}|\*{4}")
+
+
+def known_forms(text: str, found: list[str]) -> str:
+    """The text with a mark in place of each key that has a form of its own."""
+    for form in FORMS:
+        if form.sign in text:
+            text = form.pattern.sub(_whole(form.kind, found), text)
+    return text
+
+
+def is_example(value: str) -> bool:
+    """Whether it only shows in some manual how such a key looks."""
+    return bool(_EXAMPLE.search(value))
+
+
+def begins_one(run: str) -> bool:
+    """Whether a run of letters begins as keys do, and so does not go on with one."""
+    return _LEADS.match(run) is not None
+
+
+def _whole(kind: str, found: list[str]) -> Callable[[re.Match[str]], str]:
+    """Replaces a match by its mark; an example stays."""
+
+    def replaced(match: re.Match[str]) -> str:
+        if is_example(match[0]):
+            return match[0]
+        found.append(kind)
+        return mark(kind)
+
+    return replaced

@@ -68,14 +68,19 @@ _WORDS = frozenset(
 )
 
 
+def is_word(run: str) -> bool:
+    """Whether letters alone are in it, written as words are."""
+    return run.isalpha() and (run.islower() or run.istitle() or run.isupper())
+
+
 def _speaks_of_something(value: str) -> bool:
     """A place, a version, a name in code, words with dashes: nothing that opens a door."""
     if is_placeholder(value) or _PLACE.match(value) or _VERSION_OR_DAY.match(value):
         return True
-    return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or _is_slug(value)
+    return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or is_slug(value)
 
 
-def _is_slug(value: str) -> bool:
+def is_slug(value: str) -> bool:
     """Words and short numbers with separators between: gpt-4o-mini, user_name_2."""
     if _ODD.search(value):
         return False

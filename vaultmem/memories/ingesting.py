@@ -90,7 +90,9 @@ def whole(session: Session, asked: Asked, text: str) -> Part:
 
 def create(draft: Draft, new: New, text: str, now: float) -> None:
     """Write it, under a title that is free: its own, else one from the text."""
-    title = titles.free_title(new.title or text, stamp(now)[:10], new.id, draft.is_taken)
+    title = titles.free_title(
+        new.title or secrets.named_by(text), stamp(now)[:10], new.id, draft.is_taken
+    )
     draft.create(new._replace(title=title), "ingested")
 
 

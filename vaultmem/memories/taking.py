@@ -7,54 +7,23 @@ here but what was handed over.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from vaultmem.adapter import Value
 from vaultmem.core import likeness, secrets
 from vaultmem.core.blocks import MAX_TOKENS, count_tokens
-from vaultmem.core.keys import KEYS, key_of
 from vaultmem.core.memory import Memory
-from vaultmem.errors import UsageError
 from vaultmem.memories import ingesting
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
+from vaultmem.memories.handed import Item, item_of
 from vaultmem.memories.ingesting import Part
 from vaultmem.memories.reports import Report, header
 from vaultmem.store.taken import take, taken
 
 HASH = "source_hash"
 _HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
-_MOST_TAGS, _MOST_KEYS, _LONGEST, _MOST_LISTED = 50, 30, 200, 50
-_ABOUT = frozenset("source project type tags by".split())
-_TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")
-_KEY = re.compile(r"[^\W\d][\w -]{0,49}")
-_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_NOT_TAKEN = frozenset(  # said elsewhere, or read by vaultmem in its own way
-    (
-        "title",
-        "name",
-        "tag",
-        "alias",
-        "cssclass",
-        "cssclasses",
-        "answered",
-        "content_hash",
-        "confidence",
-    )
-)
-
-
-class _Item(NamedTuple):
-    """One text as it was handed over."""
-
-    path: str
-    text: str
-    title: str
-    about: Asked
-    properties: dict[str, Value]  # without tags
 
 
 class _Result(NamedTuple):
@@ -63,6 +32,7 @@ class _Result(NamedTuple):
     parts: list[Part]
     hashes: list[str]  # to be known from now on
     redacted: tuple[str, ...] = ()
+    rest: int = 0  # memories that the text would make, and there was no room for
 
 
 class _Seen:
@@ -103,25 +73,22 @@ def hash_of(text: str) -> str:
 
 def take_in(session: Session, asked: Asked) -> Report:
     """Write what is new of the items of one source; "results" tells of each what became of it, in their order. At most
-    `limit` memories are written: an item that would be one too many waits, and all behind it."""
-    items = [_item(asked, given) for given in asked.records("items")]
+    `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it."""
+    items = [item_of(asked, given) for given in asked.records("items")]
     most = int(asked.number("limit", 1_000_000, 1, 1_000_000))
     seen = _Seen(session)
     draft = session.draft()
     results: list[_Result] = []
-    count = 0
+    room = most
     for item in items:
-        result = _judged(session, item, seen)
-        fresh = [part for part in result.parts if part.new is not None]
-        if count and count + len(fresh) > most:
-            break
-        count += len(fresh)
+        result = _no_more(_judged(session, item, seen), room)
         results.append(result)
-        for part in fresh:
-            assert part.new is not None
-            ingesting.create(draft, part.new, part.text, session.now)
-            seen.add(str(part.new.properties[HASH]))
-        if count >= most:
+        for part in result.parts:
+            if part.new is not None:
+                ingesting.create(draft, part.new, part.text, session.now)
+                seen.add(str(part.new.properties[HASH]))
+                room -= 1
+        if not room:
             break
     plan = draft.plan("ingest")
     failed: dict[str, str] = {}
@@ -136,11 +103,24 @@ def take_in(session: Session, asked: Asked) -> Report:
     return {"results": told, "left": len(items) - len(results)}
 
 
-def _judged(session: Session, item: _Item, seen: _Seen) -> _Result:
+def _no_more(result: _Result, room: int) -> _Result:
+    """The beginning of a text, of which there is room for so many memories only. The text as a whole is not known then,
+    so that another run goes on with what is left of it."""
+    fresh = [number for number, part in enumerate(result.parts) if part.new is not None]
+    if len(fresh) <= room:
+        return result
+    parts = result.parts[: fresh[room]]
+    return result._replace(
+        parts=parts, hashes=[hash_of(part.text) for part in parts], rest=len(fresh) - room
+    )
+
+
+def _judged(session: Session, item: Item, seen: _Seen) -> _Result:
     found = secrets.redacted(item.text)
     text = likeness.normal(found.text)
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
+    redacted = (*found.kinds, *item.redacted)
     known = seen.part(text)
     if known is not None:
         return _Result([known], [hash_of(text)])
@@ -152,14 +132,14 @@ def _judged(session: Session, item: _Item, seen: _Seen) -> _Result:
         None if any(map(_is_known, parts)) else next((each for each in parts if each.new), None)
     )
     placed = [_placed(part, item, first=part is begins) for part in parts]
-    return _Result(placed, [hash_of(text), *(hash_of(part.text) for part in parts)], found.kinds)
+    return _Result(placed, [hash_of(text), *(hash_of(part.text) for part in parts)], redacted)
 
 
 def _is_known(part: Part) -> bool:
     return bool(part.known) or part.seen
 
 
-def _placed(part: Part, item: _Item, *, first: bool) -> Part:
+def _placed(part: Part, item: Item, *, first: bool) -> Part:
     """A new memory with where it comes from. What names the whole text is said of its first part."""
     if part.new is None:
         return part
@@ -183,73 +163,5 @@ def _told(
     reason = "; ".join([*lost, *(f"{n} × {why}" if n > 1 else why for why, n in reasons.items())])
     return {
         "result": outcome, "memories": memories, "known": [one.known for one in result.parts if one.known],
-        "reason": reason, "redacted": list(result.redacted) if memories else [],
+        "reason": reason, "rest": result.rest, "redacted": list(result.redacted) if memories else [],
     }  # fmt: skip
-
-
-# --- What was handed over
-
-
-def _item(asked: Asked, given: Mapping[str, object]) -> _Item:
-    text = given.get("text")
-    if not isinstance(text, str):
-        raise UsageError('each of "items" must have a "text"')
-    held = given.get("properties")
-    properties = _plain(held) if isinstance(held, dict) else {}
-    about = {
-        "source": asked.needed("source"), "tags": _tags(given.get("tags")), "by": asked.text("by") or None,
-        "project": _line(properties.pop("project", "")), "type": _line(properties.pop("type", "")),
-    }  # fmt: skip
-    path = _line(given.get("path"), 1_000)
-    aliases: list[Value] = [*_lines(given.get("aliases"))]
-    links: list[Value] = [f"[[{each}]]" for each in _lines(given.get("links")) if "]]" not in each]
-    properties |= {"aliases": aliases, "source_path": path, "links": links}
-    title = _line(given.get("title"))
-    return _Item(path, text, title, Asked(about, _ABOUT), properties)
-
-
-def _plain(given: Mapping[str, object]) -> dict[str, Value]:
-    """Properties of another program's note that say nothing to vaultmem but may to the person; `private` and `url` are
-    among them. What vaultmem writes itself nobody else may set."""
-    found: dict[str, Value] = {}
-    for key, value in given.items():
-        own = key_of(key)
-        if own in ("project", "type") and isinstance(value, str):
-            found[own] = value
-        elif own not in KEYS and own.lower() not in _NOT_TAKEN and _KEY.fullmatch(key):
-            plain = _value(key, value)
-            if plain is not None and len(found) < _MOST_KEYS:
-                found[key] = plain
-    return found
-
-
-def _value(key: str, given: object) -> Value:
-    """A value that is one line, a number, true or false, or a list of lines; None for what is not. A secret is looked
-    for behind the name of the property."""
-    if isinstance(given, (bool, int, float)):
-        return given
-    if isinstance(given, str):
-        line = _line(given, 1_000)
-        kept = secrets.redacted(f"{key}: {line}")
-        return kept.text.partition(": ")[2] if kept.kinds else line or None
-    if isinstance(given, list):
-        return [*_lines(given)] or None
-    return None
-
-
-def _tags(given: object) -> list[str]:
-    """Those that can be tags."""
-    dashed = (each.replace(" ", "-") for each in _lines(given))  # a mark of a secret is no tag
-    return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
-
-
-def _lines(given: object) -> list[str]:
-    listed = given if isinstance(given, (list, tuple)) else []
-    found = (_line(each) for each in listed if isinstance(each, (str, int)))
-    return [*dict.fromkeys(each for each in found if each)][:_MOST_LISTED]
-
-
-def _line(given: object, most: int = _LONGEST) -> str:
-    """A short text of one line, without secrets: they are looked for before it is cut."""
-    line = _ONE_LINE.sub(" ", str(given or "")).strip()
-    return secrets.redacted(line[: 4 * most]).text[:most]

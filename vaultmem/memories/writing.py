@@ -58,7 +58,7 @@ def write(
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
-            new.title or content, stamp(session.now)[:10], new.id, draft.is_taken
+            new.title or secrets.named_by(content), stamp(session.now)[:10], new.id, draft.is_taken
         )
         draft.create(new._replace(title=title), "written")
         if replaced is not None:
@@ -132,7 +132,8 @@ def new_memory(
         properties["expires_at"] = stamp(_end(session, asked))
     properties.update({"created_at": now, "updated_at": now})
     given = asked.text("title")
-    given = secrets.redacted(given).text if _is_assistant(asked) else given
+    if _is_assistant(asked):
+        given = secrets.title_without_marks(secrets.redacted(given).text)
     given = titles.safe(given) if given else ""
     return New(str(properties["id"]), given, category, content, properties)
 

@@ -35,6 +35,10 @@ class Passed(NamedTuple):
     reason: str
 
 
+Apart = Mapping[tuple[int, int], str]  # folders that are not read, by device and inode, and why not
+NOTHING: Apart = {}
+
+
 class Source(Protocol):
     """The entry point of a source: an instance or a module with these names."""
 
@@ -44,6 +48,7 @@ class Source(Protocol):
     def places(self, home: str) -> tuple[str, ...]:
         """Where it looks if nobody names a folder; what is not there is passed over."""
 
-    def found(self, root: str) -> Iterator[Found | Passed]:
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """All there is below a folder (or in one file), in a stable order, read one by one as it is asked for. Never
-        leads out of the folder, writes nothing. Raises VaultmemError when the folder cannot be read."""
+        leads out of the folder, nor into one of those that are kept apart, which it names instead; writes nothing.
+        Raises VaultmemError when the folder cannot be read."""

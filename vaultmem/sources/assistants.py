@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from vaultmem.adapter import Value
-from vaultmem.sources import Found, Passed
+from vaultmem.sources import NOTHING, Apart, Found, Passed
 from vaultmem.sources.marked import marked
 from vaultmem.sources.tree import Tree, beginning
 
@@ -28,9 +28,9 @@ class Files:
         """Its folder in the home."""
         return (os.path.join(home, self._folder),)
 
-    def found(self, root: str) -> Iterator[Found | Passed]:
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """The wanted files."""
-        for each in Tree(root).texts(self._wanted):
+        for each in Tree(root, apart).texts(self._wanted):
             if isinstance(each, Passed):
                 yield each
                 continue

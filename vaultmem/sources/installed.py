@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.sources import GROUP, Source
+from vaultmem.paths import state_root
+from vaultmem.sources import GROUP, NOTHING, Apart, Found, Passed, Source
 
 ALL = "all"
 
 
 class Place(NamedTuple):
-    """One source and one folder, or file, that it is to read."""
+    """One source and one folder, or file, that it is to read, but for what lies apart."""
 
     source: Source
     root: str
+    apart: Apart = NOTHING
+
+    def found(self) -> Iterator[Found | Passed]:
+        """What there is to read."""
+        return self.source.found(self.root, self.apart)
 
 
 class Chosen(NamedTuple):
@@ -45,11 +54,15 @@ def chosen(name: str, path: str | None, vault: str, home: str) -> Chosen:
     read: the folder is not there, or is the vault's own."""
     known, troubles = installed()
     if name != ALL and name not in known:
+        if os.path.exists(name):
+            raise UsageError(
+                f"{name[:100]} is no source; read it with --source text --path {shlex.quote(name[:100])}"
+            )
         raise UsageError(f"unknown source {name[:40]!r}; known: {', '.join([*known, ALL])}")
     if path is not None:
         if name == ALL:
             raise UsageError("--path goes with one source; name it instead of all")
-        return Chosen([Place(known[name], _given(path, vault))], [*troubles])
+        return Chosen([Place(known[name], _given(path, vault), _apart(vault))], [*troubles])
     wanted = [*known.values()] if name == ALL else [known[name]]
     found = Chosen([], [*troubles])
     for source in wanted:
@@ -66,8 +79,23 @@ def _add_places(found: Chosen, source: Source, vault: str, home: str) -> None:
             found.remarks.append(f"{source.name}: {root} is not there")
         elif is_inside(root, vault):
             found.remarks.append(f"{source.name}: {root} belongs to the vault itself")
+        elif is_inside(root, state_root()):
+            found.remarks.append(f"{source.name}: {root} is what vaultmem keeps of its vaults")
         else:
-            found.places.append(Place(source, root))
+            found.places.append(Place(source, root, _apart(vault)))
+
+
+def _apart(vault: str) -> Apart:
+    """The vault, and what vaultmem keeps of vaults: what lies there came from where it is read, or is read already."""
+    found: dict[tuple[int, int], str] = {}
+    for path, why in (
+        (state_root(), "it is what vaultmem keeps of its vaults"),
+        (vault, "it is the vault itself"),
+    ):
+        with suppress(OSError):
+            stat = os.stat(path)
+            found[stat.st_dev, stat.st_ino] = why
+    return found
 
 
 def _given(path: str, vault: str) -> str:
@@ -78,12 +106,17 @@ def _given(path: str, vault: str) -> str:
         raise VaultmemError(
             f"{path} belongs to the vault itself: its notes are read where they are, and need not be taken in"
         )
+    if is_inside(full, state_root()):
+        raise VaultmemError(f"{path} is what vaultmem keeps of its vaults; name another folder")
     return full
 
 
-def is_inside(path: str, vault: str) -> bool:
-    """Whether a path is the vault or lies in it, however it is spelled."""
-    root = os.stat(vault)
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is that folder, as of the vault, or lies in it, however it is spelled."""
+    try:
+        root = os.stat(folder)
+    except OSError:
+        return False
     at = os.path.realpath(path)
     while True:
         try:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.errors import VaultGoneError, VaultmemError
-from vaultmem.sources import Found, Passed
+from vaultmem.sources import NOTHING, Apart, Found, Passed
 from vaultmem.store import vault
-from vaultmem.store.walk import Entry, Look, Trouble, walk
+from vaultmem.store.walk import Entry, Look, Trouble, nfc, walk
 
 MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
@@ -26,12 +26,18 @@ class Text(NamedTuple):
 
 
 class Tree:
-    """The files of a source. The root may be a single file; it may be a link, for the person named it."""
+    """The files of a source. The root may be a single file; it may be a link, for the person named it. Of folders that
+    are kept apart, nothing is read."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, apart: Apart = NOTHING) -> None:
         real = os.path.realpath(root)
         self._only = os.path.basename(real) if os.path.isfile(real) else ""
         self.root = os.path.dirname(real) if self._only else real
+        self._apart = apart
+        self._within: dict[str, str] = {
+            "": ""
+        }  # the folder apart that each folder lies in, "" for none
+        self._met: dict[str, str] = {}  # those that were met, and why they are not read
 
     def files(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Entry | Passed]:
         """All files whose path matches, by path, then what stood in the way; none where `below` is no folder."""
@@ -43,13 +49,34 @@ class Tree:
             return
         troubles: list[Trouble] = []
         try:
-            entries = [one for one in walk(self.root, troubles, below) if wanted.search(one.path)]
+            entries = [one for one in walk(self.root, troubles, below) if self._wants(one, wanted)]
         except VaultGoneError as error:
             raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
         yield from sorted(entries, key=lambda one: one.path)
+        yield from (Passed(printable(nfc(path)), why) for path, why in sorted(self._met.items()))
         for trouble in sorted(troubles):
+            if self._is_apart(trouble.path):
+                continue
             if trouble.folder or "link" in trouble.reason or wanted.search(trouble.path):
                 yield Passed(printable(trouble.path), trouble.reason)
+
+    def _wants(self, entry: Entry, wanted: re.Pattern[str]) -> bool:
+        return not self._is_apart(entry.raw) and wanted.search(entry.path) is not None
+
+    def _is_apart(self, raw: str) -> bool:
+        """Whether a file lies in a folder that is kept apart, by whatever name it goes here."""
+        return bool(self._apart) and bool(self._folder_apart(raw.rpartition("/")[0]))
+
+    def _folder_apart(self, raw: str) -> str:
+        found = self._within.get(raw)
+        if found is None:
+            found = self._folder_apart(raw.rpartition("/")[0])
+            why = "" if found else self._apart.get(_identity(f"{self.root}/{raw}"), "")
+            if why:
+                found = raw
+                self._met[raw] = why
+            self._within[raw] = found
+        return found
 
     def texts(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Text | Passed]:
         """The same, read."""
@@ -80,6 +107,14 @@ def beginning(found: Found, most: int) -> Found:
 def printable(path: str) -> str:
     """A path as one line."""
     return _UNPRINTABLE.sub("\ufffd", path)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _reason(error: VaultmemError) -> str:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from vaultmem.core.places import ours_as
 from vaultmem.dialects import Rulebook, open_rulebook
-from vaultmem.sources import Found, Passed
-from vaultmem.sources.marked import marked
+from vaultmem.sources import NOTHING, Apart, Found, Passed
+from vaultmem.sources.marked import marked, said_by
 from vaultmem.sources.tree import Text, Tree
 from vaultmem.store import pages, vault
 from vaultmem.store.frontmatter import split
@@ -40,9 +40,9 @@ class Notes(NamedTuple):
             return (os.path.join(home, "logseq"),)
         return tuple(dict.fromkeys(path for each in _KNOWN_VAULTS for path in _listed(home, each)))
 
-    def found(self, root: str) -> Iterator[Found | Passed]:
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """All notes but those that the person hides, and what vaultmem itself has put there and away."""
-        tree = Tree(root)
+        tree = Tree(root, apart)
         rules = open_rulebook(Root(tree.root), self.name)
         for entry in tree.files(_NOTE):
             if isinstance(entry, Passed):
@@ -60,6 +60,8 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
     note = rules.parse(path, read.text, split(read.text))
     page = pages.read(rules.page_style(path), read.text)
     text = read.text if page.error else page.content
+    if not text.strip():
+        text = said_by(note.title, page.properties)
     links = tuple(
         dict.fromkeys(each.path for each in note.links if each.kind in ("frontmatter", "property"))
     )
@@ -88,10 +90,10 @@ class Texts(NamedTuple):
         """None."""
         return ()
 
-    def found(self, root: str) -> Iterator[Found | Passed]:
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """All files of text; a file that is named may be called as it likes."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
-        for each in Tree(root).texts(wanted):
+        for each in Tree(root, apart).texts(wanted):
             yield each if isinstance(each, Passed) else marked(each.path, each.text, "text")
 
 

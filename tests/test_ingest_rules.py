@@ -1,0 +1,252 @@
+"""What comes in keeps to its rules: no more than was asked for, no vault within a vault, every secret counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import one_line, ran
+from tests.secret_corpus import GITHUB
+from tests.test_ingest import LONG, by_path, command, memories
+from vaultmem import Vault
+from vaultmem.memories import handing
+from vaultmem.sources import Apart, Found, Passed
+from vaultmem.sources.installed import Place
+from vaultmem.sources.tree import Text, Tree
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "none")
+
+
+@pytest.fixture
+def opened(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as found:
+        yield found
+
+
+def files(root: Path, given: dict[str, str]) -> Path:
+    for path, text in given.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+# --- a limit is a limit
+
+
+def _contents(vault: Path) -> list[str]:
+    return sorted(content for _, content in memories(vault).values())
+
+
+@pytest.mark.parametrize("longest", [60_000, 1_000], ids=["whole", "handed on in parts"])
+@pytest.mark.parametrize("limit", [1, 3])
+def test_run_by_run_a_limit_gives_what_one_run_gives(
+    vault: Path, tmp_path: Path, limit: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handing, "_LONGEST", longest)
+    other = files(
+        tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.\n", "c.md": "Tea."}
+    )
+    (tmp_path / "whole" / ".obsidian").mkdir(parents=True)
+    with Vault(str(tmp_path / "whole")) as whole, Vault(str(vault)) as opened:
+        whole.ingest("obsidian", str(other))
+        _run_by_run(vault, opened, other, limit)
+    assert _contents(vault) == _contents(tmp_path / "whole")
+    assert [path for path in memories(vault) if path == "inbox/a.md"] == ["inbox/a.md"]
+
+
+def _run_by_run(vault: Path, opened: Vault, other: Path, limit: int) -> None:
+    for _ in range(400):
+        before = len(memories(vault))
+        report = opened.ingest("obsidian", str(other), limit=limit)
+        written = len(memories(vault)) - before
+        assert written == report["counts"]["memories"] <= limit
+        if not report["left"]:
+            break
+        assert written == limit
+    assert opened.ingest("obsidian", str(other))["counts"]["memories"] == 0
+
+
+def test_what_is_left_is_said(vault: Path, tmp_path: Path) -> None:
+    other = files(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.", "c.md": "Tea."})
+    words = ("--source", "obsidian", "--path", str(other), "--limit", "2", "--format")
+    ended = command(vault, *words, "text")
+    assert (
+        "--limit is reached; 3 files left, 1 of them begun: run the same again to go on"
+        in ended.err
+    )
+    report = command(vault, *words, "json").data
+    assert (report["counts"]["memories"], report["left"]) == (2, 3)
+    assert by_path(report)["a.md"]["rest"] > 0
+    report = command(vault, *words[:-3], "--format", "json").data
+    assert report["left"] == 0
+    assert by_path(report)["a.md"]["rest"] == 0
+
+
+def test_a_dry_run_keeps_to_the_limit_too(opened: Vault, tmp_path: Path) -> None:
+    other = files(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains."})
+    report = opened.ingest("obsidian", str(other), limit=1, dry_run=True)
+    assert (report["counts"]["memories"], report["left"]) == (1, 2)
+
+
+# --- secrets beside the text
+
+
+def test_every_secret_is_counted_wherever_it_stands(
+    vault: Path, opened: Vault, tmp_path: Path
+) -> None:
+    properties = f"aliases: [{GITHUB}a, Build]\ntags: [{GITHUB}b, ci]\nwifi password: Tr0mbone-77\nup: '[[{GITHUB}c]]'"
+    other = files(tmp_path / "other", {f"{GITHUB}.md": f"---\n{properties}\n---\n{LONG}\n"})
+    report = opened.ingest("obsidian", str(other))
+    assert report["counts"]["redacted"] >= 5
+    assert report["counts"]["memories"] > 2
+    front = memories(vault)[next(iter(memories(vault)))][0]
+    everything = str(memories(vault))
+    assert GITHUB[:12] not in everything
+    assert "Tr0mbone" not in everything
+    assert front["source_path"] == "[redacted: GitHub token].md"
+    named = [found for found, _ in memories(vault).values() if "aliases" in found]
+    assert [(found["aliases"], found["tags"]) for found in named] == [(["Build"], ["ci"])]
+
+
+def test_a_secret_in_the_name_of_a_file_is_one(opened: Vault, tmp_path: Path) -> None:
+    other = files(tmp_path / "other", {f"{GITHUB}.md": "Used by the build of the site.\n"})
+    report = opened.ingest("obsidian", str(other))
+    assert report["counts"]["redacted"] == 1
+
+
+def test_through_the_door_they_are_counted_as_well(opened: Vault) -> None:
+    item = {
+        "text": f"{GITHUB} is for the build",
+        "title": GITHUB,
+        "path": f"{GITHUB}.md",
+        "aliases": [f"x {GITHUB}"],
+    }
+    (result,) = opened.ask("take-in", source="text", items=[item])["results"]
+    assert result["redacted"] == ["GitHub token"] * 3
+
+
+@pytest.mark.parametrize(
+    ("file", "title"),
+    [
+        ({f"{GITHUB}.md": "For the build of the site.\n"}, "For the build of the site"),
+        ({f"{GITHUB} of Anne.md": "For the build.\n"}, "of Anne"),
+        ({f"{GITHUB}.md": f"{GITHUB}\n\nOnly for the build.\n"}, "Only for the build"),
+        ({f"{GITHUB}.md": f"{GITHUB}\n"}, "Redacted GitHub token"),
+    ],
+)
+def test_no_title_is_a_mark(
+    vault: Path, opened: Vault, tmp_path: Path, file: dict[str, str], title: str
+) -> None:
+    opened.ingest("obsidian", str(files(tmp_path / "other", file)))
+    assert [*memories(vault)] == [f"inbox/{title}.md"]
+
+
+# --- the vault within
+
+
+def _read(place: Place) -> tuple[set[str], dict[str, str]]:
+    found = [*place.found()]
+    return (
+        {each.path for each in found if isinstance(each, Found)},
+        {each.path: each.reason for each in found if isinstance(each, Passed)},
+    )
+
+
+@pytest.mark.parametrize("source", ["text", "obsidian", "logseq", "car-agent"])
+def test_of_the_vault_within_nothing_is_read(
+    vault: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(vault, {"Mine.md": "Mine is here.", "deep/er/Mine too.md": "Mine too."})
+    (vault / "link.md").symlink_to(vault / "Mine.md")
+    root = tmp_path / "root"
+    files(
+        root, {"a/Beside.md": "Beside it.", "a/b/Also.md": "Also beside it.", "vaults.md": "Other."}
+    )
+    vault = vault.rename(root / "a" / "b" / "Vault")
+    files(root, {"state/notes.md": "what is kept", "state/deep/notes.txt": "too"})
+    monkeypatch.setenv("VAULTMEM_STATE", str(root / "state"))
+    read: list[str] = []
+    kept = Tree.read
+    monkeypatch.setattr(Tree, "read", lambda self, one: read.append(one.path) or kept(self, one))
+    with Vault(str(vault)) as moved:
+        report = moved.ingest(source, str(root))
+    assert sorted(read) == ["a/Beside.md", "a/b/Also.md", "vaults.md"]
+    reasons = {each["path"]: each["reason"] for each in report["files"] if each["reason"]}
+    assert reasons == {
+        "a/b/Vault": "it is the vault itself", "state": "it is what vaultmem keeps of its vaults",
+    }  # fmt: skip
+
+
+def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
+    """By a mount it may be in two places, and by names of two spellings in one: it is known by what it is."""
+    files(vault, {"Mine.md": "Mine."})
+    found = vault.stat()
+    apart: Apart = {(found.st_dev, found.st_ino): "it is the vault itself"}
+    inner = files(tmp_path / "root", {"x.md": "x"}) / "Cafe\u0301 \u202evault"
+    vault.rename(inner)
+    told = [*Tree(str(tmp_path / "root"), apart).texts(re.compile("md$"))]
+    assert [type(each) for each in told] == [Text, Passed]
+    assert told[0].path == "x.md"
+    assert told[1] == Passed("Caf\u00e9 \u202evault", "it is the vault itself")
+
+
+def test_what_vaultmem_keeps_is_refused(vault: Path, opened: Vault) -> None:
+    Path(opened.state.folder).mkdir(parents=True)
+    ended = command(vault, "--source", "text", "--path", str(opened.state.folder))
+    assert ended.code == 1
+    assert "is what vaultmem keeps of its vaults" in one_line(ended)
+
+
+# --- pages of properties alone
+
+
+def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_path: Path) -> None:
+    other = files(
+        tmp_path / "graph",
+        {
+            "logseq/config.edn": "{:meta/version 1}",
+            "pages/Tea.md": "alias:: Green tea\ntags:: drink\ndescription:: What Anne has at four.\nid:: 1-2",
+            "pages/Blank.md": "id:: 65f0\ncollapsed:: true\ncreated-at:: 1700000000000",
+            "pages/Wifi.md": "password:: Tr0mbone-77",
+        },
+    )
+    report = opened.ingest("logseq", str(other))
+    front, content = memories(vault)["inbox/Tea.md"]
+    assert content == "Tea: What Anne has at four.\naliases: Green tea\ntags: drink\n"
+    assert (front["aliases"], front["tags"]) == (["Green tea"], ["drink"])
+    assert by_path(report)["pages/Blank.md"]["reason"] == "there is nothing in it"
+    assert "Tr0mbone" not in str(memories(vault))
+    assert opened.ingest("logseq", str(other))["counts"]["memories"] == 0
+
+
+# --- a file in the place of an option
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["minutes.txt"], "vaultmem ingest --source text --path minutes.txt"),
+        (["my notes.txt", "--dry-run"], "vaultmem ingest --source text --path 'my notes.txt'"),
+        (["--source", "obsidian", "old"], "vaultmem ingest --source obsidian --path old"),
+        (["graph"], "vaultmem ingest --source logseq --path graph"),
+        (["a.txt", "--limit", "3", "b.txt"], "--path a.txt; one at a time"),
+        (["claude"], "vaultmem ingest --source claude"),
+        (["--source", "minutes.txt"], "minutes.txt is no source; read it with --source text --path minutes.txt"),
+        (["--text", "Anne", "likes", "tea"], "put quotes around all of it"),
+    ],
+)  # fmt: skip
+def test_a_name_without_its_option_is_told_what_to_type(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    files(tmp_path, {"minutes.txt": "x", "old/a.md": "x", "graph/logseq/config.edn": "{}"})
+    monkeypatch.chdir(tmp_path)
+    ended = ran("ingest", *words, "--vault", str(vault))
+    assert ended.code == 2
+    assert said in one_line(ended)
+    assert not memories(vault)
