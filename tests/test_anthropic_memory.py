@@ -334,3 +334,65 @@ def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
     assert json.dumps(tool.to_dict())
     with contextlib.suppress(ToolError):
         tool.call({"command": "view", "path": "/memories"})
+
+
+PRIVATE = "---\nprivate: true\n---\nThe code of the safe is 4711.\n"
+STRAYS = {
+    "Stray.md": PRIVATE, "work/Stray.md": PRIVATE, "people/Dropped.md": PRIVATE, "notes.txt": PRIVATE,
+    "people/Bob.md": PRIVATE.replace("private", "id: bob-1\nprivate"),
+    "people/Bob.sync-conflict-20261121-101500-ABCDEFG.md": PRIVATE.replace("private", "id: bob-1\nprivate"),
+    "people/Broken.md": "---\nprivate: true\nx: [\n---\nThe code of the safe is 4711.\n",
+    "people/Zoe\u0308.md": PRIVATE, "archive.txt/Deep.md": PRIVATE, "Wide.md": PRIVATE,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRAYS)
+def test_what_is_private_is_not_there_memory_or_not(files: MemoryFiles, name: str) -> None:
+    file = folder_of(files) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    wide = name == "Wide.md"
+    file.write_bytes(STRAYS[name].encode("utf-16" if wide else "utf-8"))
+    before, path = file.read_bytes(), f"/memories/{name}"
+    (file.parent / "Open.md").write_text("Nothing private.\n")
+    top = path.rpartition("/")[0]
+    assert file.name not in files.view("/memories")
+    assert "4711" not in files.view(top)
+    assert "Open.md" in files.view(top)
+    for done in (
+        lambda: files.view(path), lambda: files.str_replace(path, "4711", "0"), lambda: files.insert(path, 0, "x"),
+        lambda: files.delete(path), lambda: files.rename(path, "/memories/mine.md"),
+        lambda: files.rename("/memories/Nothing.md", path), lambda: files.create(f"{path}/below.md", "x"),
+    ):  # fmt: skip
+        with pytest.raises(VaultmemError) as told:
+            done()
+        assert "4711" not in str(told.value)
+    files.create(path, "Another one.")
+    assert files.view(path).endswith("Another one.")
+    if "/" in name:
+        files.rename(top, "/memories/elsewhere")
+        files.delete("/memories/elsewhere")
+    assert file.read_bytes() == before
+
+
+def test_what_has_become_private_is_gone_at_once(files: MemoryFiles) -> None:
+    files.create("/memories/a.md", "The code is 4711.")
+    files.create("/memories/b.txt", "The code is 4711.")
+    assert "4711" in files.view("/memories/a.md")
+    for file in folder_of(files).glob("*.md"):
+        text = file.read_text().replace("agent:", "private: true\nagent:")
+        file.write_text(text)
+    for path in ("/memories/a.md", "/memories/b.txt"):
+        with pytest.raises(VaultmemError, match="does not exist"):
+            files.view(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["Pending.md", "ANSWERS.MD", "Archive/a.md", "Entries/a.md", "node_modules/a.md", "work/node_modules/a.md",
+             "pending.sync-conflict-20261121-101500-ABCDEFG.md", "What changed (conflicted copy 2026-11-21).md"]
+)  # fmt: skip
+def test_what_is_vaultmems_own_is_not_made_under_another_spelling(
+    files: MemoryFiles, name: str
+) -> None:
+    with pytest.raises(VaultmemError, match="reserved"):
+        files.create(f"/memories/{name}", "x")
+    assert not list(folder_of(files).rglob("*.md"))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_run import one_line, process, ran
+from vaultmem.core.json_text import parse
 from vaultmem.harnesses import hooks, instructions
-from vaultmem.harnesses.json_text import parse
 from vaultmem.harnesses.table import HARNESSES, Harness
 
 FILES = {
@@ -112,8 +112,10 @@ def test_folders_that_variables_name(
         ("copilot", "COPILOT_HOME"),
     ):
         monkeypatch.setenv(variable, str(tmp_path / name))
-        assert connect(name)["path"].startswith(str(tmp_path / name))
-    assert not list(home.iterdir())
+        done = connect(name)
+        assert done["path"].startswith(str(tmp_path / name))
+        assert done["skill"]["path"].startswith(str(tmp_path / name)) == (name != "codex")
+    assert [*home.iterdir()] == [home / ".agents"]  # which Codex reads wherever its own folder is
 
 
 def test_a_vault_that_is_not_there_is_an_error(home: Path, tmp_path: Path) -> None:
@@ -385,6 +387,30 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     connect("codex", *words, "--remove")
     assert file.read_bytes().decode().rstrip("\r\n") == before.rstrip("\r\n")
     assert not (home / ".codex").exists()
+
+
+def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
+    file = home / "AGENTS.md"
+    words = ("--instructions", str(file))
+    connect("codex", *words)
+    assert not connect("codex", *words)["changed"]
+    connect("claude", *words)  # the line of another one takes its place
+    assert connect("codex", *words, "--remove", "--dry-run")["changed"]
+    assert file.exists()
+    assert connect("codex", *words, "--remove")["changed"]
+    assert not file.exists()
+    connect("codex", *words)
+    file.write_text(file.read_text() + "Mine.\n")
+    connect("codex", *words, "--remove")
+    assert file.read_text() == "Mine.\n"
+
+
+def test_an_empty_file_that_was_there_stays(home: Path) -> None:
+    file = home / "AGENTS.md"
+    file.touch()
+    for more in ((), ("--remove",)):
+        connect("codex", "--instructions", str(file), *more)
+    assert file.read_bytes() == b""
 
 
 def test_an_old_line_is_replaced_where_it_stands() -> None:

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from vaultmem.harnesses.settings_file import Edited
 
 EPILOG = """\
-claude   ~/.claude/settings.json          (CLAUDE_CONFIG_DIR), and a skill in ~/.claude/skills/vaultmem/
-codex    ~/.codex/hooks.json              (CODEX_HOME)
-gemini   ~/.gemini/settings.json
-copilot  ~/.copilot/hooks/vaultmem.json   (COPILOT_HOME)
-cursor   ~/.cursor/hooks.json
-Every other byte of the file stays as it is. A file that cannot be edited safely, such as one with comments, is left
-alone, and the lines to add are shown. --instructions FILE puts one marked line into AGENTS.md or CLAUDE.md
-instead, for assistants without hooks."""
+claude   ~/.claude/settings.json          ~/.claude/skills/vaultmem/    (CLAUDE_CONFIG_DIR)
+codex    ~/.codex/hooks.json              ~/.agents/skills/vaultmem/    (CODEX_HOME, of the hook)
+gemini   ~/.gemini/settings.json          ~/.gemini/skills/vaultmem/
+copilot  ~/.copilot/hooks/vaultmem.json   ~/.copilot/skills/vaultmem/   (COPILOT_HOME)
+cursor   ~/.cursor/hooks.json             ~/.cursor/skills/vaultmem/
+The hook tells every session what it should know, the skill how to recall and to write. Every other byte of the file
+stays as it is. A file that cannot be edited safely, such as one with comments, is left alone, and the lines to add are
+shown; a skill that you have changed is left alone, too. --instructions FILE puts one marked line into AGENTS.md or
+CLAUDE.md instead, for assistants without hooks."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,11 +73,31 @@ def _command(name: str, vault: str) -> list[str]:
 def _instruct(args: argparse.Namespace, vault: str) -> Edited:
     path = os.path.abspath(os.path.expanduser(args.instructions))
     if args.remove:
-        return settings_file.edit(path, instructions.uninstructed, dry_run=args.dry_run)
-    line = instructions.line_of("vaultmem", shlex.quote(vault) if vault else "")
+        return _uninstruct(path, dry_run=args.dry_run)
+    line = instructions.line_of(
+        args.harness, shlex.join(_program()), shlex.quote(vault) if vault else ""
+    )
+    if not os.path.lexists(path):
+        line = instructions.made(line)
     return settings_file.edit(
         path, lambda text: instructions.instructed(text, line), dry_run=args.dry_run
     )
+
+
+def _uninstruct(path: str, *, dry_run: bool) -> Edited:
+    """Without the line; a file that was made for it and holds nothing else goes with it."""
+    was_made = False
+
+    def change(text: str) -> str:
+        nonlocal was_made
+        was_made = instructions.is_made(text)
+        left = instructions.uninstructed(text)
+        return left if left.strip() or not was_made else ""
+
+    found = settings_file.edit(path, change, dry_run=True)
+    if dry_run or found.before == found.after:
+        return found
+    return settings_file.edit(path, change, spare=not was_made)
 
 
 def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
@@ -96,11 +117,9 @@ def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
 
 
 def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:
-    """The skill beside the hook, for a harness that reads one. Somebody else's of that name stays."""
-    path = skill.path_of(harness.name, harness.path())
-    if path is None:
-        return None
-    text = skill.text_of(shlex.quote(vault) if vault else "")
+    """The skill beside the hook. Somebody else's of that name stays, and one that the person has changed."""
+    path = skill.path_of(harness)
+    text = skill.text_of(harness, shlex.join(_program()), shlex.quote(vault) if vault else "")
     change = skill.uninstalled if args.remove else lambda before: skill.installed(before, text)
     try:
         edited = settings_file.edit(path, change, dry_run=args.dry_run, spare=False)
@@ -108,10 +127,15 @@ def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Outpu
         output.remark(f"vaultmem: the skill {path}: {error}")
         return None
     if args.remove and not args.dry_run and edited.before != edited.after:
-        for folder in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
-            with contextlib.suppress(OSError):  # there is more in it
-                os.rmdir(folder)
+        _remove_empty(os.path.dirname(path), 3 if harness.skills else 2)
     return edited
+
+
+def _remove_empty(folder: str, levels: int) -> None:
+    with contextlib.suppress(OSError):  # there is more in it
+        for _ in range(levels):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
 
 
 def _by_hand(

@@ -49,7 +49,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
         "by": args.by,
         "dry_run": args.dry_run,
     }
-    with vault_of(args, output) as vault:
+    with vault_of(args, output) as vault, output.bar() as bar:
+        if bar.shown:
+            how["progress"] = bar
         if args.file == "-":
             report = vault.import_lines(sys.stdin.buffer, **how)
         else:

@@ -15,7 +15,8 @@ import re
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core.places import ARCHIVE, ARCHIVED_NOTES, ENTRIES, GENERATED
+from vaultmem.core.own_names import is_kept_free, portable
+from vaultmem.core.places import ARCHIVE
 from vaultmem.errors import VaultmemError
 
 JSONL, MEMORIES, MEMORY_CLI = "jsonl", "memories", "memory-cli"
@@ -25,6 +26,7 @@ _DEEPEST = 20  # lists and objects in one another that a property may be
 _MOST_VALUES = 10_000
 _LONGEST_PATH, _LONGEST_PART = 1_000, 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # for many readers
 _KNOWN = ("id", "path", "archived", "properties", "content", "file")
 
@@ -124,6 +126,15 @@ def text(found: dict[str, object], name: str) -> str:
     return given
 
 
+def checked_content(given: str) -> str:
+    """A text that a memory can hold."""
+    if odd := _NO_TEXT.search(given):
+        raise VaultmemError(
+            f"its content holds a control character (U+{ord(odd[0]):04X} at character {odd.start() + 1})"
+        )
+    return given
+
+
 def checked_id(given: str) -> str:
     """An id that a property can hold."""
     own = given.strip()
@@ -133,17 +144,20 @@ def checked_id(given: str) -> str:
 
 
 def inner_path(given: str) -> str:
-    """A place in the memory folder where a memory may lie. Raises VaultmemError for any other."""
-    parts = given.split("/")
-    odd = _CONTROL.search(given) or len(given) > _LONGEST_PATH
-    if odd or any(not 0 < len(part.encode()) <= _LONGEST_PART for part in parts):
-        raise VaultmemError(f"its path {given[:60]!r} is none")
+    """A place in the memory folder where a memory may lie, as any system can have it. Raises VaultmemError for any
+    other."""
+    said = f"its path {given[:60]!r}"
+    if _CONTROL.search(given) or len(given) > _LONGEST_PATH:
+        raise VaultmemError(f"{said} is none")
+    path = portable(given)
+    parts = path.split("/")
+    if any(not 0 < len(part.encode()) <= _LONGEST_PART for part in parts):
+        raise VaultmemError(f"{said} is none")
     if any(part.startswith(".") or part != part.strip() for part in parts):
-        raise VaultmemError(f"its path {given[:60]!r} is hidden, or leads elsewhere")
-    theirs = given.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
-    if theirs or given in GENERATED or not given.lower().endswith(".md"):
-        raise VaultmemError(f"its path {given[:60]!r} is not that of a memory")
-    return given
+        raise VaultmemError(f"{said} is hidden, or leads elsewhere")
+    if is_kept_free(path) or not path.lower().endswith(".md"):
+        raise VaultmemError(f"{said} is not that of a memory")
+    return path
 
 
 def in_archive(path: str) -> bool:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from vaultmem.core.places import ARCHIVE, ENTRIES, GENERATED
+from vaultmem.core.own_names import is_in, is_kept_free
+from vaultmem.core.places import ARCHIVE
 from vaultmem.errors import VaultmemError
 
 ROOT = "/memories"
@@ -76,12 +77,7 @@ def _is_odd(part: str) -> bool:
 def is_hidden(path: str) -> bool:
     """Whether what lies there is none of the tool's business: the archive, conversations, pages that are written by
     vaultmem, and what is hidden from editors."""
-    parts = path.split("/")
-    return (
-        parts[0] in (ARCHIVE, ENTRIES)
-        or path in GENERATED
-        or any(part.startswith(".") for part in parts)
-    )
+    return is_kept_free(path) or is_in(path, ARCHIVE)
 
 
 def missing(path: str) -> VaultmemError:

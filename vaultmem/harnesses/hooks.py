@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from vaultmem.harnesses.json_text import Node, added, parse, removed
+from vaultmem.core.json_text import Node, added, parse, removed
 from vaultmem.harnesses.table import Harness
 
 

@@ -8,6 +8,14 @@ Gemini CLI    https://geminicli.com/docs/hooks/reference (timeouts are milliseco
 Copilot CLI   https://docs.github.com/en/copilot/reference/hooks-reference (user-level hook files);
               https://github.com/github/copilot-cli/issues/2142: CLI 1.0.8 ran the hook and dropped its context
 Cursor        https://cursor.com/docs/agent/hooks (hooks of a person run in ~/.cursor, so the vault is best named)
+
+Skills of a person (a folder with a SKILL.md, https://agentskills.io):
+Claude Code   https://docs.claude.com/en/docs/claude-code/skills (~/.claude/skills)
+Codex         https://developers.openai.com/codex/skills ($HOME/.agents/skills, wherever CODEX_HOME is; Gemini CLI,
+              Copilot CLI and Cursor read that folder, too, so a skill says whose name it bears)
+Gemini CLI    https://geminicli.com/docs/cli/using-agent-skills (~/.gemini/skills)
+Copilot CLI   https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/create-skills (~/.copilot/skills)
+Cursor        https://cursor.com/docs/skills (~/.cursor/skills; it reads those of Claude Code, too)
 """
 
 from __future__ import annotations
@@ -37,11 +45,24 @@ class Harness:
     scaffold: Json  # what a new file must say beside its hooks
     is_ours: bool  # whether the file holds nothing but our hook, and goes with it
     advice: str  # what a person has to do beside it
+    skills: str = (
+        ""  # the folder of skills below the person's own, where it is not in that of the program
+    )
+
+    def folder(self) -> str:
+        """Its folder."""
+        moved = os.environ.get(self.variable, "") if self.variable else ""
+        return moved or os.path.join(os.path.expanduser("~"), self.home)
 
     def path(self) -> str:
         """Where its hooks are written down."""
-        moved = os.environ.get(self.variable, "") if self.variable else ""
-        return os.path.join(moved or os.path.join(os.path.expanduser("~"), self.home), self.file)
+        return os.path.join(self.folder(), self.file)
+
+    def skills_folder(self) -> str:
+        """Where it reads the skills of a person."""
+        if self.skills:
+            return os.path.join(os.path.expanduser("~"), self.skills)
+        return os.path.join(self.folder(), "skills")
 
     def hook(self, command: str) -> Json:
         """The entry of a hook."""
@@ -63,6 +84,7 @@ HARNESSES = {
         Harness(
             "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
             {**_COMMAND, "timeout": 10}, {}, False, "Codex runs it once you have trusted it: /hooks in Codex",
+            ".agents/skills",
         ),
         Harness(
             "gemini", "Gemini CLI", ".gemini", "", "settings.json", "SessionStart", True, "command",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vaultmem.core.answers import DONE, OPEN, Answer
 from vaultmem.core.memory import Memory
 from vaultmem.core.pending_items import approval, is_approved
@@ -35,6 +37,19 @@ def approve(session: Session, asked: Asked) -> Report:
         "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in found],
         "dry_run": asked.flag("dry_run"),
     }
+
+
+def take_back(session: Session, memories: Mapping[str, str]) -> None:
+    """Memories, titles by ids, are to say something else: who approved them has not seen these words."""
+    record = session.desk.waiting.record
+    answers, at = record.answers(), stamp(session.now)
+    given = [
+        Answer(approval(own), OPEN, at, YOU, "", title)
+        for own, title in memories.items()
+        if is_approved(own, answers)
+    ]
+    if given:
+        record.add(given, [], session.now)
 
 
 def _meant(session: Session, asked: Asked) -> list[Memory]:

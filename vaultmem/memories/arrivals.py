@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core.exchange import Exchanged, in_archive
+from vaultmem.core.exchange import Exchanged, checked_content, in_archive
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.memory import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, category_of
 from vaultmem.core.pending_items import is_approved
@@ -37,9 +37,12 @@ class Arrival(NamedTuple):
 def arrival(session: Session, given: Exchanged, by: str) -> Arrival:
     """The file that a memory will be. Brought by an assistant, it is that assistant's where it names no other one.
     Raises VaultmemError when it cannot be one."""
-    content = given.content
+    # What was in a file of a vault goes back into one, byte by byte, whatever it is.
+    content = given.content if given.file is not None else checked_content(given.content)
     own = given.id or _text(given.properties.get("id")) or session.desk.new_id()
     path = unicodedata.normalize("NFC", _place(given, content))
+    if f"{session.desk.folder}/{path}".casefold() == session.desk.waiting.path.casefold():
+        raise VaultmemError(f"its path {path[:60]!r} is that of the page of what waits")
     style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
     data = _bytes(session, given._replace(id=own), style)
     page = _read(style, data)

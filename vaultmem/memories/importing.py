@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from vaultmem.core.memory import Memory
 from vaultmem.core.pending_items import is_approved
 from vaultmem.core.titles import free_path, safe
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories.approving import take_back
 from vaultmem.memories.arrivals import Arrival, arrival, renamed
 from vaultmem.memories.asked import Asked, one_of
 from vaultmem.memories.desk import Desk, Session
@@ -23,6 +25,7 @@ from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.store.vault import digest
 
 FOLDER = "import"  # of the state folder, where what is imported waits
+TAKEN = ".taken"  # what the file is called in which it is written how many lines were taken in
 BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
 CONFLICTS = ("skip", "newer", "both")
 MOST_TOLD = 1_000  # lines that are told of one by one
@@ -46,6 +49,7 @@ class _Run:
         self.seen: dict[str, int] = {}  # the line of each id of the file
         self.taken: set[str] = set()  # folded paths that this batch will make
         self.there: dict[str, Memory] = {}  # all memories by id, as this batch finds them
+        self.reworded: dict[str, str] = {}  # titles by id, of what this batch says otherwise
         self.links: dict[
             str, tuple[str, ...]
         ] = {}  # ids by id, for shapes that name linked memories so
@@ -70,12 +74,19 @@ def import_lines(desk: Desk, reader: Reader, asked: Asked) -> Report:
             for batch in _batches(run, lines_of(file, shape)):
                 with desk.session(reader, writes=not asked.flag("dry_run")) as session:
                     _take(session, asked, run, batch)
+                _tell(file.name, batch[-1].number)
             if run.links and not asked.flag("dry_run"):
                 with desk.session(reader, writes=True) as session:
                     _link(session, asked, run)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
     return _report(run, dry_run=asked.flag("dry_run"))
+
+
+def _tell(path: str, lines: int) -> None:
+    """How far it is, for whoever waits; nothing depends on it."""
+    with contextlib.suppress(OSError), open(path + TAKEN, "w", encoding="ascii") as file:
+        file.write(str(lines))
 
 
 def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -98,6 +109,7 @@ def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
 def _take(session: Session, asked: Asked, run: _Run, batch: list[Line]) -> None:
     """One batch: what is to be done, and then that."""
     run.taken.clear()
+    run.reworded.clear()
     run.there = _by_id(session)
     changes: list[Change] = []
     at: dict[str, int] = {}
@@ -116,6 +128,7 @@ def _take(session: Session, asked: Asked, run: _Run, batch: list[Line]) -> None:
         run.reports.append(planned(session, plan))
     elif changes:
         first, last = batch[0].number, batch[-1].number
+        take_back(session, run.reworded)
         outcome = session.carry_out(
             plan, header(asked, f"import lines {first} to {last}", session.now)
         )
@@ -177,6 +190,8 @@ def _merged(session: Session, run: _Run, line: int, pair: tuple[Memory, Arrival]
     old = session.desk.bytes_of(there.path)
     if old is None:
         raise VaultmemError(f"{there.path} cannot be read")
+    if there.hash != new.hash:
+        run.reworded[new.id] = there.title
     action = EDIT if target == there.path else ARCHIVE
     why = "a newer version was imported"
     return Change(action, there.id, there.path, target, {}, None, digest(old), why, new.data)
@@ -184,6 +199,9 @@ def _merged(session: Session, run: _Run, line: int, pair: tuple[Memory, Arrival]
 
 def _created(session: Session, run: _Run, new: Arrival) -> Change:
     target = _free(session, run, new)
+    run.reworded[new.id] = new.path.rpartition("/")[2].removesuffix(
+        ".md"
+    )  # of what is gone nobody knows the words
     return Change(CREATE, new.id, None, target, {}, None, None, "imported", new.data)
 
 

@@ -18,6 +18,8 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Session
 from vaultmem.store import frontmatter, pages
 from vaultmem.store.inside import open_inside
+from vaultmem.store.vault import CAP, decode
+from vaultmem.store.walk import nfc
 
 FILENAME = "filename"
 
@@ -38,12 +40,10 @@ class Places:
         self.folder = session.desk.folder
         self._called: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
         self._names: dict[str, str] = {}  # and their filenames by path
-        self._private: set[str] = set()  # what the person keeps from assistants is not there
+        self._private: dict[str, bool] = {}  # whether the person keeps it from assistants, by path
         for each in session.desk.collection.live():
-            if is_private(each.properties):
-                self._private.add(each.path)
-                continue
-            name = each.text(FILENAME)
+            self._private[each.path] = is_private(each.properties)
+            name = "" if self._private[each.path] else each.text(FILENAME)
             if name and "/" not in name:
                 where = each.path.rpartition("/")[0]
                 self._called.setdefault((where, name), each.path)
@@ -52,20 +52,40 @@ class Places:
 
     def find(self, inner: str) -> Place | None:
         """What is there, if anything; nothing that is hidden, and no links."""
+        found = self._at(inner)
+        if found is None and not inner.isascii():
+            found = self._at(nfc(inner))  # as new files are called
+        return found
+
+    def _at(self, inner: str) -> Place | None:
         if inner and memory_tool.is_hidden(inner):
             return None
         path = f"{self.folder}/{inner}" if inner else self.folder
         if inner:
             where, _, name = path.rpartition("/")
             named = self._called.get((where, name))
-            if named is not None:
+            if named is not None and not self._is_kept_back(named):
                 return Place(inner, named, is_folder=False)
         full = f"{self.session.desk.vault}/{path}"
-        if path in self._names or path in self._private or self._has_link(path):
+        if path in self._names or self._has_link(path):
             return None
         if os.path.isdir(full):
             return Place(inner, path, is_folder=True)
-        return Place(inner, path, is_folder=False) if os.path.isfile(full) else None
+        if not os.path.isfile(full) or self._is_kept_back(path):
+            return None
+        return Place(inner, path, is_folder=False)
+
+    def _is_kept_back(self, path: str) -> bool:
+        """Whether a file is private by its own word of this moment, memory or not; who cannot read its properties
+        cannot know."""
+        try:
+            text = decode(self._bytes(path, CAP))[0]
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        page = pages.read(self.style(path) or "frontmatter", text)
+        return page.error is not None or is_private(page.properties)
 
     def _has_link(self, path: str) -> bool:
         full = self.session.desk.vault
@@ -83,7 +103,7 @@ class Places:
         if self._has_link(f"{self.folder}/{inner}"):
             raise VaultmemError("Path would escape /memories directory via symlink")
         name = inner.rpartition("/")[2]
-        wanted = f"{self.folder}/{inner}" + ("" if name.endswith(".md") else ".md")
+        wanted = f"{self.folder}/{nfc(inner)}" + ("" if name.endswith(".md") else ".md")
         path = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
         return path, None if path.rpartition("/")[2] == name else name
 
@@ -106,7 +126,7 @@ class Places:
         named = []
         for each in found:
             path = f"{place.path}/{each.name}"
-            if path in self._private:
+            if each.is_file() and self._private.get(path) is not False and self._is_kept_back(path):
                 continue
             name = self._names.get(path, each.name)
             inner = f"{place.inner}/{name}" if place.inner else name
@@ -129,13 +149,15 @@ class Places:
     def data(self, place: Place) -> bytes:
         """The bytes of a file."""
         try:
-            handle = open_inside(self.session.desk.vault, place.path)
-            with os.fdopen(handle, "rb") as file:
-                return file.read()
+            return self._bytes(place.path)
         except OSError as error:
             raise VaultmemError(
                 f"The path {memory_tool.ROOT}/{place.inner} does not exist."
             ) from error
+
+    def _bytes(self, path: str, most: int = -1) -> bytes:
+        with os.fdopen(open_inside(self.session.desk.vault, path), "rb") as file:
+            return file.read(most)
 
     def text(self, place: Place) -> str:
         """What the tool sees of a file."""

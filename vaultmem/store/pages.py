@@ -53,7 +53,8 @@ def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
     if style != OUTLINE:
         text = frontmatter.compose(dict(given), _lines_of(content))
         return _NO_TEXT.sub("\ufffd", text).encode()
-    lines = property_lines.written_lines((_logseq(key), value) for key, value in given)
+    pairs = ((_logseq(key), _as_names(key, value)) for key, value in given)
+    lines = property_lines.written_lines(pairs, lambda key, line: _meaning(_our(key), line))
     blocks = to_outline(content)
     parts = ["".join(f"{line}\n" for line in lines), f"{blocks}\n" if blocks else ""]
     return "\n".join(part for part in parts if part).encode()
@@ -103,6 +104,16 @@ def _our(key: str) -> str:
 
 def _logseq(key: str) -> str:
     return "alias" if key == "aliases" else key
+
+
+def _as_names(key: str, value: Value) -> Value:
+    """Of tags and aliases only their names: so Logseq splits them at commas, whatever YAML took them for."""
+    if key not in ("tags", "aliases") or not isinstance(value, list):
+        return value
+    if not all(isinstance(each, (str, int, float)) for each in value):
+        return value
+    names = [each if isinstance(each, str) else property_lines.written(each) for each in value]
+    return list(dict.fromkeys(names)) or None
 
 
 def _meaning(key: str, value: str) -> Value:

@@ -6,10 +6,11 @@ its property and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
@@ -101,9 +102,31 @@ def remove_property(text: str, key: str, start: int = 0) -> str:
     return text
 
 
-def written_lines(properties: Iterable[tuple[str, Value]]) -> list[str]:
-    """The lines of a new page."""
-    return [f"{_name(key)}:: {written(value)}".rstrip() for key, value in properties]
+def written_lines(
+    properties: Iterable[tuple[str, Value]],
+    meaning: Callable[[str, str], Value] = lambda _, line: typed(line),
+) -> list[str]:
+    """The lines of a new page. `meaning` is how a line with a key will be read: a list that would not come back as
+    the same list is written as one of JSON."""
+    return [f"{_name(key)}:: {_kept(key, value, meaning)}".rstrip() for key, value in properties]
+
+
+def _kept(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
+    if not isinstance(value, list):
+        return written(value)
+    try:
+        line = written(value)
+    except FrontMatterError:
+        line = ""
+    if line and repr(meaning(key, line)) == repr(value):
+        return line
+    with contextlib.suppress(ValueError):
+        exact = _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        if exact.startswith("[["):
+            exact = f"[ {exact[1:]}"  # else it would be a reference
+        if repr(meaning(key, exact)) == repr(value):
+            return exact
+    return written(value)
 
 
 def written(value: Value) -> str:
