@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_llm import real_llm
+from tests.scripted_llm import scripted_llm
+
+__all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
+
 SAMPLE = Path(__file__).parents[1] / "sample-vault"
 
 Write = Callable[..., Path]

@@ -64,6 +64,11 @@ DANGEROUS = {
     "index.max_note_bytes": "9000000", "jobs.reconcile": "1s", "jobs.tidy": "off", "jobs.check": "off",
     "jobs.typing": "1s", "jobs.battery": "run", "jobs.max_load": "1000", "agent.idle": "1s", "agent.threads": "64",
     "agent.unload": "1s", "dialect": "zzz",
+    "llm.base_url": "http://evil.example/v1", "llm.model": "x", "llm.key": "env:HOME", "llm.timeout": "1s", "llm.retries": "9",
+    "llm.calls": "99", "llm.strategy": "enumerate", "llm.schema": "off", "conversations.id": "theirs", "conversations.top_k": "99",
+    "conversations.budget": "99999", "conversations.neighbours": "99", "conversations.max_entries": "1",
+    "conversations.compress_after": "1", "conversations.session_gap": "1s", "conversations.summaries": "off",
+    "proxy.host": "0.0.0.0", "proxy.port": "80", "proxy.place": "start", "proxy.notes": "on",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
 
@@ -111,6 +116,15 @@ def test_a_dialect_of_another_package(
     assert settings.warnings == ()
 
 
+def test_a_vault_names_no_service_and_no_key() -> None:
+    """What a vault says reaches whoever opens it: it would choose who reads along."""
+    judged = {
+        key for key in config.SETTINGS if key.startswith(("llm.", "conversations.", "proxy."))
+    }
+    assert len(judged) == 20
+    assert judged <= DANGEROUS.keys()
+
+
 def test_every_setting_is_judged() -> None:
     """A new setting has to be put on one of these lists by a person."""
     harmless = {key for key, setting in config.SETTINGS.items() if setting.harmless}
@@ -145,6 +159,19 @@ WRONG = {
     "agent.idle": ["10", "off"],
     "agent.threads": ["0", "257", "two"],
     "agent.unload": ["off", "10", "Never"],
+    "llm.timeout": ["60", "off", "0s"],
+    "llm.retries": ["-1", "11", "often"],
+    "llm.calls": ["0", "101"],
+    "llm.strategy": ["both", "", "SUBSET"],
+    "llm.schema": ["json", "strict", "on"],
+    "conversations.id": ["", " ", "a\u200bb", "x" * 201],
+    "conversations.session_gap": ["6", "never"],
+    "conversations.summaries": ["yes", ""],
+    "conversations.top_k": ["0", "101"],
+    "proxy.host": ["", "a b", "127.0.0.1/8", "http://x", "ü"],
+    "proxy.port": ["0", "65536", "http"],
+    "proxy.place": ["end", "system"],
+    "proxy.notes": ["yes"],
 }
 RIGHT = {
     "jobs.reconcile": ["1s", "off", "*/5 * * * *", "1h30m"],
@@ -154,6 +181,12 @@ RIGHT = {
     "jobs.max_load": ["1", "1,000"],
     "agent.idle": ["1h"],
     "agent.unload": ["never", "15m"],
+    "llm.retries": ["0", "10"],
+    "llm.key": ["off", "env:my_key", "keyring:vaultmem/me@example.org", "keyring:a/b/c"],
+    "llm.schema": ["auto", "off"],
+    "conversations.id": ["work", "一"],
+    "conversations.summaries": ["off"],
+    "proxy.host": ["::1", "localhost", "my-host.local", "0.0.0.0"],
 }
 
 
@@ -249,6 +282,11 @@ def test_off_as_yaml_1_1_wrote_it(vault: Path, own: Path) -> None:
     own.write_text("embedding:\n  model: false\njobs:\n  tidy: false\n")
     assert config.load(str(vault))["embedding.model"] == "off"
     assert config.load(str(vault))["jobs.tidy"] == "off"
+    own.write_text("llm:\n  key: false\n  schema: false\nconversations.summaries: false\n")
+    settings = config.load(str(vault))
+    assert [settings[key] for key in ("llm.key", "llm.schema", "conversations.summaries")] == [
+        "off"
+    ] * 3
 
 
 @pytest.mark.parametrize(

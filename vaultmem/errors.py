@@ -57,6 +57,10 @@ class ModelError(VaultmemError):
     """The embedding model is missing, damaged or unknown."""
 
 
+class LlmError(VaultmemError):
+    """No language model is set, or it gave no answer that can be used."""
+
+
 class NotificationError(VaultmemError):
     """A notification cannot be shown."""
 

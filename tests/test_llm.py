@@ -1,0 +1,658 @@
+"""A language model behind a service: asked in its manner, tried again, given up in one line, and never shown a key twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from tests.scripted_llm import (
+    ScriptedLlm,
+    as_json,
+    broken,
+    fenced,
+    hang,
+    hang_up,
+    huge,
+    prose,
+    raw,
+    status,
+    text,
+    thinking,
+    too_many,
+)
+from vaultmem import config
+from vaultmem.core.asking import Message, Question
+from vaultmem.errors import LlmError
+from vaultmem.store import llm
+from vaultmem.store.keys import Key
+from vaultmem.store.llm import Budget, Llm, Patience, Service
+
+FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}
+PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    """No service has been asked before, and no key or proxy of this machine plays a part."""
+    llm._manners.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (
+            "OPENAI_API_KEY",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+        ):
+            patch.delenv(name, raising=False)
+        yield
+
+
+class Pauses(list[float]):
+    """A sleep that takes no time and remembers how long it would have been."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+Make = Callable[..., Llm]
+
+
+@pytest.fixture
+def make(scripted_llm: ScriptedLlm, pauses: Pauses) -> Make:
+    """A model of the scripted service that waits without waiting."""
+
+    def made(
+        schema: str = "auto",
+        *,
+        seconds: float = 5.0,
+        retries: int = 2,
+        key: str | None = None,
+        url: str = "",
+        model: str = "small",
+    ) -> Llm:
+        patience = Patience(retries, pauses, lambda: 1.0, lambda: NOW)
+        service = Service(url or scripted_llm.url, "env:OPENAI_API_KEY", seconds)
+        return Llm(service, model, schema, patience, Key(key) if key else None)
+
+    return made
+
+
+def asked(
+    schema: dict[str, object] | None = None, purpose: str = "facts", most: int = 99
+) -> Question:
+    messages = (Message("system", "You find facts."), Message("user", "My wife is Anne. 你好"))
+    return Question(purpose, messages, schema, most)
+
+
+def failed(model: Llm | Budget, question: Question | None = None) -> str:
+    """The one line in which a model says why it has no answer."""
+    with pytest.raises(LlmError) as error:
+        model.ask(question or asked())
+    said = str(error.value)
+    assert "\n" not in said
+    assert len(said) < 500
+    return said
+
+
+def test_a_plain_question(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(text("  Anne is their wife. \n"))
+    assert make().ask(asked()) == "Anne is their wife."
+    (request,) = scripted_llm.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.data == {
+        "model": "small",
+        "messages": [
+            {"role": "system", "content": "You find facts."},
+            {"role": "user", "content": "My wife is Anne. 你好"},
+        ],
+        "max_tokens": 99,
+        "temperature": 0,
+    }
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["accept-encoding"] == "identity"
+    assert request.headers["user-agent"] == "vaultmem"
+    assert "authorization" not in request.headers
+    assert "cookie" not in request.headers
+
+
+@pytest.mark.parametrize("tail", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"])
+def test_the_url_with_or_without_its_end(scripted_llm: ScriptedLlm, tail: str) -> None:
+    settings = config.load(
+        None,
+        {
+            "VAULTMEM_LLM_BASE_URL": f"http://127.0.0.1:{scripted_llm.port}{tail}",
+            "VAULTMEM_LLM_MODEL": "m",
+        },
+    )
+    model = llm.open_model(settings)
+    assert model
+    assert model.ask(asked()) == "OK"
+    assert scripted_llm.requests[0].path == "/v1/chat/completions"
+
+
+def test_no_service_no_model() -> None:
+    assert llm.open_model(config.load(None, {})) is None
+
+
+def test_the_settings_and_who_goes_before_them(
+    scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    named = {
+        "BASE_URL": scripted_llm.url,
+        "MODEL": "big",
+        "KEY": "env:MY_KEY",
+        "SCHEMA": "json_object",
+        "RETRIES": "0",
+    }
+    settings = config.load(None, {f"VAULTMEM_LLM_{name}": value for name, value in named.items()})
+    scripted_llm.play(as_json({"answer": []}), text("b"), status(500))
+    model, other = llm.open_model(settings), llm.open_model(settings, key="theirs", model="another")
+    assert model
+    assert other
+    assert model.ask(asked(FACTS)) == []
+    assert other.ask(asked()) == "b"
+    with pytest.raises(LlmError, match="answers 500"):
+        model.ask(asked())
+    first, second, third = scripted_llm.requests
+    assert (first.data["model"], first.headers["authorization"]) == ("big", f"Bearer {SECRET}")
+    assert first.schema_mode == "json_object"
+    assert (second.data["model"], second.headers["authorization"]) == ("another", "Bearer theirs")
+    assert third.data["model"] == "big"
+
+
+def test_no_model_is_named(make: Make, scripted_llm: ScriptedLlm) -> None:
+    assert "set llm.model" in failed(make(model=""))
+    assert not scripted_llm.requests
+
+
+# --- JSON
+
+
+@pytest.mark.parametrize("wrapped", [as_json, fenced, prose, thinking])
+def test_json_however_it_is_wrapped(
+    scripted_llm: ScriptedLlm, make: Make, wrapped: Callable[[object], object]
+) -> None:
+    for value in ({"answer": ["a", "b"]}, ["a", "b"], {"facts": ["a", "b"]}):
+        scripted_llm.play(wrapped(value))  # type: ignore[arg-type]
+        assert make().ask(asked(FACTS)) == ["a", "b"]
+
+
+def test_json_that_was_cut_off(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(broken(["apple", "banana", "cherry"]))
+    assert make().ask(asked(FACTS)) == ["apple", "banana"]
+
+
+def test_no_json_at_all(scripted_llm: ScriptedLlm, make: Make) -> None:
+    for said in ("I found nothing.", "{", "<think>[1]</think>", "###"):
+        scripted_llm.play(text(said))
+        assert "did not answer in JSON" in failed(make(), asked(FACTS))
+
+
+def test_the_schema_goes_with_the_request(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.otherwise = as_json({"name": "Anne"})
+    assert make().ask(asked(PERSON, "who is it?")) == {"name": "Anne"}
+    make().ask(asked(FACTS))
+    first, second = scripted_llm.requests
+    assert first.data["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "who-is-it-", "strict": True, "schema": PERSON},
+    }
+    assert second.schema["properties"]["answer"] == FACTS  # services take objects only
+    assert len(first.messages) == len(second.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("refuses", "modes"),
+    [
+        (set(), ["json_schema"]),
+        ({"json_schema"}, ["json_schema", "json_object"]),
+        ({"json_schema", "json_object"}, ["json_schema", "json_object", ""]),
+        ({"response_format"}, ["json_schema", "json_object", ""]),
+    ],
+)
+def test_a_plainer_manner_is_tried_and_remembered(
+    scripted_llm: ScriptedLlm, make: Make, refuses: set[str], modes: list[str], pauses: Pauses
+) -> None:
+    scripted_llm.refuses = refuses
+    scripted_llm.otherwise = as_json({"answer": ["a"]})
+    assert make().ask(asked(FACTS)) == ["a"]
+    assert [one.schema_mode for one in scripted_llm.requests] == modes
+    assert make().ask(asked(FACTS)) == ["a"]  # another object, the same service and model
+    assert [one.schema_mode for one in scripted_llm.requests] == [*modes, modes[-1]]
+    make(model="other").ask(asked(FACTS))
+    assert scripted_llm.requests[len(modes) + 1].schema_mode == "json_schema"
+    assert pauses == []
+    told = json.dumps(FACTS) in scripted_llm.requests[len(modes)].messages[0]["content"]
+    assert told == (modes[-1] != "json_schema")
+
+
+@pytest.mark.parametrize("mode", ["json_schema", "json_object", "off"])
+def test_a_manner_that_was_chosen(scripted_llm: ScriptedLlm, make: Make, mode: str) -> None:
+    scripted_llm.otherwise = as_json(["a"])
+    assert make(mode).ask(asked(FACTS)) == ["a"]
+    assert scripted_llm.requests[0].schema_mode == mode.removeprefix("off")
+
+
+def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.refuses = {"max_tokens", "temperature"}
+    assert make().ask(asked()) == "OK"
+    assert make().ask(asked()) == "OK"
+    last = scripted_llm.requests[-1].data
+    assert len(scripted_llm.requests) == 4
+    assert (last["max_completion_tokens"], "max_tokens" in last, "temperature" in last) == (
+        99,
+        False,
+        False,
+    )
+
+
+def test_a_refusal_of_something_else_is_no_reason_to_be_plainer(
+    scripted_llm: ScriptedLlm, make: Make
+) -> None:
+    scripted_llm.play(
+        status(400, "the context is too long"), status(400, "invalid schema of the message")
+    )
+    assert "(the context is too long)" in failed(make(), asked(FACTS))
+    assert len(scripted_llm.requests) == 1
+    failed(make())  # without a schema of ours
+    assert len(scripted_llm.requests) == 2
+    assert llm._manners == {}
+
+
+def test_a_service_that_refuses_everything_is_left_alone(
+    scripted_llm: ScriptedLlm, make: Make
+) -> None:
+    scripted_llm.otherwise = status(400, "response_format max_tokens temperature schema")
+    assert "answers 400" in failed(make(), asked(FACTS))
+    assert len(scripted_llm.requests) == 5
+    assert llm._manners == {}
+
+
+# --- tried again
+
+
+@pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_tried_again(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, code: int
+) -> None:
+    scripted_llm.play(status(code), status(code), text("at last"))
+    assert make().ask(asked()) == "at last"
+    assert pauses == [0.5, 1.0]
+    scripted_llm.play(status(code), status(code), status(code, "come back"))
+    said = failed(make())
+    assert f"answers {code} (come back); it may do so later" in said
+    assert len(scripted_llm.requests) == 6
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 413, 422])
+def test_what_will_not_pass_is_not(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, code: int
+) -> None:
+    scripted_llm.play(status(code, "no"))
+    said = failed(make())
+    assert f"answers {code} (no)" in said
+    assert "llm." in said  # which setting to look at
+    assert (len(scripted_llm.requests), pauses) == (1, [])
+
+
+def test_pauses_grow_end_and_hold_chance(make: Make) -> None:
+    model = make()
+    assert [model._pause(tried) for tried in (0, 1, 2, 3, 4, 5, 60)] == [0.5, 1, 2, 4, 8, 8, 8]
+    model._patience = model._patience._replace(random=lambda: 0.0)
+    assert model._pause(0) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("told", "waits"),
+    [
+        ("3", [3.0]), ("0", [0.0]), ("1.5", [1.5]), ("-4", [0.0]), ("30", [30.0]),
+        ("Sun, 01 Mar 2026 12:00:07 GMT", [7.0]), ("Sun, 01 Mar 2026 11:00:00 GMT", [0.0]),
+        ("soon", [0.5]), ("nan", [0.0]), ("Sun, 01 Mar 2026 12:00:07", [0.5]),
+    ],
+)  # fmt: skip
+def test_as_long_as_the_service_says(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, told: str, waits: list[float]
+) -> None:
+    scripted_llm.play(too_many(told))
+    assert make().ask(asked()) == "OK"
+    assert pauses == waits
+
+
+@pytest.mark.parametrize("told", ["31", "86400", "inf", "Sun, 01 Mar 2026 13:00:00 GMT"])
+def test_longer_than_anybody_waits(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, told: str
+) -> None:
+    scripted_llm.play(too_many(told))
+    assert "answers 429" in failed(make())
+    assert (len(scripted_llm.requests), pauses) == (1, [])
+
+
+def test_connections_that_break_are_tried_again(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses
+) -> None:
+    scripted_llm.play(hang_up(), text("half of this is lost").cut_after(60), text("whole"))
+    assert make().ask(asked()) == "whole"
+    assert len(pauses) == 2
+    scripted_llm.play(*[text("x" * 90).cut_after(150)] * 3)
+    assert "broke off in the middle of its answer" in failed(make())
+
+
+def test_nobody_listens(make: Make, pauses: Pauses) -> None:
+    with socket.socket() as taken:  # bound and not listening: nobody else gets the port
+        taken.bind(("127.0.0.1", 0))
+        said = failed(make(url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
+    assert "cannot be reached" in said
+    assert "llm.base_url" in said
+    assert len(pauses) == 2
+
+
+def test_a_host_that_is_none(make: Make) -> None:
+    assert "cannot be reached" in failed(make(url="http://no-such-host.invalid/v1", retries=0))
+
+
+@pytest.mark.parametrize("retries", [0, 1, 4])
+def test_as_often_as_the_settings_say(scripted_llm: ScriptedLlm, make: Make, retries: int) -> None:
+    scripted_llm.otherwise = status(503)
+    failed(make(retries=retries))
+    assert len(scripted_llm.requests) == retries + 1
+
+
+# --- time and size
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [hang(), text("x" * 4_000).slowly(0.05, 1), text("").slowly(0.02, 1)],
+    ids=["silent", "drip", "drip of nothing"],
+)
+def test_the_whole_answer_has_its_time(
+    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, reply: object
+) -> None:
+    scripted_llm.play(reply)  # type: ignore[arg-type]
+    start = time.monotonic()
+    said = failed(make(seconds=0.4))
+    assert 0.3 < time.monotonic() - start < 3
+    assert "took longer than 0.4 s" in said
+    assert "llm.timeout" in said
+    assert (len(scripted_llm.requests), pauses) == (1, [])  # it would take as long again
+
+
+def test_headers_that_never_end(make: Make) -> None:
+    """A byte now and then keeps every timeout from byte to byte happy."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            link, _ = server.accept()
+            with link:
+                try:
+                    while not over.wait(0.02):
+                        link.sendall(b"H")
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        start = time.monotonic()
+        said = failed(
+            make(seconds=0.3, url=f"http://127.0.0.1:{server.getsockname()[1]}/v1", retries=0)
+        )
+        assert time.monotonic() - start < 3
+        over.set()
+        thread.join()
+    assert "took longer" in said
+
+
+def test_an_answer_that_is_too_large(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(huge(4_100_000), huge(3_000_000))
+    assert "more than 4 MB" in failed(make())
+    assert len(str(make().ask(asked()))) == 3_000_000
+
+
+def test_an_encoding_that_was_not_asked_for(scripted_llm: ScriptedLlm, make: Make) -> None:
+    """Some megabytes of zeros are a gigabyte later."""
+    scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
+    assert "encoding" in failed(make())
+
+
+def test_no_redirect_is_followed(scripted_llm: ScriptedLlm, make: Make) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.settimeout(0.1)
+        for code in (301, 302, 307, 308):
+            target = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/v1/chat/completions"
+            scripted_llm.play(raw(b"", code, Location=target))
+            assert "set llm.base_url to the place itself" in failed(make(key=SECRET))
+        with pytest.raises(TimeoutError):
+            elsewhere.accept()
+
+
+# --- replies that are none
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "the reply is no JSON"),
+        (b"<html>Welcome to the router</html>", "the reply is no JSON"),
+        (b"[" * 100_000, "the reply is no JSON"),
+        (b"[]", "no chat completion"),
+        (b"{}", "no chat completion"),
+        (b'{"choices": []}', "no chat completion"),
+        (b'{"choices": [{"message": "hi"}]}', "no chat completion"),
+        (b'{"choices": [{"message": {"content": null}}]}', "said nothing"),
+        (
+            b'{"choices": [{"message": {"content": "  "}, "finish_reason": "length"}]}',
+            "used up all its tokens",
+        ),
+        (b'{"choices": [{"message": {"content": null, "refusal": "I will not"}}]}', "declined"),
+        (b'{"error": {"message": "no credits\\nleft"}}', "no credits left"),
+        (
+            b'{"choices": [{"message": {"content": "<think>hm</think>"}}]}',
+            "thought and said nothing",
+        ),
+    ],
+)
+def test_replies_that_hold_no_answer(
+    scripted_llm: ScriptedLlm, make: Make, body: bytes, why: str
+) -> None:
+    scripted_llm.play(raw(body))
+    assert why in failed(make())
+
+
+def test_an_error_under_a_status_of_200(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(
+        raw(b'{"error": {"code": 502, "message": "the provider is down"}}'), text("up")
+    )
+    assert make().ask(asked()) == "up"
+
+
+def test_content_in_parts(scripted_llm: ScriptedLlm, make: Make) -> None:
+    parts = [
+        {"type": "text", "text": "one "},
+        {"type": "image"},
+        {"type": "text", "text": "two"},
+        "x",
+    ]
+    scripted_llm.play(raw(json.dumps({"choices": [{"message": {"content": parts}}]}).encode()))
+    assert make().ask(asked()) == "one two"
+
+
+def test_what_a_service_says_cannot_take_over_the_terminal(
+    scripted_llm: ScriptedLlm, make: Make
+) -> None:
+    scripted_llm.play(status(400, "bad\x1b[2J\nERROR: all is well\r" + "x" * 5_000))
+    said = failed(make())
+    assert said.isprintable()
+
+
+# --- the budget
+
+
+def test_a_budget_of_calls(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(text("a"), status(400))
+    model = Budget(make(), 2)
+    assert model.ask(asked()) == "a"
+    assert "answers 400" in failed(model)
+    said = failed(model)
+    assert "all 2 calls" in said
+    assert "llm.calls" in said
+    assert len(scripted_llm.requests) == 2
+
+
+def test_threads_share_a_budget(make: Make) -> None:
+    model, done = Budget(make(), 5), []
+
+    def ask() -> None:
+        try:
+            done.append(str(model.ask(asked())))
+        except LlmError:
+            done.append("")
+
+    threads = [threading.Thread(target=ask) for _ in range(9)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(done) == [""] * 4 + ["OK"] * 5
+
+
+# --- the key stays where it is
+
+
+def test_the_key_is_nowhere_to_be_seen(
+    scripted_llm: ScriptedLlm,
+    make: Make,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Not even when the service says it back."""
+    caplog.set_level(logging.DEBUG)
+    model = make(key=f" {SECRET}\n")
+    echo = status(401, f"Incorrect key: Bearer {SECRET}")
+    scripted_llm.play(
+        text("ok"), echo, *[status(500, SECRET)] * 3, *[hang_up()] * 3, raw(SECRET.encode())
+    )
+    assert model.ask(asked()) == "ok"
+    assert scripted_llm.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+    told = [failed(model) for _ in range(4)]
+    assert scripted_llm.left == 0
+    seen = [
+        *told,
+        caplog.text,
+        *capfd.readouterr(),
+        repr(model),
+        repr(vars(model)),
+        str(model._given),
+        repr(llm._manners),
+    ]
+    assert not [one for one in seen if SECRET in one or SECRET[8:] in one]
+    assert "POST" in caplog.text
+    caplog.set_level(logging.CRITICAL)
+    scripted_llm.play(raw(b"", 302, Location=f"http://evil.example/?{SECRET}"))
+    assert "evil.example" in (leads := failed(model))
+    assert SECRET not in leads
+    with pytest.raises(LlmError) as error:
+        make(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(asked())
+    assert error.value.__suppress_context__  # the error of httpx holds the request
+    assert SECRET not in repr(error.value)
+
+
+def test_a_request_to_nobody_elses_proxy(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent without TLS would be read there."""
+    for name in (
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "HTTPS_PROXY",
+        "https_proxy",
+    ):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert make().ask(asked()) == "OK"
+
+
+def test_a_proxy_for_https(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It carries a tunnel: it hears where to, and nothing of what is said."""
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def refuse() -> None:
+            link, _ = proxy.accept()
+            with link:
+                heard.append(link.recv(65_536))
+                link.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        said = failed(make(url="https://llm.example/v1", retries=0, key=SECRET))
+        thread.join()
+    assert "cannot be reached" in said
+    assert heard[0].startswith(b"CONNECT llm.example:443 ")
+    assert SECRET.encode() not in heard[0]
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
+    assert "the proxy that the environment names" in failed(
+        make(url="https://llm.example/v1", retries=0)
+    )
+
+
+# --- what doctor says
+
+
+def doctor(vault: Path, **settings: str) -> list[dict[str, str]]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(f"VAULTMEM_LLM_{name.upper()}", value)
+        ended = ran("doctor", "--format", "json", "--vault", str(vault))
+    assert SECRET not in ended.out + ended.err
+    found = ended.data["findings"]
+    return [one for one in found if "not indexed" not in one["what"] and "agent" not in one["what"]]
+
+
+def test_doctor_says_nothing_of_what_is_not_set(vault: Path) -> None:
+    assert not [one for one in doctor(vault) if "llm" in str(one)]
+
+
+def test_doctor_looks_whether_the_model_can_be_asked(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    before = doctor(vault)
+    known = {"base_url": scripted_llm.url, "model": "m", "key": "env:MY_KEY"}
+    assert doctor(vault, **known) == before
+    assert scripted_llm.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
+
+    def new(**settings: str) -> dict[str, str]:
+        (found,) = (one for one in doctor(vault, **settings) if one not in before)
+        return found
+
+    assert new(base_url=scripted_llm.url)["advice"] == "set llm.model"
+    scripted_llm.models_status = 401
+    assert new(**known)["what"].endswith("refuses the key that llm.key names")
+    assert "the environment variable NONE" in new(**{**known, "key": "env:NONE"})["advice"]
+    scripted_llm.models_status = 503
+    assert "answers 503" in new(**known)["what"]
+    scripted_llm.models_status = 404  # some have no such list
+    assert doctor(vault, **known) == before
+    gone = new(**{**known, "base_url": "http://127.0.0.1:9"})
+    assert gone["severity"] == "warning"
+    assert "cannot be reached" in gone["what"]

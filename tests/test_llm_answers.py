@@ -1,0 +1,297 @@
+"""JSON out of what a language model says: wrapped, misspelt, cut off; in linear time, and never a guess at prose."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vaultmem.core import loose_json
+from vaultmem.core.asking import Message, Question
+from vaultmem.core.llm_answers import (
+    NoAnswerError,
+    complaint,
+    json_of,
+    said,
+    status,
+    without_thoughts,
+)
+from vaultmem.core.llm_request import Manner, body, first_manner, plainer
+
+ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
+
+LISTS = [
+    ('["a", "b"]', ["a", "b"]),
+    ('  \ufeff["a"]\r\n', ["a"]),
+    ("[]", []),
+    ("{}", {}),
+    ('{"facts": ["a", "b"]}', ["a", "b"]),
+    ('{"answer": ["a"]}', ["a"]),
+    ('{"answer": []}', []),
+    ('{"thoughts": "hm", "facts": ["a"]}', ["a"]),
+    ('"a"', ["a"]),
+    ('"a"\n"b"', ["a", "b"]),
+    ('- "a"\n- "b",', ["a", "b"]),
+    ('1. "a"\n2. "b \\"c\\""', ["a", 'b "c"']),
+    # one object, or objects in lines, where a list is wanted
+    ('{"id": 1, "event": "ADD"}', [{"id": 1, "event": "ADD"}]),
+    ('{"id": 1}\n{"id": 2}', [{"id": 1}, {"id": 2}]),
+    ('{"id": 1},\n{"id": 2},', [{"id": 1}, {"id": 2}]),
+    # wrapped
+    ('```json\n["a"]\n```', ["a"]),
+    ('```\n["a"]\n```\nThat is all.', ["a"]),
+    ('~~~\n["a"]\n~~~', ["a"]),
+    ('```json\n["a", "b"', ["a", "b"]),
+    ('Here [as you wished]: ["a"] and {that} is it [1].', ["a"]),
+    ('First {"example": 1}, then ["the real", "one"].', ["the real", "one"]),
+    ('<think>perhaps ["x", "y", "z"]</think>["a"]', ["a"]),
+    ('so ["x"]?\n</think>\n["a"]', ["a"]),
+    # small mistakes
+    ('["a", "b",]', ["a", "b"]),
+    ('["a" "b"]', ["a", "b"]),
+    ("['a', 'b']", ["a", "b"]),
+    ("['The user's wife is Anne', 'it's']", ["The user's wife is Anne", "it's"]),
+    ('["they said "hi" to me", "b"]', ['they said "hi" to me', "b"]),
+    ("[“a”, “b”]", ["a", "b"]),
+    ('["two\nlines"]', ["two\nlines"]),
+    ('["甲"，"乙"]', ["甲", "乙"]),
+    ('["a", // the first\n "b"]', ["a", "b"]),
+    ("[true, False, None, null, NaN, -1.5e3, 07, +2, .5]", [True, False, None, None, None, -1500.0, 7, 2, 0.5]),
+    (r'["\ud83d\ude00 \u00e9 \ud800 \/ \q \n"]', ["😀 é \ufffd / q \n"]),
+    ("[1e999, " + "9" * 401 + "]", [None, None]),
+    # cut off: the complete items
+    ('["a", "b", "c', ["a", "b"]),
+    ('["a", "b",', ["a", "b"]),
+    ('[1, 2, 34', [1, 2]),
+    ("[true, tru", [True]),
+    ('[{"id": 1, "text": "a"}, {"id": 2, "te', [{"id": 1, "text": "a"}]),
+    ('[{"id": 1, "text": "a"}, {"id": 2, "text": "b"', [{"id": 1, "text": "a"}]),
+    ('{"facts": ["a", "b', ["a"]),
+    ('[["a", "b"], ["c', [["a", "b"]]),
+]  # fmt: skip
+OBJECTS = [
+    ('{"a": 1}', {"a": 1}),
+    ('[{"a": 1}]', {"a": 1}),
+    ('{a: 1, "b": [2,],}', {"a": 1, "b": [2]}),
+    ("{'a': 'b'}", {"a": "b"}),
+    ('{"a"：1}', {"a": 1}),
+    ('{"a": {"b": "c"}, "d": {"e": 1, "f', {"a": {"b": "c"}, "d": {"e": 1}}),
+    ('{"a": 1, "b": "c', {"a": 1}),
+    ('Sure [1]: {"a": [1, 2]} and [3, 4, 5, 6, 7, 8, 9]', {"a": [1, 2]}),
+]
+NOTHING = [
+    "", " ", "I found no facts.", "- The user likes tea\n- and coffee", "{", "[", "}]", '{"a"', '{"a":', "[,", "null",
+    '"a" is what they said', "<think>[1, 2]", "{name} is [unknown]", "```json\n```", "[nope]", '["', "True", "\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), LISTS)
+def test_a_list(text: str, value: object) -> None:
+    found = json_of(text, ARRAY)
+    assert found == value
+    assert not isinstance(found, list) or [type(one) for one in found] == [
+        type(one) for one in value
+    ]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("text", "value"), OBJECTS)
+def test_an_object(text: str, value: object) -> None:
+    assert json_of(text, OBJECT) == value
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_what_is_no_json_is_not_made_up(text: str) -> None:
+    for schema in (ARRAY, OBJECT, None):
+        with pytest.raises(ValueError, match="no JSON"):
+            json_of(text, schema)
+
+
+def test_nothing_is_run() -> None:
+    for text in ('[__import__("os").getcwd()]', "{'a': print('x')}", "[1+1]", "[f()]"):
+        try:
+            found = json_of(text, ARRAY)
+        except ValueError:
+            continue
+        assert found in ([{}], {}, [1])
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False) | st.text()  # fmt: skip
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
+CONTAINERS = st.lists(VALUES, min_size=1) | st.dictionaries(st.text(), VALUES, min_size=1)
+SOUND = re.compile("[\ud800-\udfff]")
+
+
+@settings(max_examples=50)
+@given(CONTAINERS, st.booleans(), st.sampled_from([None, 1, "\t"]))
+@example(["\ud83d", "\ude00"], True, None)
+def test_all_json_is_read_as_it_is(value: Any, ascii_only: bool, indent: Any) -> None:
+    """Also by the loose reader alone."""
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    strict = json.loads(text)
+    (found,) = loose_json.values(text)
+    assert found.whole
+    assert found.length == len(text)
+    wanted = json.loads(SOUND.sub("\ufffd", json.dumps(strict, ensure_ascii=False)))
+    if len(found.value) == len(wanted):  # keys that differed in a broken half only
+        assert found.value == wanted
+    assert json_of(text, {"type": "array" if isinstance(value, list) else "object"}) is not None
+
+
+@given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"])), min_size=1), st.data())
+def test_of_a_list_that_is_cut_off_the_complete_items_stay(
+    items: list[str], data: st.DataObject
+) -> None:
+    text = json.dumps(items)
+    cut = data.draw(st.integers(1, len(text) - 1))
+    found = loose_json.values(text[:cut])
+    kept = found[0].value if found else []
+    assert list(kept) == items[: len(kept)]
+    assert len(json.dumps(items[: len(kept) + 1])) >= cut  # what is missing was not there yet
+
+
+NOISE = st.text(alphabet="[]{}\",:\\'“”`~-\n tfn1e.+/<>thinkaé\ud83d", max_size=300)
+
+
+@given(NOISE, st.sampled_from([None, ARRAY, OBJECT]))
+def test_noise_gives_sound_json_or_an_error(text: str, schema: dict[str, object] | None) -> None:
+    try:
+        found = json_of(text, schema)
+    except ValueError:
+        return
+    json.dumps(found, allow_nan=False, ensure_ascii=False)
+    assert loose_json.is_shallow(found)
+
+
+HEAVY = [
+    "[", "{", '["a"c', "[//", "['", '{"a":', '["', '[" ', '"\\', "<think>", "</think>", "```\n", "[1,", "[' ' ", "[-", "[“", '"a', "{a:", "[ ",
+    "\n\n", '"a"\n', "[]", "{}", "~~~\n[", "\\", "1", "-", "[0.", "['a'b", "[tru", "{'a'", "[\t'", " ' ]x", "[/", "//", "\\u", "é",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HEAVY)
+def test_time_grows_no_faster_than_the_text(piece: str) -> None:
+    def spent(size: int) -> float:
+        text = (piece * (size // len(piece) + 1))[:size]
+        start = time.process_time()
+        for wanted in (ARRAY, OBJECT):
+            with suppress(ValueError):
+                json_of(text, wanted)
+        without_thoughts(text)
+        return time.process_time() - start
+
+    assert (
+        spent(400_000) < 3.0
+    )  # half a second at most; where each piece cost another look, minutes
+
+
+def test_what_is_very_long_is_not_looked_at_to_its_end() -> None:
+    assert json_of('["a", "' + "x" * 4_000_000 + '"]', ARRAY) == ["a"]
+
+
+def test_depth_is_bounded() -> None:
+    for open_, close in (("[", "]"), ('{"a":', "}")):
+        deep = open_ * 5_000 + "1" + close * 5_000
+        assert all(loose_json.is_shallow(one.value) for one in loose_json.values(deep))
+        with suppress(ValueError):
+            assert loose_json.is_shallow(json_of(deep))
+    assert loose_json.is_shallow(json_of("[" * 60 + "1" + "]" * 60))
+    assert not loose_json.is_shallow(json.loads("[" * 80 + "1" + "]" * 80))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("plain", "plain"),
+        ("<think>hm</think> yes", "yes"),
+        ("<THINKING>hm</THINKING>\nyes", "yes"),
+        ("hm</think>yes", "yes"),
+        ("a<think>b</think>c<think>d", "ac"),
+        ("<think>a<think>b</think>c", "c"),
+        ("<think>all", ""),
+        ("I think </ so", "I think </ so"),
+    ],
+)
+def test_thoughts_are_taken_out(text: str, left: str) -> None:
+    assert without_thoughts(text) == left
+
+
+def reply(**message: object) -> bytes:
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+
+
+def test_a_reply() -> None:
+    assert said(reply(content=" hi ")) == (" hi ", "stop")
+    assert said(b'{"choices": [{"message": {"content": "\\ud83d"}, "finish_reason": 1}]}') == (
+        "\ufffd",
+        "",
+    )
+
+
+@given(st.binary(max_size=60) | VALUES.map(lambda one: json.dumps(one).encode()))
+def test_any_reply_is_read_or_refused(data: bytes) -> None:
+    for one in (
+        data,
+        b'{"choices":' + data + b"}",
+        b'{"choices":[{"message":' + data + b"}]}",
+        b'{"error":' + data + b"}",
+    ):
+        assert isinstance(complaint(one), str)
+        assert status(200, one) == 200 or 400 <= status(200, one) < 600
+        with suppress(NoAnswerError):
+            assert said(one).text.strip()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'{"error": {"message": "a"}}', "a"),
+        (b'{"error": "b"}', "b"),
+        (b'{"message": "c"}', "c"),
+        (b'{"detail": "d"}', "d"),
+        (b'{"detail": [{"msg": "e"}]}', ""),
+        (b'{"error": {"error": {"error": {"message": "deep"}}}}', ""),
+        (b"<html>f</html>", ""),
+        (b'"g"', "g"),
+        (b"", ""),
+    ],
+)
+def test_what_a_service_says_of_an_error(data: bytes, words: str) -> None:
+    assert complaint(data) == words
+
+
+# --- what is sent
+
+
+def test_the_schema_is_told_in_the_one_system_message() -> None:
+    """Some templates take no second one, and none that is not the first."""
+    turn = Message("user", "x")
+    for messages, roles in (
+        ((turn,), ["system", "user"]),
+        ((Message("system", "s"), turn), ["system", "user"]),
+    ):
+        sent: Any = body("m", Question("p", messages, OBJECT), Manner("off"))
+        assert [one["role"] for one in sent["messages"]] == roles
+        assert json.dumps(OBJECT) in sent["messages"][0]["content"]
+        assert "response_format" not in sent
+    assert messages[0].content == "s"  # as it was
+
+
+def test_each_step_is_plainer_and_they_end() -> None:
+    manner: Manner | None = first_manner("auto")
+    seen = []
+    while manner:
+        seen.append(manner)
+        manner = plainer(manner, 400, "max_tokens temperature response_format", schema=True)
+    assert len(seen) == len(set(seen)) == 5
+    assert seen[-1] == ("off", "max_completion_tokens", False)
+    assert plainer(first_manner("auto"), 500, "response_format", schema=True) is None
+    assert plainer(first_manner("auto"), 400, "response_format", schema=False) is None
+    assert plainer(first_manner("auto"), 400, "", schema=True) is None

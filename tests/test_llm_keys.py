@@ -1,0 +1,279 @@
+"""Where the key of a language model is found, and where its service is: what is refused, and what is never said."""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.server
+import ipaddress
+import pickle
+import ssl
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
+
+from vaultmem import config
+from vaultmem.core import llm_url
+from vaultmem.errors import ConfigError, LlmError
+from vaultmem.store import keys, llm_wire
+from vaultmem.store.keys import Key, find
+from vaultmem.store.llm_wire import Wire
+
+HERE, FAR, CLEAR = "http://127.0.0.1:11434/v1", "https://llm.example/v1", "http://192.168.1.5/v1"
+SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
+
+
+class Ring(KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if self.locked:
+            raise KeyringLocked(f"locked {SECRET}")
+        return self.kept.get((service, username))
+
+
+@pytest.fixture
+def ring() -> Iterator[Ring]:
+    before = keyring.get_keyring()
+    ring = Ring()
+    keyring.set_keyring(ring)
+    yield ring
+    keyring.set_keyring(before)
+
+
+def header(setting: str, url: str = FAR, **environ: str) -> str | None:
+    key = find(setting, url, environ)
+    return key.header() if key else None
+
+
+def test_from_the_environment() -> None:
+    assert header("env:MY_KEY", MY_KEY="abc") == "Bearer abc"
+    assert header("env:MY_KEY", MY_KEY=" abc\n") == "Bearer abc"  # as $(cat file) leaves it
+    assert header("env:MY_KEY", OTHER="abc") is None
+    assert header("env:MY_KEY", MY_KEY=" ") is None
+    assert header("off", OPENAI_API_KEY="abc") is None
+
+
+@pytest.mark.parametrize("bad", ["a\nb", "ключ", "a\x00b", "a\r\nX-Evil: 1"])
+def test_what_cannot_be_a_key(bad: str) -> None:
+    with pytest.raises(LlmError, match=r"llm\.key") as error:
+        find("env:MY_KEY", FAR, {"MY_KEY": SECRET + bad})
+    assert SECRET not in repr(error.value)
+
+
+def test_the_key_of_everybody_does_not_go_where_it_can_be_read() -> None:
+    """OPENAI_API_KEY is often set for the service of that name; one that is named on purpose goes where it is sent."""
+    assert config.SETTINGS["llm.key"].default == keys.EVERYBODYS
+    for url, goes in ((HERE, True), (FAR, True), (CLEAR, False)):
+        assert (header("env:OPENAI_API_KEY", url, OPENAI_API_KEY="abc") is not None) == goes
+        assert header("env:MY_KEY", url, MY_KEY="abc") == "Bearer abc"
+
+
+def test_from_the_keyring(ring: Ring) -> None:
+    ring.kept["vaultmem", "me"] = "abc"
+    ring.kept["a/b", "me"] = "slash"
+    assert header("keyring:vaultmem/me") == "Bearer abc"
+    assert header("keyring:a/b/me") == "Bearer slash"
+    with pytest.raises(LlmError, match="keyring set vaultmem you") as error:
+        header("keyring:vaultmem/you")
+    assert "\n" not in str(error.value)
+    ring.locked = True
+    with pytest.raises(LlmError, match="unlock it") as error:
+        header("keyring:vaultmem/me")
+    assert SECRET not in str(error.value)
+    assert error.value.__suppress_context__
+
+
+def test_the_keyring_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "find_spec", lambda _: None)
+    with pytest.raises(LlmError, match="pip install keyring"):
+        header("keyring:a/b")
+
+
+def test_a_key_shows_itself_to_nobody() -> None:
+    key = Key(SECRET)
+    for shown in (
+        repr(key),
+        str(key),
+        f"{key}",
+        f"{key!r:>9}",
+        repr([key]),
+        repr(Wire(FAR, key, 1.0)),
+    ):
+        assert SECRET not in shown
+        assert "***" in shown
+    assert not hasattr(key, "__dict__")
+    assert key.hidden_in(f"Incorrect: {SECRET}!") == "Incorrect: ***!"
+    with pytest.raises(TypeError):
+        pickle.dumps(key, protocol=1)
+
+
+# --- the URL
+
+GOOD = {
+    "http://127.0.0.1:11434": "http://127.0.0.1:11434/v1",
+    " https://api.openai.com/v1/ ": "https://api.openai.com/v1",
+    "https://a.example/openai/v1/chat/completions": "https://a.example/openai/v1",
+    "https://a.example/v1beta/openai/": "https://a.example/v1beta/openai",
+    "http://[::1]:80//": "http://[::1]:80/v1",
+    "HTTP://a.example/V2": "http://a.example/V2",
+}
+BAD = [
+    "ftp://a.example", "file:///etc/passwd", "a.example/v1", "//a.example", "http://", "https:///v1", "http://a:99999", "http://a:x/",
+    "http://[::1", "http://a.example/v1?key=x", "http://a.example/#x", "http://a b/", "http://a\\b/", "http://ä.example/", "http://a/\n", "javascript:1",
+    "http://a.example/<x>", 'http://a"b/',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", GOOD)
+def test_an_endpoint(url: str) -> None:
+    assert llm_url.endpoint(url) == GOOD[url]
+    assert llm_url.endpoint(GOOD[url]) == GOOD[url]
+
+
+@pytest.mark.parametrize("url", [one for one in BAD if one.strip() == one])
+def test_what_is_no_endpoint(url: str) -> None:
+    with pytest.raises(ConfigError, match="http:// or https:// URL"):
+        config.load(None, {"VAULTMEM_LLM_BASE_URL": url})
+
+
+def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
+    for name, given in (
+        ("LLM_BASE_URL", f"https://me:{SECRET}@llm.example/v1"),
+        ("LLM_BASE_URL", f"https://llm.example/v1?api-key={SECRET}"),
+        ("LLM_KEY", SECRET),
+        ("LLM_KEY", f"env:{SECRET}"),
+    ):
+        with pytest.raises(ConfigError, match="not what it is") as error:
+            config.load(None, {f"VAULTMEM_{name}": given})
+        assert SECRET not in repr(error.value)
+        assert error.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("url", "here", "overheard"),
+    [
+        ("http://127.0.0.1/v1", True, False),
+        ("http://127.9.9.9:1/v1", True, False),
+        ("http://[::1]/v1", True, False),
+        ("http://localhost/v1", True, False),
+        ("http://x.localhost./v1", True, False),
+        ("http://localhost.evil.example/v1", False, True),
+        ("http://127.0.0.1.evil.example/v1", False, True),
+        ("http://0.0.0.0/v1", False, True),
+        ("http://192.168.1.5/v1", False, True),
+        ("https://192.168.1.5/v1", False, False),
+    ],
+)
+def test_where_it_is(url: str, here: bool, overheard: bool) -> None:
+    assert (llm_url.is_here(url), llm_url.is_overheard(url)) == (here, overheard)
+
+
+# --- TLS
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate and its key that nobody has signed but itself, for 127.0.0.1."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    text = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = tmp_path / "both.pem"
+    file.write_bytes(text + made.public_bytes(pem))
+    return file
+
+
+@pytest.fixture
+def secure(certificate: Path) -> Iterator[SimpleNamespace]:
+    """An https server that says what it heard."""
+    heard: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers.get("Authorization", ""))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(http.server.HTTPServer):
+        def handle_error(self, *_: object) -> None:
+            pass
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield SimpleNamespace(url=f"https://127.0.0.1:{server.server_address[1]}/v1", heard=heard)
+        server.shutdown()
+        thread.join()
+    llm_wire._certificates.cache_clear()
+
+
+def test_a_certificate_that_nobody_knows(
+    secure: SimpleNamespace, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm_wire._certificates.cache_clear()
+    wire = Wire(secure.url, Key(SECRET), 5.0)
+    with pytest.raises(LlmError, match="is not trusted; SSL_CERT_FILE"):
+        wire.send("/models")
+    assert secure.heard == []
+    llm_wire._certificates.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for what is on this machine
+    assert wire.send("/models").status == 200
+    assert secure.heard == [f"Bearer {SECRET}"]
+
+
+def test_what_is_asked_loads_little_until_then() -> None:
+    """A command that asks no model pays nothing for this."""
+    import subprocess
+
+    code = (
+        "import sys\nfrom vaultmem import config\nfrom vaultmem.store import llm\n"
+        "model = llm.open_model(config.load(None, {'VAULTMEM_LLM_BASE_URL': 'http://127.0.0.1:9'}))\n"
+        "assert model\nprint(sorted({'httpx', 'ssl', 'keyring', 'asyncio', 'email'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

@@ -1,0 +1,120 @@
+"""Against a real model: the wire, the schema and the stream, as llama.cpp's server has them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import jsonschema
+import openai
+import pytest
+
+from tests.real_llm import RealLlm
+from vaultmem import config
+from vaultmem.core.asking import Message, Model, Question
+from vaultmem.core.llm_request import Manner
+from vaultmem.errors import LlmError
+from vaultmem.store import llm
+
+EVENTS = {
+    "type": "array",
+    "maxItems": 1,
+    "items": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer", "minimum": 0, "maximum": 9},
+            "event": {"enum": ["ADD", "UPDATE", "DELETE", "NONE"]},
+            "text": {"type": "string", "maxLength": 8},
+        },
+        "required": ["id", "event", "text"],
+        "additionalProperties": False,
+    },
+}
+TURN = (
+    Message("system", "You keep notes about people."),
+    Message("user", "My wife is Anne. We live in Lyon."),
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    llm._manners.clear()
+    yield
+    llm._manners.clear()
+
+
+def model_of(real_llm: RealLlm, **settings: str) -> Model:
+    named = {"BASE_URL": real_llm.url, "MODEL": real_llm.model, "KEY": "off", **settings}
+    model = llm.open_model(
+        config.load(None, {f"VAULTMEM_LLM_{name}": value for name, value in named.items()})
+    )
+    assert model
+    return model
+
+
+def test_a_plain_answer(real_llm: RealLlm) -> None:
+    said = model_of(real_llm).ask(Question("summary", TURN, None, 12))
+    assert isinstance(said, str)
+    assert said
+    assert said == said.strip()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [EVENTS, {"type": "array", "items": {"type": "string", "maxLength": 12}, "maxItems": 2}],
+)
+def test_an_answer_that_fits_its_schema(real_llm: RealLlm, schema: dict[str, object]) -> None:
+    """The grammar of the server makes sure of it, and so we learn that the schema arrived."""
+    value = model_of(real_llm).ask(Question("reconcile", TURN, schema, 60))
+    jsonschema.validate(value, schema)
+    assert list(llm._manners.values()) == [Manner("json_schema", "max_tokens", True)]
+
+
+def test_json_without_a_schema_is_json(real_llm: RealLlm) -> None:
+    """As a service that knows json_object only would answer: some JSON, whatever it says."""
+    try:
+        value = model_of(real_llm, SCHEMA="json_object").ask(Question("facts", TURN, EVENTS, 24))
+    except LlmError as error:
+        value = str(error)
+        assert "did not answer in JSON" in value
+    assert json.dumps(value)
+
+
+def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
+    """It says so with a status of 400, and a plainer manner is found."""
+    odd = {"type": "array", "items": {"type": "nonsense"}}
+    with suppress(LlmError):  # eight tokens are hardly JSON
+        model_of(real_llm).ask(Question("facts", TURN, odd, 8))
+    assert all(one.schema != "json_schema" for one in llm._manners.values())
+    assert llm._manners
+
+
+def test_too_little_time(real_llm: RealLlm) -> None:
+    start = time.monotonic()
+    with pytest.raises(LlmError, match=r"took longer than 1 s"):
+        model_of(real_llm, TIMEOUT="1s").ask(
+            Question("summary", (Message("user", "Count to 9000."),), None, 4_000)
+        )
+    assert time.monotonic() - start < 5
+
+
+def test_the_official_client_and_its_stream(real_llm: RealLlm) -> None:
+    """The other parts test against this server through that client; so both have to get on."""
+    with openai.OpenAI(base_url=real_llm.url, api_key="none", max_retries=0) as client:
+        assert [one.id for one in client.models.list()] == [real_llm.model]
+        messages = [{"role": "user", "content": "Say hello."}]
+        whole = client.chat.completions.create(
+            model=real_llm.model, messages=messages, max_tokens=8, temperature=0
+        )  # type: ignore[arg-type]
+        stream = client.chat.completions.create(
+            model=real_llm.model,
+            messages=messages,
+            max_tokens=8,
+            temperature=0,
+            stream=True,  # type: ignore[arg-type]
+        )
+        pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
+    assert len([one for one in pieces if one]) > 1
+    assert "".join(pieces) == whole.choices[0].message.content

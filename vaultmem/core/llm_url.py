@@ -1,0 +1,56 @@
+"""Where a language model answers: the URL a person gave, checked, and made into what is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import SplitResult, urlsplit
+
+_PASTED = ("/chat/completions", "/completions", "/models", "/responses")
+WANTED = "an http:// or https:// URL such as http://127.0.0.1:11434/v1, without a password, ? or #"
+
+
+def checked(text: str) -> str:
+    """The URL as it is kept; "" stays "". ValueError says what it must be, and never what it was."""
+    given = text.strip()
+    if not given:
+        return ""
+    parts = _split(given)
+    plain = given.isascii() and given.isprintable() and not set(given) & set(' \\"<>?#')
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or not plain:
+        raise ValueError(WANTED)
+    if "@" in parts.netloc:
+        raise ValueError(f"{WANTED}; a key belongs into llm.key")
+    return given
+
+
+def endpoint(base_url: str) -> str:
+    """What /chat/completions and /models are appended to: without a slash at the end, and with /v1 where the URL names
+    a host only. Any other path stays as it is: some providers have no /v1."""
+    parts = urlsplit(checked(base_url))
+    path = parts.path.rstrip("/")
+    for pasted in _PASTED:
+        path = path.removesuffix(pasted).rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def is_here(url: str) -> bool:
+    """Whether the host is this machine."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_overheard(url: str) -> bool:
+    """Whether what is sent there can be read on the way."""
+    return urlsplit(url).scheme != "https" and not is_here(url)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a number from 0 to 65535, or none
+    except ValueError:
+        return None
+    return parts

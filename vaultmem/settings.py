@@ -1,0 +1,280 @@
+"""The settings there are: what each does, its default, whether a vault may set it, and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vaultmem import paths
+from vaultmem.core.values import value
+
+OFF = "off"
+LARGEST = {
+    "search.limit": 1000,
+    "embedding.threads": 256,
+    "agent.threads": 256,
+    "jobs.max_load": 1000,
+    "llm.retries": 10,
+    "llm.calls": 100,
+    "conversations.top_k": 100,
+    "conversations.budget": 100_000,
+    "conversations.neighbours": 100,
+    "proxy.port": 65_535,
+}
+# other numbers: what 32 bits can hold
+SMALLEST = {"llm.retries": 0}  # others: 1
+MAY_BE_OFF = {"embedding.model", "pending.path", "llm.key", "llm.schema", "conversations.summaries"}
+UNTOLD = {
+    "llm.base_url",
+    "llm.key",
+}  # where a key may have been pasted, a wrong value is not repeated
+
+
+@value
+class Setting:
+    """A setting: its default, whether a vault's own file may set it, what it does.
+
+    `check` returns a text as it is to be kept, and raises ValueError that says what it must be.
+    """
+
+    default: str | int
+    harmless: bool
+    meaning: str
+    check: Callable[[str], str] | None = None
+
+
+def schedule(text: str) -> str:
+    """The check of a setting that says when a job runs."""
+    from vaultmem.core import (
+        schedule as schedules,
+    )  # only for those who set one: most commands need none
+
+    schedules.read(text)
+    return " ".join(text.lower().split())
+
+
+def _span(text: str) -> str:
+    from vaultmem.core import durations
+
+    durations.seconds(text)
+    return text
+
+
+def _span_or_never(text: str) -> str:
+    if text == "never":
+        return text
+    try:
+        return _span(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or never") from error
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{', '.join(known[:-1])} or {known[-1]}")
+        return text
+
+    return check
+
+
+def _clock(text: str) -> str:
+    hour, colon, minute = text.partition(":")
+    if not (colon and hour.isdecimal() and minute.isdecimal() and len(minute) == 2):
+        raise ValueError("a time of day such as 09:00")
+    if not (int(hour) < 24 and int(minute) < 60):
+        raise ValueError("a time of day between 00:00 and 23:59")
+    return f"{int(hour):02}:{minute}"
+
+
+def _quiet(text: str) -> str:
+    if text == OFF:
+        return text
+    try:
+        start, end = (_clock(part.strip()) for part in text.split("-"))
+    except ValueError as error:
+        raise ValueError("two times of day such as 22:00-07:00, or off") from error
+    return f"{start}-{end}"
+
+
+def _endpoint(text: str) -> str:
+    from vaultmem.core import llm_url
+
+    return llm_url.checked(text)
+
+
+def _key(text: str) -> str:
+    kind, colon, name = text.partition(":")
+    service, slash, user = name.rpartition("/")
+    if text == OFF or (kind == "env" and name.isascii() and name.isidentifier()):
+        return text
+    if not (kind == "keyring" and colon and slash and service and user and name.isprintable()):
+        raise ValueError("env:NAME, keyring:SERVICE/USER or off, and not the key itself")
+    return text
+
+
+def _conversation(text: str) -> str:
+    from vaultmem.core.conversation import LONGEST_ID
+
+    if not (text.strip() and text.isprintable() and len(text) <= LONGEST_ID):
+        raise ValueError(f"one line of 1 to {LONGEST_ID} characters")
+    return text
+
+
+def _host(text: str) -> str:
+    if not (
+        text
+        and text.isascii()
+        and text.replace("-", "a").replace(".", "a").replace(":", "a").isalnum()
+    ):
+        raise ValueError("an address or the name of a host, such as 127.0.0.1 or ::1")
+    return text
+
+
+SETTINGS = {
+    "vault": Setting("", False, "the vault to use when none is named and none is found above"),
+    "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
+    "memory_folder": Setting(
+        "vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside
+    ),
+    "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
+    "embedding.model": Setting(
+        "default", False, "default, off, a fastembed model name, or a local folder"
+    ),
+    "embedding.threads": Setting(2, False, "processor threads for embedding"),
+    "vectors.hnsw_threshold": Setting(
+        50_000, False, "number of blocks above which a graph index is built"
+    ),
+    "search.limit": Setting(10, True, "how many results a search shows"),
+    "recall.reranker": Setting(OFF, False, "off, a fastembed cross-encoder, or a local folder"),
+    "memories.inbox_ttl": Setting(
+        "7d", False, "how long a memory may stay in the inbox before it is archived", _span
+    ),
+    "memories.decay_after": Setting(
+        "30d", False, "when a memory that was never read is archived, unless it is stable", _span
+    ),
+    "memories.upgrade_reads": Setting(
+        3, False, "after how many reads a memory of the inbox is filed"
+    ),
+    "dream.max_changes": Setting(500, False, "how many memories one job changes at most"),
+    "dream.medium_after": Setting(
+        "1h", False, "idle time after which dreams also merge and link memories", _span
+    ),
+    "dream.deep_after": Setting(
+        "6h", False, "idle time after which dreams also look across all of them", _span
+    ),
+    "dream.report": Setting(
+        "on",
+        True,
+        "whether What changed.md is kept in the memory folder: on or off",
+        _one_of("on", OFF),
+    ),
+    "pending.path": Setting(
+        "", True, "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page
+    ),
+    "pending.complete_in_notes": Setting(
+        "ask",
+        False,
+        "whether a task that is done in pending.md is marked done in its note: ask, always, never",
+        _one_of("ask", "always", "never"),
+    ),
+    "notify.method": Setting(
+        "desktop",
+        False,
+        "how you are reminded: desktop, file, none",
+        _one_of("desktop", "file", "none"),
+    ),
+    "notify.day_at": Setting(
+        "09:00", False, "when you are reminded of what is due on a day without a time", _clock
+    ),
+    "notify.quiet": Setting(
+        OFF, False, "hours without notifications, such as 22:00-07:00, or off", _quiet
+    ),
+    "notify.again": Setting(
+        "1d", False, "how long after it was due you are reminded again, or never", _span_or_never
+    ),
+    "agent.idle": Setting(
+        "10m", False, "without edits and requests for so long, the vault counts as idle", _span
+    ),
+    "agent.threads": Setting(1, False, "processor threads with which the agent embeds"),
+    "agent.unload": Setting(
+        "never",
+        False,
+        "idle time after which the agent lets go of the model, or never",
+        _span_or_never,
+    ),
+    "jobs.reconcile": Setting("5m", False, "when the whole vault is compared", schedule),
+    "jobs.tidy": Setting("0 3 * * *", False, "when vectors without a text are dropped", schedule),
+    "jobs.check": Setting("0 4 * * 0", False, "when the index is looked over for damage", schedule),
+    "jobs.expire": Setting("1h", False, "when memories end that are due to", schedule),
+    "jobs.upgrade": Setting("1h", False, "when memories that are read often are filed", schedule),
+    "jobs.decay": Setting("30 4 * * *", False, "when faded memories are archived", schedule),
+    "jobs.consolidate": Setting(
+        "0 5 * * *", False, "when memories are expired, faded, filed and merged", schedule
+    ),
+    "jobs.dream": Setting("20m", False, "when dreams may come, while the vault is idle", schedule),
+    "jobs.typing": Setting(
+        "2m", False, "how long after an edit jobs that can wait leave you alone", _span
+    ),
+    "jobs.battery": Setting(
+        "wait", False, "what they do on battery: wait or run", _one_of("wait", "run")
+    ),
+    "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait"),
+    "llm.base_url": Setting(
+        "",
+        False,
+        "the OpenAI-compatible service to ask; empty: no language model is asked",
+        _endpoint,
+    ),
+    "llm.model": Setting("", False, "the model to ask for there"),
+    "llm.key": Setting(
+        "env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key
+    ),
+    "llm.timeout": Setting("60s", False, "how long one answer may take", _span),
+    "llm.retries": Setting(2, False, "how often a call that failed is tried again"),
+    "llm.calls": Setting(
+        6, False, "how many calls one turn of a conversation, or one step of a deep dream, may cost"
+    ),
+    "llm.strategy": Setting(
+        "subset",
+        False,
+        "what it says of known facts: subset (what changes) or enumerate (every one)",
+        _one_of("subset", "enumerate"),
+    ),
+    "llm.schema": Setting(
+        "auto",
+        False,
+        "how JSON is asked for: auto, json_schema, json_object, off (in words only)",
+        _one_of("auto", "json_schema", "json_object", OFF),
+    ),
+    "conversations.id": Setting(
+        "default", False, "the conversation of a request that names none", _conversation
+    ),
+    "conversations.top_k": Setting(5, False, "how many memories a request is given"),
+    "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take"),
+    "conversations.neighbours": Setting(
+        10, False, "with how many known facts a new one is compared"
+    ),
+    "conversations.max_entries": Setting(
+        500, False, "above so many entries the oldest of a conversation are archived"
+    ),
+    "conversations.compress_after": Setting(
+        20, False, "above so many sessions the oldest are summed up"
+    ),
+    "conversations.session_gap": Setting(
+        "6h", False, "the silence after which another session begins", _span
+    ),
+    "conversations.summaries": Setting(
+        "on", False, "whether conversations are summed up: on or off", _one_of("on", OFF)
+    ),
+    "proxy.host": Setting("127.0.0.1", False, "where vaultmem proxy listens", _host),
+    "proxy.port": Setting(8100, False, "on which port"),
+    "proxy.place": Setting(
+        "turn",
+        False,
+        "where memory is put: turn (before the last turn of the user) or start",
+        _one_of("turn", "start"),
+    ),
+    "proxy.notes": Setting(
+        OFF, False, "whether blocks of notes are given too: off or on", _one_of(OFF, "on")
+    ),
+}

@@ -1,0 +1,275 @@
+"""A language model behind an OpenAI-compatible service: asks, tries again, and says in one line what is wrong."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.core import durations, llm_answers, llm_request, llm_url
+from vaultmem.core.asking import Model, Question
+from vaultmem.core.defused import one_line
+from vaultmem.core.llm_answers import NoAnswerError
+from vaultmem.core.llm_request import Manner
+from vaultmem.errors import LlmError
+from vaultmem.store import keys
+from vaultmem.store.keys import Key
+from vaultmem.store.llm_wire import Reply, UnreachableError, Wire
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Settings(Protocol):
+        """What is needed of the settings."""
+
+        def text(self, key: str) -> str:
+            """A setting that is text."""
+
+        def number(self, key: str) -> int:
+            """A setting that is a whole number."""
+
+
+CHAT = "/chat/completions"
+PASSING = (408, 409, 429)  # and all from 500
+LONGEST_WAIT = 30.0  # seconds: who is told to come back later than that gives up
+LONGEST_PAUSE = 8.0
+LOOK = 3.0  # seconds for a look whether a service is there
+MOST_WORDS = 200  # characters of what a service says of an error
+MOST_MANNERS = 256
+_manners: dict[tuple[str, str, str], Manner] = {}  # what a service and its model have understood
+
+
+class Patience(NamedTuple):
+    """How often a call is tried again, and how time passes meanwhile."""
+
+    retries: int
+    sleep: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+def open_model(settings: Settings, *, key: str | None = None, model: str = "") -> Model | None:
+    """The model of the settings, or None when no service is set. Nothing is asked or read yet. `key` and `model` are
+    those of somebody else's request, and go before the settings. Any thread may ask it."""
+    given = settings.text("llm.base_url")
+    if not given:
+        return None
+    return Llm(
+        Service(
+            llm_url.endpoint(given),
+            settings.text("llm.key"),
+            durations.seconds(settings.text("llm.timeout")),
+        ),
+        model or settings.text("llm.model"),
+        settings.text("llm.schema"),
+        Patience(settings.number("llm.retries")),
+        None if key is None else Key(key),
+    )
+
+
+def open_chat(settings: Settings, body: bytes, key: Key | None = None) -> Iterator[bytes]:
+    """The answer of the service to a chat completion, as it comes. Nothing is tried again: words of it may have been
+    shown already. Raises LlmError."""
+    given = settings.text("llm.base_url")
+    if not given:
+        raise LlmError(
+            "no language model is set; set llm.base_url, such as http://localhost:11434/v1"
+        )
+    url, where = llm_url.endpoint(given), settings.text("llm.key")
+    wire = Wire(url, key or keys.find(where, url), durations.seconds(settings.text("llm.timeout")))
+    with wire.streamed(CHAT, body) as (status, pieces):
+        if not 200 <= status < 300:
+            said = _shown(llm_answers.complaint(b"".join(pieces)), wire.key)
+            advice = (
+                keys.lacks(where) if status in (401, 403) else "look at llm.base_url and llm.model"
+            )
+            raise LlmError(f"{url} answers {status}{f' ({said})' if said else ''}; {advice}")
+        yield from pieces
+
+
+class Budget:
+    """A model that can be asked so often and no more."""
+
+    def __init__(self, model: Model, calls: int) -> None:
+        self._model, self._calls = model, calls
+        self._left = calls
+        self._lock = threading.Lock()
+
+    def ask(self, question: Question) -> object:
+        """What the model answers. Raises LlmError when all calls are used up; one that failed was one, too."""
+        with self._lock:
+            if self._left <= 0:
+                raise LlmError(
+                    f"all {self._calls} calls of a turn are used up; llm.calls says how many there are"
+                )
+            self._left -= 1
+        return self._model.ask(question)
+
+
+class Service(NamedTuple):
+    """Where the model is asked."""
+
+    url: str
+    key: str  # the setting
+    seconds: float  # for one answer
+
+
+class Llm:
+    """A model of a service."""
+
+    def __init__(
+        self, service: Service, model: str, schema: str, patience: Patience, key: Key | None = None
+    ) -> None:
+        self._service, self._model, self._schema, self._patience = service, model, schema, patience
+        self._given = key
+        self._found: Key | None = None
+        self._looked = False
+        self._lock = threading.Lock()
+
+    def ask(self, question: Question) -> object:
+        """See Model. Tries a plainer manner when the service does not understand one, and remembers it."""
+        if not self._model:
+            raise LlmError("no language model is named; set llm.model")
+        wire = Wire(self._service.url, self._key(), self._service.seconds)
+        known = (wire.url, self._model, self._schema)
+        manner = _manners.get(known) or llm_request.first_manner(self._schema)
+        while True:
+            reply = self._reply(wire, llm_request.body(self._model, question, manner))
+            if 200 <= reply.status < 300:
+                break
+            said = llm_answers.complaint(reply.body)
+            next_one = llm_request.plainer(
+                manner, reply.status, said, schema=question.schema is not None
+            )
+            if next_one is None:
+                raise self._refused(reply, said, wire.key)
+            manner = next_one
+        if len(_manners) >= MOST_MANNERS:
+            _manners.clear()
+        _manners[known] = manner
+        return self._read(reply, question, wire.key)
+
+    def _key(self) -> Key | None:
+        """Looked for once: a keyring may ask a person."""
+        if self._given:
+            return self._given
+        with self._lock:
+            if not self._looked:
+                self._found = keys.find(self._service.key, self._service.url)
+                self._looked = True
+            return self._found
+
+    def _reply(self, wire: Wire, body: dict[str, object]) -> Reply:
+        """The first reply that will not be another one the next time, or the last one."""
+        for tried in range(self._patience.retries + 1):
+            last = tried == self._patience.retries
+            try:
+                reply = wire.send(CHAT, body)
+            except UnreachableError:
+                if last:
+                    raise
+                self._patience.sleep(self._pause(tried))
+                continue
+            wait = self._wait(reply, tried)
+            if last or wait is None:
+                return reply
+            self._patience.sleep(wait)
+        raise AssertionError("there is at least one try")
+
+    def _wait(self, reply: Reply, tried: int) -> float | None:
+        """How long to wait before the next try, in seconds; None when there is none to be made."""
+        if reply.status not in PASSING and reply.status < 500:
+            return None
+        told = _seconds(reply.retry_after, self._patience.now())
+        if told is None:
+            return self._pause(tried)
+        return told if told <= LONGEST_WAIT else None
+
+    def _pause(self, tried: int) -> float:
+        """Doubles from try to try; half of it is chance, so that many who failed at once come back one by one."""
+        return float(min(LONGEST_PAUSE, 0.5 * 2**tried) * (0.5 + self._patience.random() / 2))
+
+    def _read(self, reply: Reply, question: Question, key: Key | None) -> object:
+        try:
+            said = llm_answers.said(reply.body)
+        except NoAnswerError as error:
+            raise LlmError(
+                f"{self._service.url} gave no answer: {_shown(str(error), key)}"
+            ) from None
+        if question.schema is None:
+            words = llm_answers.without_thoughts(said.text)
+            if not words:
+                raise LlmError(
+                    f"{self._model} thought and said nothing; llm.model may name another one"
+                )
+            return words
+        try:
+            return llm_answers.json_of(said.text, question.schema)
+        except ValueError:
+            raise LlmError(
+                f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
+            ) from None
+
+    def _refused(self, reply: Reply, said: str, key: Key | None) -> LlmError:
+        url, words = self._service.url, _shown(said, key)
+        what = f"{url} answers {reply.status}" + (f" ({words})" if words else "")
+        if reply.status in (401, 403):
+            return LlmError(f"{what}; {keys.lacks(self._service.key)}")
+        if 300 <= reply.status < 400:
+            return LlmError(
+                f"{what} and leads to {_shown(reply.location, key)}; set llm.base_url to the place itself"
+            )
+        if reply.status in PASSING or reply.status >= 500:
+            return LlmError(f"{what}; it may do so later")
+        return LlmError(f"{what}; look at llm.base_url and llm.model")
+
+
+def examined(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set. Asks it
+    for its list of models, for a moment."""
+    given = settings.text("llm.base_url")
+    if not given:
+        return
+    url, where = llm_url.endpoint(given), settings.text("llm.key")
+    if not settings.text("llm.model"):
+        yield "warning", f"llm.base_url is {url}, and no model of it is named", "set llm.model"
+    if llm_url.is_overheard(url):
+        advice = "set llm.base_url to https, if it answers there"
+        yield "note", f"what is asked of {url} can be read on the way", advice
+    try:
+        key = keys.find(where, url)
+        reply = Wire(url, key, LOOK).send("/models")
+    except LlmError as error:
+        yield "warning", str(error), "until then turns are kept, and facts are found by rules"
+        return
+    if reply.status in (401, 403):
+        what = "refuses the key that llm.key names" if key else "wants a key"
+        yield "warning", f"{url} {what}", keys.lacks(where)
+    elif key is None and where != keys.OFF and not llm_url.is_here(url):
+        yield "note", f"{url} is asked without a key", keys.lacks(where)
+    if reply.status >= 500:
+        yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
+
+
+def _shown(text: str, key: Key | None) -> str:
+    """What a service says, in one short line, and never with our key in it."""
+    return one_line(key.hidden_in(text) if key else text, MOST_WORDS)
+
+
+def _seconds(retry_after: str, now: datetime) -> float | None:
+    """Retry-After as seconds from now: a number, or a date. None when it is neither."""
+    if not retry_after:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    from email.utils import parsedate_to_datetime  # a date is rare
+
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - now).total_seconds())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,238 @@
+"""One request to the service of a language model, and its reply (owner of httpx for calls of our own).
+
+Each request has a connection of its own: calls are few and take seconds. httpx counts its timeouts from byte to byte,
+so a clock beside it ends the connection when the whole has taken too long.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.core import llm_answers, llm_url
+from vaultmem.errors import LlmError
+from vaultmem.store.keys import Key
+
+if TYPE_CHECKING:
+    import ssl
+    from typing import Protocol
+
+    import httpx
+
+    class Stream(Protocol):
+        """What is needed of a connection that httpcore has opened."""
+
+        def get_extra_info(self, info: str) -> object:
+            """Its socket, among others."""
+
+
+MOST_BYTES = 4_000_000
+MOST_STREAMED = 64_000_000  # a word in a stream takes some hundred bytes
+CONNECT = 10.0  # seconds
+_OPENED = ("connect_tcp.complete", "start_tls.complete")
+
+
+class UnreachableError(LlmError):
+    """The service cannot be reached, or broke off: the next try may do better."""
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+    retry_after: str  # "" when it was not told
+    location: str  # likewise
+
+
+class Wire(NamedTuple):
+    """Where requests go, with which key, and how long one may take, in seconds."""
+
+    url: str  # see llm_url.endpoint
+    key: Key | None
+    seconds: float
+
+    def send(self, path: str, body: Mapping[str, object] | None = None) -> Reply:
+        """POST a body of JSON, or GET without one. Raises LlmError, or UnreachableError where it may pass."""
+        import httpx
+
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "vaultmem",
+        }
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        if self.key:
+            headers["Authorization"] = self.key.header()
+        with _clock(self.seconds) as clock, self._client() as client:
+            request = client.build_request(
+                "GET" if content is None else "POST",
+                self.url + path,
+                content=content,
+                headers=headers,
+                extensions={"trace": clock.hears},
+            )
+            try:
+                reply = _read(client.send(request, stream=True))
+            except httpx.HTTPError as error:
+                raise self._told(error, clock.is_over) from None
+        return reply
+
+    @contextmanager
+    def streamed(self, path: str, content: bytes) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """POST a body of JSON; the status, and the reply as it comes, which may take as long as it likes while bytes
+        come. Raises LlmError."""
+        import httpx
+
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "vaultmem",
+        }
+        if self.key:
+            headers["Authorization"] = self.key.header()
+        with self._client() as client:
+            request = client.build_request(
+                "POST", self.url + path, content=content, headers=headers
+            )
+            try:
+                response = client.send(request, stream=True)
+                try:
+                    yield response.status_code, _bounded(response)
+                finally:
+                    response.close()
+            except httpx.HTTPError as error:
+                raise self._told(error, too_late=False) from None
+
+    def _client(self) -> httpx.Client:
+        """A proxy of the environment is used for https only, where it carries what it cannot read. No redirect is
+        followed: what is asked goes where the settings say, and nowhere else."""
+        import httpx
+
+        secure = self.url.startswith("https:")
+        try:
+            return httpx.Client(
+                verify=_certificates() if secure else _none(),
+                trust_env=secure and not llm_url.is_here(self.url),
+                timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, CONNECT)),
+                follow_redirects=False,
+            )
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            raise LlmError(
+                f"the proxy that the environment names cannot be used ({_short(error)})"
+            ) from None
+
+    def _told(self, error: httpx.HTTPError, too_late: bool) -> LlmError:
+        import httpx
+
+        if too_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+            return LlmError(
+                f"{self.url} took longer than {self.seconds:g} s to answer; llm.timeout says how long it may"
+            )
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return LlmError(
+                f"the certificate of {self.url} is not trusted; SSL_CERT_FILE may name one more"
+            )
+        if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+            return UnreachableError(f"{self.url} broke off in the middle of its answer")
+        return UnreachableError(
+            f"{self.url} cannot be reached ({_short(error)}); is it running, is llm.base_url right?"
+        )
+
+
+def _bounded(response: httpx.Response) -> Iterator[bytes]:
+    size = 0
+    for piece in response.iter_raw():
+        size += len(piece)
+        if size > MOST_STREAMED:
+            raise LlmError(f"{response.url} answers with more than {MOST_STREAMED // 1_000_000} MB")
+        yield piece
+
+
+def _read(response: httpx.Response) -> Reply:
+    try:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise LlmError(f"{response.url} answers in an encoding that was not asked for")
+        parts, size = [], 0
+        for part in response.iter_raw():
+            size += len(part)
+            if size > MOST_BYTES:
+                raise LlmError(
+                    f"{response.url} answers with more than {MOST_BYTES // 1_000_000} MB"
+                )
+            parts.append(part)
+    finally:
+        response.close()
+    body, told = b"".join(parts), response.headers.get
+    status = llm_answers.status(response.status_code, body)
+    return Reply(status, body, told("Retry-After", ""), told("Location", ""))
+
+
+class _Clock:
+    """Ends the connections it has heard of when time is up."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+
+    def hears(self, event: str, info: Mapping[str, Stream]) -> None:
+        """The trace of httpx: notes each connection that is opened."""
+        if not event.endswith(_OPENED):
+            return
+        sock = info["return_value"].get_extra_info("socket")
+        with self._lock:
+            if isinstance(sock, socket.socket):
+                self._open.append(sock)
+        if self.is_over:
+            self.end()
+
+    def end(self) -> None:
+        """Time is up."""
+        with self._lock:
+            self.is_over = True
+            for sock in self._open:
+                with suppress(OSError):
+                    socket.socket.shutdown(
+                        sock, socket.SHUT_RDWR
+                    )  # past TLS, which another thread reads
+
+
+@contextmanager
+def _clock(seconds: float) -> Iterator[_Clock]:
+    clock = _Clock()
+    timer = threading.Timer(seconds, clock.end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield clock
+    finally:
+        timer.cancel()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust: certifi's list, or what SSL_CERT_FILE and SSL_CERT_DIR name."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+@cache
+def _none() -> ssl.SSLContext:
+    """Trusts nobody, and is made a hundred times faster: for plain http."""
+    import ssl
+
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__
