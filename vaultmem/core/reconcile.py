@@ -1,0 +1,201 @@
+"""What becomes of the facts that are there when new ones are said: added, updated, deleted, or left as they are.
+
+A model or rules decide, and whatever comes back, no new fact is lost and nothing outside the neighbourhood is touched:
+a decision can only take something off what would happen without it, which is that every new fact is added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from vaultmem.core.likeness import normal
+from vaultmem.core.opposites import fold
+from vaultmem.core.reconcile_answers import Decision, read
+from vaultmem.core.statements import contradiction
+
+LONGEST = 300  # characters of an updated fact
+COVERED = 0.8  # share of a fact's words that another text must have to say it, too
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[.,:/-][^\W_\u3400-\u9fff]+)*")
+_SMALL = frozenset(
+    "the a an user users user's s is are am was were be been has have had do does did of to in at on and their they "
+    "them it 用 户 的 了 是 在 有".split()
+)
+_NO = re.compile(
+    r"\b(?:no|not|never|no longer|without|cannot|used to|\w+n['’]t)\b|[不没无]|以前|曾",
+    re.IGNORECASE,
+)
+
+
+class Existing(NamedTuple):
+    """A fact that is there. Its short id is its place in the neighbourhood: 0, 1, 2, ..."""
+
+    id: str
+    text: str
+
+
+class Decisions(NamedTuple):
+    """What is to be done. Each text of `adds` is a new fact as it was said."""
+
+    adds: tuple[str, ...]
+    updates: tuple[tuple[str, str], ...]  # (id of an existing fact, what replaces it)
+    deletes: tuple[str, ...]  # ids of existing facts
+
+
+def decisions(
+    answer: object, new: Sequence[str], existing: Sequence[Existing], strategy: str
+) -> Decisions:
+    """What follows from the answer of a model to the question of core.reconcile_prompts; None for no answer."""
+    said = read(answer, len(existing))
+    fresh = _once(new)
+    updates = _updates(said, fresh, existing)
+    deletes = _deletes(said, fresh, existing, set(updates))
+    repeated = _repeated(updates)
+    for place in repeated:
+        del updates[place]
+    stay = [
+        one.text
+        for at, one in enumerate(existing)
+        if at not in updates and at not in deletes | repeated
+    ]
+    # Where all are enumerated, new facts have short ids, too: those after the existing ones.
+    known = _known(said, list(new), len(existing) if strategy == "enumerate" else None)
+    adds = [
+        fact
+        for fact in fresh
+        if not _says_any(updates.values(), fact)
+        and not any(same(fact, text) for text in stay)
+        and not (key(fact) in known and _says_any(stay, fact))
+    ]
+    return Decisions(
+        tuple(adds),
+        tuple((existing[at].id, text) for at, text in sorted(updates.items())),
+        tuple(existing[at].id for at in sorted(deletes | repeated)),
+    )
+
+
+def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
+    """What is decided without a model: what is there already is left alone, and what contradicts a fact replaces it.
+
+    Two facts contradict where one subject has one such value at a time, or one denies the other; whatever needs more
+    knowledge of the world than that is added.
+    """
+    adds: list[str] = []
+    updates: dict[int, str] = {}
+    deletes: set[int] = set()
+    said = _once(new)
+    for fact in said:
+        if any(same(fact, one.text) for one in existing):
+            continue
+        gone = [
+            at
+            for at, one in enumerate(existing)
+            if at not in updates
+            and at not in deletes
+            and contradiction(fact, one.text)
+            and not any(same(one.text, other) for other in said)
+        ]
+        if not gone:
+            adds.append(fact)
+            continue
+        updates[gone[0]] = fact
+        deletes.update(gone[1:])
+    return Decisions(
+        tuple(adds),
+        tuple((existing[at].id, text) for at, text in sorted(updates.items())),
+        tuple(existing[at].id for at in sorted(deletes)),
+    )
+
+
+def key(text: str) -> str:
+    """A text as far as it counts: equal for those that say the same word for word."""
+    return " ".join(normal(text).casefold().split()).rstrip(" .。!！")
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts are the same word for word, whatever their case and last full stop."""
+    return key(one) == key(other)
+
+
+def says(text: str, fact: str) -> bool:
+    """Whether a text says what a fact says: the same, or most of its words with all its numbers and denials."""
+    if same(text, fact):
+        return True
+    wanted, there = _words(fact), _words(text)
+    if not wanted or bool(_NO.search(text)) != bool(_NO.search(fact)):
+        return False
+    missing = wanted - there
+    if any(any(sign.isdigit() for sign in word) for word in missing) or contradiction(text, fact):
+        return False
+    return len(wanted) - len(missing) >= COVERED * len(wanted)
+
+
+def _words(text: str) -> set[str]:
+    """What a text is about: its words without endings and small words; Chinese in pairs of characters."""
+    found = [word for word in _WORD.findall(fold(text)) if word not in _SMALL]
+    pairs = {a + b for a, b in pairwise(found) if "\u3400" <= a[0] <= "\u9fff"}
+    return pairs | {
+        word if len(word) < 4 else word.removesuffix("'s").removesuffix("s")
+        for word in found
+        if not "\u3400" <= word[0] <= "\u9fff" or len(found) == 1
+    }
+
+
+def _says_any(texts: Iterable[str], fact: str) -> bool:
+    return any(says(text, fact) for text in texts)
+
+
+def _once(facts: Sequence[str]) -> list[str]:
+    """Each fact once, without empty ones."""
+    return list({key(fact): fact for fact in reversed(facts) if key(fact)}.values())[::-1]
+
+
+def _updates(
+    said: Sequence[Decision], new: list[str], existing: Sequence[Existing]
+) -> dict[int, str]:
+    """Place in the neighbourhood: what replaces it. An update that has nothing to do with what was said is an
+    invention, one to a text that is there already changes nothing, and the first of several is taken."""
+    found: dict[int, str] = {}
+    for one in said:
+        if one.event != "UPDATE" or one.place is None or one.place in found:
+            continue
+        text = " ".join(one.text.split())
+        there = any(same(text, other.text) for other in existing)
+        about = any(_words(text) & _words(fact) or same(text, fact) for fact in new)
+        old = existing[one.place].text
+        lost = any(same(old, fact) for fact in new) and not says(text, old)
+        if key(text) and len(text) <= LONGEST and about and not there and not lost:
+            found[one.place] = text
+    return found
+
+
+def _deletes(
+    said: Sequence[Decision], new: list[str], existing: Sequence[Existing], updated: set[int]
+) -> set[int]:
+    """Places to be deleted: not what is updated, not what another decision leaves alone, not what was just said."""
+    left = {one.place for one in said if one.event == "NONE"}
+    return {
+        one.place
+        for one in said
+        if one.event == "DELETE" and one.place is not None and one.place not in updated | left
+        and not any(same(existing[one.place].text, fact) for fact in new)
+    }  # fmt: skip
+
+
+def _repeated(updates: dict[int, str]) -> set[int]:
+    """Places that would get a text which another place has got already: that fact is then said once."""
+    first: dict[str, int] = {}
+    return {at for at, text in updates.items() if first.setdefault(key(text), at) != at}
+
+
+def _known(said: Sequence[Decision], new: list[str], first: int | None) -> set[str]:
+    """New facts of which the model says that they are there: by their words, by their number, or by what it leaves
+    alone. It is believed only where an existing fact says the same."""
+    nothing = [one for one in said if one.event == "NONE"]
+    by_words = {key(one.text) for one in nothing}
+    if first is None:
+        return by_words | ({key(fact) for fact in new} if nothing else set())
+    numbers = {one.number for one in nothing}
+    return by_words | {key(fact) for at, fact in enumerate(new) if first + at in numbers}
