@@ -21,6 +21,14 @@ def stamp(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def fine_stamp(seconds: float) -> str:
+    """The same to the millisecond, for what comes in quick succession."""
+    from datetime import UTC, datetime
+
+    moment = datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def seconds(stamp: object) -> float | None:
     """Seconds since the epoch of an ISO day or time; one without a zone is in UTC. None for anything else."""
     if not isinstance(stamp, str):
