@@ -61,6 +61,12 @@ def _job_names() -> str:
     return " ".join(JOBS)
 
 
+def _talk_words() -> str:
+    from vaultmem.commands.conversations import WHAT
+
+    return " ".join(WHAT)
+
+
 def _bash(commands: dict[str, str], options: Options) -> str:
     cases = "\n".join(
         f'        {name}) words="{" ".join(given)}" ;;' for name, given in options.items()
@@ -81,6 +87,7 @@ _vaultmem() {{
         *:--vault) COMPREPLY=($(compgen -d -- "$current")); return ;;
         jobs:jobs) COMPREPLY=($(compgen -W "run" -- "$current")); return ;;
         jobs:run) COMPREPLY=($(compgen -W "{_job_names()}" -- "$current")); return ;;
+        conversations:conversations) COMPREPLY=($(compgen -W "{_talk_words()}" -- "$current")); return ;;
 {values}
     esac
     case ${{COMP_WORDS[1]}} in
@@ -116,6 +123,7 @@ _vaultmem() {{
         *:--vault) _files -/; return ;;
         jobs:jobs) compadd run; return ;;
         jobs:run) compadd {_job_names()}; return ;;
+        conversations:conversations) compadd {_talk_words()}; return ;;
 {values}
     esac
     case $words[2] in
@@ -137,5 +145,8 @@ def _fish(commands: dict[str, str], options: Options) -> str:
             )
     lines.append(
         f"complete -c vaultmem -n '__fish_seen_subcommand_from jobs' -a 'run {_job_names()}'"
+    )
+    lines.append(
+        f"complete -c vaultmem -n '__fish_seen_subcommand_from conversations' -a '{_talk_words()}'"
     )
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output, table
+from vaultmem.store.turn_queue import FOLDER, Turns
 
 if TYPE_CHECKING:
     import argparse
@@ -28,17 +29,21 @@ def run(args: argparse.Namespace, output: Output) -> int:
         memories = _memories(vault)
         facts = {
             **facts, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
-            "memories": memories, "agent": agent,
+            "memories": memories, "agent": agent, "turns_waiting": Turns(vault.state.path(FOLDER)).count(),
         }  # fmt: skip
         if output.as_json:
             output.data(facts)
         elif "synced" in facts:
             _show(facts, vault, output)
-            _show_rows([*_memory_rows(memories), *agent_rows(agent, trouble)], output)
+            _show_rows(
+                [*_memory_rows(memories), *_turn_rows(facts), *agent_rows(agent, trouble)], output
+            )
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
-            _show_rows([*_memory_rows(memories), *agent_rows(agent, trouble)], output)
+            _show_rows(
+                [*_memory_rows(memories), *_turn_rows(facts), *agent_rows(agent, trouble)], output
+            )
         if trouble and output.as_json:
             output.remark(f"vaultmem: {trouble}")
     return 0
@@ -63,6 +68,12 @@ def _memory_rows(memories: dict[str, object]) -> list[tuple[str, str]]:
     archived = f", {_number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
     rows = [("memories", f"{_number(memories, 'memory_count'):,.0f}{inbox}{archived}")]
     return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
+
+
+def _turn_rows(facts: dict[str, object]) -> list[tuple[str, str]]:
+    """How many turns of conversations are not remembered yet, if there are some."""
+    waiting = int(_number(facts, "turns_waiting"))
+    return [("waiting turns", f"{waiting:,} (vaultmem conversations learn)")] if waiting else []
 
 
 def _agent(vault: Vault) -> tuple[dict[str, object] | None, str]:

@@ -28,7 +28,7 @@ from vaultmem.memories.reader import Reader
 from vaultmem.memories.records import Known
 from vaultmem.memories.view import Sources, VaultView
 from vaultmem.progress import Silent
-from vaultmem.store import journal, reads
+from vaultmem.store import conversation_files, journal, reads
 from vaultmem.store.batches import DOING, Batches, Header, Outcome
 from vaultmem.store.catalog import spoken
 from vaultmem.store.collection import Collection
@@ -100,6 +100,14 @@ class Desk:
         """The files of the memory folder."""
         cache = self.state.path("memories.db")
         return Collection(self.vault, self.folder, self.rules.page_style, cache)
+
+    @cached_property
+    def talks(self) -> conversation_files.ConversationFiles:
+        """The files of conversations. Nobody has to wait for the desk to read them."""
+        rules = self.rules
+        return conversation_files.shared(
+            self.vault, self.folder, rules.page_style, rules.fingerprint
+        )
 
     @property
     def waiting(self) -> Waiting:

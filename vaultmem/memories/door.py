@@ -21,7 +21,8 @@ MOST_BATCHES = 50  # that wait for their place in the history
 # They may take longer than the agent gives a request, and step aside for others.
 LONG = frozenset((
     "ingest", "take-in", "dream", "expire", "decay", "promote", "consolidate", "resolve-links", "history",
-    "diff", "undo", "proposals", "accept", "notify", "settle", "export", "import",
+    "diff", "undo", "proposals", "accept", "notify", "settle", "export", "import", "converse", "compress",
+    "old-sessions", "doubts", "advise",
 ))  # fmt: skip
 WRONG_PARAMS = -32602
 

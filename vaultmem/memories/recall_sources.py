@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 from vaultmem.adapter import Value
 from vaultmem.core import decay, due_notes
 from vaultmem.core.answers import Answer
+from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, entry_of, is_away, scope_of
 from vaultmem.core.keys import key_of
 from vaultmem.core.memory import TYPES
 from vaultmem.core.pending_items import is_approved
@@ -23,15 +24,19 @@ from vaultmem.core.places import (
 )
 from vaultmem.core.private import is_private
 from vaultmem.core.recall_candidate import Candidate, Wanted
+from vaultmem.core.recall_filters import LEAST_IMPORTANCE, NEAR
 from vaultmem.core.recall_text import plain
+from vaultmem.core.snippet import spelled
 from vaultmem.core.stamps import seconds
-from vaultmem.search import Ask, Result, Searcher
+from vaultmem.search import Ask, Found, Searcher
 from vaultmem.store import pages, recall_rows
-from vaultmem.store.lines import NoteTexts
+from vaultmem.store.catalog_read import BlockPlace
+from vaultmem.store.lines import NoteTexts, cut_lines
 from vaultmem.store.memory_file import provisional
 
 MOST_PINNED = 500  # preferences that are looked at
 MOST_PAGES = 2_000  # remembered
+AROUND = 4  # lines on either side of a turn: two other turns
 MOST_ANSWERS = 8  # of the catalog, remembered
 _OUTSIDE = ("source", "url")
 _TALK = ("session_id", "conversation_id", "role")
@@ -70,36 +75,47 @@ class Sources:
 
     def found(self, look: Look, wanted: Wanted, most: int) -> list[Candidate]:
         """The best of what a search finds, and of a memory its best block."""
-        ask = self._ask(look, wanted, most)
-        answer = look.searcher.search(ask)
+        answer = look.searcher.find(self._ask(look, wanted, most))
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
-        hits = [one for one in answer.results if one.original is None and one.score > 0]
-        ours = [one.path for one in hits if self._is_ours(one)]
-        memories = self._memories(look, ours)
+        hits = [one for one in answer.found if one.place.original is None and one.score > 0]
+        ours = {hit.place.path for hit in hits if self._is_ours(hit.place)}
+        texts = self._texts_of(hit.place.raw or hit.place.path for hit in hits)
         found: dict[str, Candidate] = {}
         for hit in hits:
+            path = hit.place.path
+            text = texts[hit.place.raw or path]
             one = (
-                memories.get(hit.path)
-                if hit.path in memories or self._is_ours(hit)
-                else self._block(hit)
+                self._memory_now(look, path, text) if path in ours else self._block(hit.place, text)
             )
             if one is not None and one.key not in found:
-                sure = hit.confidence if hit.path in memories else 1.0
-                found[one.key] = one._replace(
-                    confidence=sure, block=hit.line, score=hit.score, parts=_parts(hit)
-                )
+                is_near = hit.similarity is not None and hit.similarity >= NEAR
+                shares = is_near or self._shares(look, answer.words, hit.place, text)
+                found[one.key] = _scored(one, hit, path in ours)._replace(shares=shares)
         return list(found.values())[:most]
 
-    def pinned(self, look: Look, wanted: Wanted) -> list[Candidate]:
-        """What may be told first whatever the question is, with nothing to say how well it fits."""
+    def _shares(self, look: Look, words: frozenset[str], place: BlockPlace, text: str) -> bool:
+        """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
+        before or after."""
+        tokens = look.searcher.keyword.tokens
+        above = " ".join((place.title, *place.headings, place.label or ""))
+        around = AROUND if place.label else 0
+        said = cut_lines(text, place.line - around, place.end_line + around)
+        return not words.isdisjoint(tokens(said)) or not words.isdisjoint(tokens(above))
+
+    def pinned(self, look: Look, wanted: Wanted) -> Iterator[Candidate]:
+        """What may be told first whatever the question is, what matters most and is newest first, with nothing to say
+        how well it fits. Read one by one: few are wanted, and looking at hundreds of files takes time. Where the order
+        has changed since they were last read, the next recall knows."""
         catalog = look.searcher.catalog
         paths = self._remembered(
             (catalog.version(), "preferences", wanted.visible),
             lambda: recall_rows.preferences(catalog, self.folder, wanted.visible),
         )
         assert isinstance(paths, list)
-        read = [path for path in paths if self._may_be_memory(path)][:MOST_PINNED]
-        return [one for one in self._memories(look, read).values() if one.is_preference]
+        for path in [path for path in paths if self._may_be_memory(path)][:MOST_PINNED]:
+            one = self._memory_now(look, path, self._texts_of([path])[path])
+            if one is not None and one.is_preference:
+                yield one
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the blocks that were found, by the keys of the candidates."""
@@ -109,15 +125,17 @@ class Sources:
 
     def _ask(self, look: Look, wanted: Wanted, most: int) -> Ask:
         catalog, scopes = look.searcher.catalog, wanted.visible
+        least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
         read = recall_rows.hidden if wanted.notes else recall_rows.memories
         notes = self._remembered(
-            (catalog.version(), read.__name__, scopes), lambda: read(catalog, self.folder, scopes)
+            (catalog.version(), read.__name__, scopes, least),
+            lambda: read(catalog, self.folder, scopes, least),
         )
         assert isinstance(notes, frozenset)
-        least = wanted.min_confidence if wanted.has("filters") else 0.0
+        sure = wanted.min_confidence if wanted.has("filters") else 0.0
         group = "block" if wanted.notes else "note"
         return Ask(
-            plain(wanted.query), most, look.semantic, group, (), least, notes, all_but=wanted.notes
+            plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
         )
 
     def _remembered(self, key: object, make: Callable[[], object]) -> object:
@@ -133,38 +151,48 @@ class Sources:
 
     # --- Memories
 
-    def _is_ours(self, hit: Result) -> bool:
+    def _is_ours(self, place: BlockPlace) -> bool:
         """Whether it is a memory, by what the index knows."""
-        if not self._may_be_memory(hit.path):
+        if not self._may_be_memory(place.path):
             return False
-        top = hit.path[len(self.folder) + 1 :].partition("/")[0]
-        return top in CATEGORIES or bool(due_notes.memory_id(hit.path, _values(hit), self.folder))
+        top = place.path[len(self.folder) + 1 :].partition("/")[0]
+        if top == ENTRIES:  # what is no entry there, is nothing that can be told
+            return True
+        own = _values(place)
+        return top in CATEGORIES or bool(due_notes.memory_id(place.path, own, self.folder))
 
     def _may_be_memory(self, path: str) -> bool:
         inner = path[len(self.folder) + 1 :] if path.startswith(self.folder + "/") else ""
         return (
             bool(inner)
             and inner not in GENERATED
-            and not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
+            and not inner.startswith(f"{ARCHIVED_NOTES}/")
+            and not is_away(inner)
         )
 
-    def _memories(self, look: Look, paths: Iterable[str]) -> dict[str, Candidate]:
-        """The memories at these paths, as their files are now; what is gone or cannot be read is left out."""
+    def _texts_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """What these files say now; "" for what is gone or cannot be read."""
         with self._lock:
-            texts = self._texts.read(paths)
-            read = {path: self._read(path, text) for path, text in texts.items() if text}
-        return {path: self._now(look, one) for path, one in read.items() if one is not None}
+            return self._texts.read(paths)
+
+    def _memory_now(self, look: Look, path: str, text: str) -> Candidate | None:
+        """A memory as its file is now; None where there is none any more."""
+        if not text:
+            return None
+        with self._lock:
+            read = self._read(path, text)
+        return None if read is None else self._now(look, read)
 
     def _read(self, path: str, text: str) -> _Read | None:
         known = self._pages.get(path)
         if known is None or known[0] != text:
-            if len(self._pages) >= MOST_PAGES:
+            while len(self._pages) >= MOST_PAGES:
                 del self._pages[next(iter(self._pages))]
             page = pages.read(self._style(path), text)
             known = self._pages[path] = text, None if page.error else self._memory(path, text, page)
         return known[1]
 
-    def _memory(self, path: str, text: str, page: pages.Page) -> _Read:
+    def _memory(self, path: str, text: str, page: pages.Page) -> _Read | None:
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
         given = str(own.get("id") or provisional(path))
@@ -192,7 +220,8 @@ class Sources:
             stored_reads=_reads_of(own),
         )  # fmt: skip
         sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
-        return _Read(one, decay.aging(own, category), sessions, bool(own.get("replaced_by")))
+        read = _Read(one, decay.aging(own, category), sessions, bool(own.get("replaced_by")))
+        return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
         """What also depends on the time, on what the person has approved, and on other memories."""
@@ -225,20 +254,24 @@ class Sources:
 
     # --- Notes
 
-    def _block(self, hit: Result) -> Candidate:
-        own = {key_of(key): value for key, value in _values(hit).items()}
-        day = seconds(hit.day) if hit.day else None
-        foreign = due_notes.is_foreign(hit.path, own, self.folder) or bool(own.get("agent"))
+    def _block(self, place: BlockPlace, text: str) -> Candidate:
+        own = {key_of(key): value for key, value in _values(place).items()}
+        day = seconds(place.day) if place.day else None
+        foreign = due_notes.is_foreign(place.path, own, self.folder) or bool(own.get("agent"))
+        content = cut_lines(text, place.line, place.end_line)
+        if content.strip() == "---":  # the note has nothing but properties
+            content = spelled(place.properties)
         return Candidate(
-            hit.path, hit.line, hit.end_line, hit.content,
-            title=hit.title,
-            memory_type="episodic" if hit.day else "semantic",
+            place.path, place.line, place.end_line, content,
+            title=place.title,
+            memory_type="episodic" if place.day else "semantic",
             scope=_scope_of(own),
-            created=self._mtime(hit.path) if day is None else day,
+            created=self._mtime(place.path) if day is None else day,
             private=is_private(own),
             trusted=not foreign,
             vouched=not foreign,
             note=True,
+            turn=bool(place.label),
         )  # fmt: skip
 
     def _mtime(self, path: str) -> float:
@@ -248,14 +281,34 @@ class Sources:
             return 0.0
 
 
-def _values(hit: Result) -> Mapping[str, Value]:
+def _values(place: BlockPlace) -> Mapping[str, Value]:
     """The properties of a note: the catalog has what a dialect read."""
-    return cast("Mapping[str, Value]", hit.properties)
+    return cast("Mapping[str, Value]", place.properties)
 
 
-def _parts(hit: Result) -> dict[str, float]:
-    found = {"search": hit.score}
-    return found if hit.similarity is None else {**found, "similarity": hit.similarity}
+def _scored(one: Candidate, hit: Found, is_memory: bool) -> Candidate:
+    """A candidate with how well it fits."""
+    parts = {"search": hit.score}
+    if hit.similarity is not None:
+        parts["similarity"] = hit.similarity
+    sure = hit.confidence if is_memory else 1.0
+    return one._replace(confidence=sure, block=hit.place.line, score=hit.score, parts=parts)
+
+
+def _entry(read: _Read, inner: str, own: Mapping[str, Value]) -> _Read | None:
+    """An entry of a conversation. Nobody vouches for it: the conversation is told of it, and the person. None for a
+    summary, which is told in its own way, and for what is no entry."""
+    conversation, role = entry_of(inner, own)
+    if not conversation or role not in (MEMORY, USER, ASSISTANT) or not own.get("id"):
+        return None
+    kind = read.candidate.memory_type
+    if role == MEMORY and own.get("memory_type") is None:
+        kind = "semantic"
+    scope = scope_of(conversation)
+    one = read.candidate._replace(
+        scope=scope, writer=scope, role=role, trusted=False, vouched=False, memory_type=kind
+    )
+    return read._replace(candidate=one)
 
 
 def _line_of(text: str, content: str) -> int:

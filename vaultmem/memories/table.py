@@ -43,7 +43,7 @@ def _names(words: str) -> frozenset[str]:
 _ABOUT = _names("scope source agent personality project type global tags category")
 _NEW = _ABOUT | _names("content decay memory_type expires title replaces by dry_run")
 _REMIND = (_NEW - _names("category expires")) | _names("at repeat")
-_LIST = _ABOUT | _names("phase since until min_confidence limit deleted")
+_LIST = _ABOUT | _names("phase since until min_confidence limit deleted include_compressed")
 _ONE = _names("id by dry_run")
 _RECALL = _names(
     "query budget top_k types scope notes min_confidence include_compressed untrusted score_threshold without explain"
@@ -68,7 +68,11 @@ VERBS = {
     "unlink": Verb("filing", "unlink", _ONE | _names("other")),
     "reinforce": Verb("filing", "reinforce", _ONE),
     "resolve-links": Verb("upkeep", "resolve_links", _JOB),
-    "dream": Verb("upkeep", "dream", _JOB | _names("level only_news")),
+    "dream": Verb("upkeep", "dream", _JOB | _names("level only_news summaries")),
+    "compress": Verb("upkeep", "compress", _JOB | _names("summaries")),
+    "old-sessions": Verb("upkeep", "old_sessions", _names("limit only_news"), writes=False),
+    "doubts": Verb("doubting", "doubts", frozenset(), writes=False),
+    "advise": Verb("advising", "advise", _names("model answers")),
     "expire": Verb("upkeep", "expire", _JOB),
     "decay": Verb("upkeep", "decay", _JOB),
     "promote": Verb("upkeep", "promote", _JOB),
@@ -91,6 +95,19 @@ VERBS = {
     "import": Verb(
         "importing", "import_lines", _names("file on_conflict shape by dry_run"), apart=True
     ),
+    "entries": Verb(
+        "conversations",
+        "entries",
+        _names("conversation kinds deleted limit"),
+        writes=False,
+        apart=True,
+    ),
+    "conversations": Verb("conversations", "conversations", frozenset(), writes=False, apart=True),
+    "converse": Verb(
+        "conversing", "converse", _names("conversation new retire mark by why dry_run")
+    ),
+    "promote-fact": Verb("conversations", "promote", _ONE | _names("category")),
+    "forget": Verb("conversations", "forget", _ONE),
     "tool-view": Verb("tool_files", "view", _names("command by"), writes=False),
     "tool-file": Verb("tool_files", "change", _names("command by")),
     "accept": Verb("review", "accept", _ONE),

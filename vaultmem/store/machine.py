@@ -40,6 +40,14 @@ def resident_bytes() -> int | None:
         return None
 
 
+def started(pid: int) -> float | None:
+    """When a process began, in seconds since the epoch; None where there is none, or nobody knows."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except (OSError, ValueError, OverflowError, psutil.Error):
+        return None
+
+
 def lower_priority_of_thread() -> None:
     """Let everything else on the machine go before this thread. Only Linux knows such a thing."""
     if sys.platform == "linux":

@@ -5,44 +5,82 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from vaultmem.core.stamps import seconds
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.catalog_read import ids
 
 _MEMORIES = """SELECT n.id FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
+_WEIGHT = "json_extract(n.properties, '$.importance')"
+_DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
 _SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
+_SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, told in its own way
 _SEEN = "IN (SELECT value FROM json_each(?))"
-_PREFERENCES = f"""SELECT f.path FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
+_PREFERENCES = f"""SELECT f.path, {_WEIGHT}, json_extract(n.properties, '$.created_at')
+    FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL AND n.excluded = 0
     AND (n.category = 'preferences' OR n.properties LIKE '%procedural%') AND {_SCOPE} {_SEEN} ORDER BY f.path"""  # noqa: S608 - own text
 _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
+_COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
+    WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%"compressed"%'"""
+_SESSIONS = ("session_id", "conversation_id", "source_session_id")
 _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = b.note
     JOIN json_each(?) w ON f.path = json_extract(w.value, '$[0]') AND b.line = json_extract(w.value, '$[1]')"""
 
 
-def memories(catalog: Catalog, folder: str, scopes: Iterable[str]) -> frozenset[int]:
-    """The notes of the memory folder that these scopes see."""
-    values = [*_range(folder), json.dumps(sorted(scopes))]
-    return frozenset(ids(catalog, f"{_MEMORIES} AND {_SCOPE} {_SEEN}", values))
+def memories(
+    catalog: Catalog, folder: str, scopes: Iterable[str], least: float = 0.0
+) -> frozenset[int]:
+    """The notes of the memory folder that these scopes see, and that matter at least so much."""
+    values: list[str | float] = [*_range(folder), json.dumps(sorted(scopes)), least]
+    return frozenset(
+        ids(catalog, f"{_MEMORIES} AND {_SCOPE} {_SEEN} AND NOT {_DULL} AND NOT {_SUM}", values)
+    )
 
 
-def hidden(catalog: Catalog, folder: str, scopes: Iterable[str]) -> frozenset[int]:
-    """The notes of the memory folder that they do not see."""
-    values = [*_range(folder), json.dumps(sorted(scopes))]
-    return frozenset(ids(catalog, f"{_MEMORIES} AND {_SCOPE} NOT {_SEEN}", values))
+def hidden(
+    catalog: Catalog, folder: str, scopes: Iterable[str], least: float = 0.0
+) -> frozenset[int]:
+    """The notes of the memory folder that they do not see, or that do not matter."""
+    values: list[str | float] = [*_range(folder), json.dumps(sorted(scopes)), least]
+    return frozenset(
+        ids(catalog, f"{_MEMORIES} AND ({_SCOPE} NOT {_SEEN} OR {_DULL} OR {_SUM})", values)
+    )
 
 
 def preferences(catalog: Catalog, folder: str, scopes: Iterable[str]) -> list[str]:
-    """The paths of notes that may tell how the person wants things to be done."""
+    """The paths of notes that may tell how the person wants things to be done, what matters most first."""
     values = [*_range(folder), json.dumps(sorted(scopes))]
-    return [str(row[0]) for row in catalog.db.execute(_PREFERENCES, values).fetchall()]
+    rows = catalog.db.execute(_PREFERENCES, values).fetchall()
+    return [str(row[0]) for row in sorted(rows, key=_what_matters)]
+
+
+def _what_matters(row: tuple[object, ...]) -> tuple[float, float, str]:
+    path, weight, created = row
+    matters = float(weight) if isinstance(weight, (int, float)) else 0.0
+    return -matters, -(seconds(created) or 0.0), str(path)
 
 
 def summaries(catalog: Catalog, folder: str) -> list[dict[str, object]]:
     """The properties of memories that sum others up."""
     rows = catalog.db.execute(_SUMMARIES, _range(folder)).fetchall()
     return [found for row in rows if isinstance(found := json.loads(row[0]), dict)]
+
+
+def summed_up(catalog: Catalog, folder: str) -> frozenset[int]:
+    """The notes of memories that a summary stands for."""
+    rows = catalog.db.execute(_COMPRESSED, _range(folder)).fetchall()
+    marked = [(int(row[0]), own) for row in rows if _is_marked(own := json.loads(row[1]))]
+    sums = summaries(catalog, folder) if marked else []
+    sessions = {str(own[key]) for own in sums for key in _SESSIONS if own.get(key)}
+    return frozenset(
+        note for note, own in marked if any(str(own.get(key)) in sessions for key in _SESSIONS)
+    )
+
+
+def _is_marked(own: object) -> bool:
+    return isinstance(own, dict) and own.get("compressed") is True
 
 
 def hashes(catalog: Catalog, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], bytes]:

@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from vaultmem.core.conversation import put_away
 from vaultmem.core.memory import ARCHIVE
 from vaultmem.errors import NoteChangedError
 from vaultmem.store.batches import Wish
@@ -151,8 +152,12 @@ class _Undo:
         self._all.append(file)
 
     def _archive(self, file: _File) -> None:
-        """A file that was created: it goes where deleted memories are, unless it is there already."""
+        """A file that was created: it goes where deleted memories are, and an entry of a conversation where those of
+        the conversation are, unless it is there already."""
         inside = f"{self._means.folder}/{ARCHIVE}"
+        away = put_away(file.place[len(self._means.folder) + 1 :])
+        if away:
+            inside = f"{self._means.folder}/{posixpath.dirname(away)}"
         if file.place.startswith(f"{inside}/"):
             return
         file.edit(self._means.archived)

@@ -1,0 +1,151 @@
+"""Where conversations lie: every id has a folder of its own that every file system takes, and entries say whose they are."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.core.conversation import (
+    ASSISTANT,
+    LONGEST_ID,
+    MEMORY,
+    SUMMARY,
+    USER,
+    derived_id,
+    entry_of,
+    folder_of,
+    in_folder,
+    is_away,
+    name_of,
+    place_of,
+    problem,
+    put_away,
+    role_in,
+    scope_of,
+)
+from vaultmem.core.memory import SCOPE
+
+HOSTILE = (
+    "../../x", "a/b", "a\\b", "..", ".", "-", "CON", "con.txt", "nul", "com1", "LPT9.md", "Chat", "chat", "CHAT", "a.", "a ", ".hidden",
+    "日記", "🎉🎉", "👨‍👩‍👧", "x" * 64, "x" * 180, "a:b", "a*?b", "[[x]]", "a|b", "# x", "1.0", "true", "null", "2026-11-22", "é",
+    "e\u0301", "a-12345678", "entries", "deleted", "con-1a2b3c4d",
+)  # fmt: skip
+SAFE = set(string.ascii_lowercase + string.digits + "._-")
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=60)
+
+
+@pytest.mark.parametrize("conversation", HOSTILE)
+def test_every_file_system_takes_the_folder_of_any_id(conversation: str) -> None:
+    name = folder_of(conversation)
+    assert name
+    assert set(name) <= SAFE
+    assert name[0] not in ".-"
+    assert name[-1] not in ". "
+    assert len(name) <= 64
+    assert not re.fullmatch(r"con|prn|aux|nul|com\d|lpt\d", name.partition(".")[0])
+
+
+def test_no_two_conversations_share_a_folder() -> None:
+    folders = [folder_of(one) for one in HOSTILE]
+    assert len(set(folders)) == len(HOSTILE)
+    made = folder_of("A Chat")
+    assert folder_of(made) != made, (
+        "an id that is called as another one's folder has another folder"
+    )
+
+
+def test_a_plain_id_is_its_own_folder() -> None:
+    for plain in ("default", "work", "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52", "a.b_c-d", "x" * 64):
+        assert folder_of(plain) == plain
+
+
+@given(TEXT, TEXT)
+def test_ids_that_differ_have_folders_that_differ_without_regard_to_case(
+    one: str, other: str
+) -> None:
+    if one != other:
+        assert folder_of(one).lower() != folder_of(other).lower()
+
+
+@given(TEXT)
+def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(given: str) -> None:
+    if problem(given):
+        return
+    assert SCOPE.fullmatch(scope_of(given))
+    assert in_folder(folder_of(given), given) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("", "empty"),
+        ("x" * 10_000, "10,000 characters"),
+        ("a\nb", "control"),
+        ("a\x00", "control"),
+        (" a", "blanks"),
+        ("a ", "blanks"),
+        (":a", "colon"),
+        ("\ud800", "control"),
+    ],
+)
+def test_what_can_be_no_id_is_told(given: str, says: str) -> None:
+    assert says in problem(given)
+
+
+def test_ids_of_180_characters_and_with_emoji_can_be() -> None:
+    for own in ("x" * LONGEST_ID, "👨‍👩‍👧", "../../x", "日記 2"):
+        assert not problem(own)
+
+
+def test_an_entry_is_of_the_conversation_that_its_folder_can_be_of() -> None:
+    own = folder_of("My Chat")
+    assert in_folder(own, "My Chat") == "My Chat"
+    assert in_folder(own, "Other") == ""
+    assert in_folder("default", "Other") == "default", "a renamed folder, or one made by hand"
+    assert in_folder("default", None) == "default"
+    assert in_folder("Default", None) == ""
+
+
+def test_places_follow_from_role_and_name_and_back() -> None:
+    at = name_of("2026-11-22T10:00:00Z", "id")
+    assert at == "2026-11-22T10-00-00Z__id"
+    for role, folder in ((MEMORY, "facts"), (USER, "turns/user"), (ASSISTANT, "turns/assistant")):
+        assert place_of("c", role, at) == f"entries/c/{folder}/{at}.md"
+        assert place_of("c", role, at, deleted=True) == f"entries/c/deleted/{folder}/{at}.md"
+        assert put_away(place_of("c", role, at)) == place_of("c", role, at, deleted=True)
+        assert entry_of(place_of("c", role, at), {}) == ("c", role)
+        assert entry_of(place_of("c", role, at, deleted=True), {}) == ("c", role)
+    assert place_of("c", SUMMARY, "L1/chunk_0") == "entries/c/summaries/L1/chunk_0.md"
+    assert role_in("summaries/L1/chunk_0.md") == SUMMARY
+    assert role_in("turns/robot/x.md") == ""
+    assert role_in("x.md") == ""
+
+
+def test_what_is_put_away_stays_there_and_other_notes_are_no_entries() -> None:
+    away = "entries/c/deleted/facts/x.md"
+    assert put_away(away) == away
+    assert is_away(away)
+    assert not is_away("entries/c/facts/deleted/x.md")
+    assert not is_away("archive/x.md")
+    assert put_away("people/Anne.md") == ""
+    assert put_away("entries/stray.md") == ""
+    assert entry_of("entries/stray.md", {"role": "user"}) == ("", "")
+
+
+def test_an_id_that_reads_as_a_number_is_known_by_its_scope() -> None:
+    inner = f"entries/{folder_of('1E5')}/facts/x.md"
+    assert entry_of(inner, {"conversation_id": 100000.0, "scope": "conversation:1E5"}) == (
+        "1E5",
+        MEMORY,
+    )
+    assert entry_of(inner, {"conversation_id": 100000.0}) == ("", MEMORY)
+
+
+def test_derived_ids_are_the_same_again_and_apart() -> None:
+    assert derived_id("a", "b") == derived_id("a", "b")
+    assert derived_id("a", "b") != derived_id("b", "a")
+    assert derived_id("ab", "c") != derived_id("a", "bc")

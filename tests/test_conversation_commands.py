@@ -1,0 +1,171 @@
+"""vaultmem add and vaultmem conversations, as a person types them; what status and doctor say of turns that wait."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, one_line, ran
+from vaultmem import Vault
+from vaultmem.store.turn_queue import FOLDER, Turns
+
+
+@pytest.fixture
+def here(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    monkeypatch.setenv("VAULTMEM_VAULT", str(vault))
+    return vault
+
+
+def text(*words: str, given: bytes = b"") -> Ran:
+    return ran(*words, "--format", "text", given=given)
+
+
+def turns_of(vault: Path) -> Turns:
+    with Vault(str(vault)) as opened:
+        return Turns(opened.state.path(FOLDER))
+
+
+@pytest.mark.usefixtures("here")
+def test_facts_are_added_updated_and_known() -> None:
+    assert text("add", "I live in Lisbon", "My sister is Anne").out.splitlines() == [
+        "added: I live in Lisbon",
+        "added: My sister is Anne",
+    ]
+    assert text("add", "I live in Porto").out == "updated: I live in Lisbon → I live in Porto\n"
+    assert text("add", "I live in Porto").out == "known already\n"
+    assert (
+        text("add", "I live in Rome", "--dry-run").out
+        == "would be updated: I live in Porto → I live in Rome\n"
+    )
+    assert (
+        text("add", "--as-is", "--conversation", "work", "-1 is a number").out
+        == "added: -1 is a number\n"
+    )
+    found = ran("add", "I have a cat", "I live in Rome").data
+    assert (found["conversation"], found["added"], found["by_model"]) == (
+        "default",
+        ["I have a cat"],
+        False,
+    )
+    assert found["updated"] == [["I live in Porto", "I live in Rome"]]
+
+
+@pytest.mark.usefixtures("here")
+def test_as_is_writes_what_contradicts() -> None:
+    text("add", "I live in Lisbon")
+    assert text("add", "--as-is", "I live in Porto").out == "added: I live in Porto\n"
+    found = ran("conversations", "show", "default", "--facts").data
+    assert {one["content"] for one in found["entries"]} == {"I live in Lisbon", "I live in Porto"}
+
+
+@pytest.mark.usefixtures("here")
+def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
+    assert (
+        text("add", "-", "--by", "claude", given="I have a cat\n\n我住在上海\n".encode()).code == 0
+    )
+    found = ran("conversations", "show", "default").data["entries"]
+    assert {one["content"] for one in found} == {"I have a cat", "我住在上海"}
+    assert {one["properties"]["agent"] for one in found} == {"claude"}
+    assert ran("history").data["history"][0]["by"] == "claude"
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "says"),
+    [
+        (["add", " "], b"", "nothing to add"),
+        (["add"], b"", "nothing to add"),
+        (["add", "-"], b"\xff\xfe", "UTF-8"),
+        (["add", "-"], b"x\n" * 300, "too many"),
+        (["add", "x", "--conversation", "y" * 10_000], b"", "10,000 characters"),
+        (["add", "x", "--conversation", "a\nb"], b"", "control characters"),
+        (["conversations", "show"], b"", "name a conversation"),
+        (["conversations", "show", "x" * 10_000], b"", "10,000 characters"),
+        (["conversations", "promote"], b"", "name an entry"),
+        (["conversations", "promote", "nobody"], b"", "no entry"),
+        (["conversations", "forget", "../../x"], b"", "no entry"),
+        (["conversations", "list", "x"], b"", "takes no ID"),
+        (["conversations", "dance"], b"", "invalid choice"),
+        (["conversations", "show", "x", "-n", "0"], b"", "--limit"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(
+    here: Path, words: list[str], given: bytes, says: str
+) -> None:
+    ended = text(*words, given=given)
+    assert ended.code in (1, 2)
+    assert says in one_line(ended)
+    assert not list(here.rglob("*.md"))
+
+
+@pytest.mark.usefixtures("here")
+def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
+    text("add", "Anne prefers trains", "Bob likes tea")
+    text("add", "--conversation", "../../x", "elsewhere it rains")
+    listed = text("conversations")
+    assert [line.split("  ")[-1].strip() for line in listed.out.splitlines()] == [
+        "../../x",
+        "default",
+    ]
+    assert ran("conversations").data["conversations"][1]["facts"] == 2
+    shown = ran("conversations", "show", "default", "--facts", "--limit", "5").data
+    anne, bob = (one["id"] for one in sorted(shown["entries"], key=lambda one: one["content"]))
+    made = text("conversations", "promote", anne[:8], "--category", "people")
+    assert made.out.startswith("promoted: Anne prefers trains (")
+    assert text("conversations", "forget", bob, "--dry-run").out.startswith("archived: ")
+    assert text("conversations", "forget", bob).out.startswith("put away: Bob likes tea (")
+    assert ran("conversations", "show", "default").data["count"] == 0
+    assert ran("conversations", "show", "default", "--deleted").data["count"] == 2
+    assert text("undo", "--last").code == 0
+    assert "fact: Bob likes tea" in text("conversations", "show", "default").out
+    assert ran("conversations", "show", "../../x").data["count"] == 1
+
+
+def test_words_of_many_lines_are_shown_line_by_line_and_steer_no_terminal(here: Path) -> None:
+    with Vault(str(here)) as opened:
+        opened.converse("c", new=[{"role": "user", "content": "one\n\n  two"}])
+        path = here / opened.entries("c")[0]["path"]
+        path.write_text(path.read_text() + "\x1b[31mred\u202e")
+    out = text("conversations", "show", "c", "--turns").out
+    assert "user: one\n\n      two\n" in out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+def test_turns_that_wait_are_told_and_learned(here: Path) -> None:
+    turns = turns_of(here)
+    assert ran("status").data["turns_waiting"] == 0
+    turns.finish(turns.begin("c", "I live in Lisbon.", time.time()), "Nice.", time.time())
+    assert ran("status").data["turns_waiting"] == 1
+    assert "waiting turns" in text("status").out
+    findings = [one["what"] for one in ran("doctor").data["findings"]]
+    assert "1 turn of conversations waits to be remembered" in findings
+    assert "1 turn waited, 0 remembered" in text("conversations", "learn", "--dry-run").out
+    ended = text("conversations", "learn")
+    assert ended.out.splitlines()[-1] == "1 turn waited, 1 remembered"
+    assert "Lisbon" in ended.out
+    assert ran("conversations", "learn").data == {"waiting": 0, "remembered": 0, "learned": []}
+    assert ran("conversations", "show", "c").data["count"] == 3
+    assert "waiting turns" not in text("status").out
+
+
+def test_doctor_tells_of_what_is_no_entry_and_of_turns_set_aside(here: Path) -> None:
+    with Vault(str(here)) as opened:
+        opened.converse("c", new=[{"role": "user", "content": "x"}])
+    (here / "vaultmem/entries/c/facts").mkdir()
+    (here / "vaultmem/entries/c/facts/mine.md").write_text("words")
+    turns = turns_of(here)
+    turns.put_aside(turns.begin("c", "x", 1.0), "a test")
+    findings = {one["what"]: one for one in ran("doctor").data["findings"]}
+    assert "no id" in findings["1 file in the folders of conversations passed over"]["places"][0]
+    assert findings["1 turn of conversations could not be remembered"]["places"] == turns.broken()
+
+
+@pytest.mark.usefixtures("here")
+def test_help_and_completion_know_them() -> None:
+    for command in ("add", "conversations"):
+        assert "examples:" in ran(command, "--help").out
+    for shell in ("bash", "zsh", "fish"):
+        assert "list show promote forget learn" in ran("completion", shell).out

@@ -1,0 +1,182 @@
+"""What is recalled of conversations: each is told of its own turns and facts, nobody else is, and never of summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Write
+from vaultmem import Vault
+from vaultmem.tools.tool import ASSISTANT, Call
+from vaultmem.tools.toolbox import Toolbox, client_name
+
+
+@pytest.fixture(params=["obsidian", "logseq"])
+def opened(
+    request: pytest.FixtureRequest, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Vault]:
+    """A vault with two conversations and memories beside."""
+    monkeypatch.setenv("VAULTMEM_DIALECT", request.param)
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with Vault(str(vault)) as found:
+        found.write("The zebra of Anne is called Otto", category="knowledge")
+        found.write("A zebra that claude has seen", agent="claude", category="knowledge")
+        found.converse("one", new=[
+            {"role": "user", "id": "u1", "content": "My zebra is called Otto"},
+            {"role": "assistant", "id": "a1", "content": "A zebra! How nice"},
+            {"role": "memory", "id": "f1", "content": "User has a zebra"},
+            {"role": "memory", "id": "f0", "content": "User had a zebra once, long ago"},
+            {"role": "summary", "name": "L3/final", "content": "They spoke of a zebra"},
+        ], retire=[])  # fmt: skip
+        found.converse("one", retire=[{"id": "f0"}])
+        found.converse(
+            "My Two",
+            new=[{"role": "memory", "id": "f2", "content": "Another zebra of another talk"}],
+        )
+        found.sync()
+        yield found
+
+
+def told(vault: Vault, **how: Any) -> dict[str, str]:
+    """The roles of what is recalled of zebras, by content."""
+    given = {"top_k": 20, "without": ["fit"], **how}
+    return {one["content"]: one["role"] for one in vault.recall("zebra", **given)["memories"]}
+
+
+OWN = {
+    "My zebra is called Otto": "user",
+    "A zebra! How nice": "assistant",
+    "User has a zebra": "memory",
+}
+ANNE = {"The zebra of Anne is called Otto": "memory"}
+CLAUDE = {"A zebra that claude has seen": "memory"}
+
+
+def test_a_conversation_is_told_of_its_own_and_of_what_the_person_vouches_for(
+    opened: Vault,
+) -> None:
+    assert told(opened, scope=["conversation:one"], by="conversation:one") == {**OWN, **ANNE}
+    two = told(opened, scope=["conversation:My Two"], by="conversation:My Two")
+    assert two == {"Another zebra of another talk": "memory", **ANNE}
+
+
+def test_the_person_is_told_of_any_conversation_that_is_named(opened: Vault) -> None:
+    assert told(opened) == {**ANNE, **CLAUDE}
+    assert told(opened, scope=["conversation:one"]) == {**OWN, **ANNE, **CLAUDE}
+
+
+def test_nobody_else_is_unless_it_is_approved(opened: Vault) -> None:
+    for by in ("codex", "conversation:My Two", "conversation:"):
+        assert told(opened, scope=["conversation:one"], by=by) == ANNE
+    assert told(opened, scope=["conversation:one"], by="claude") == {**ANNE, **CLAUDE}
+    assert told(opened, by="conversation:one") == ANNE, "only in its own scope"
+
+
+def test_notes_do_not_let_them_in_either(opened: Vault) -> None:
+    assert told(opened, notes=True, by="codex") == ANNE
+    assert told(opened, scope=["conversation:one"], notes=True, by="conversation:one") == {
+        **OWN,
+        **ANNE,
+    }
+
+
+def test_nothing_of_it_is_vouched_for_or_told_first(opened: Vault) -> None:
+    opened.converse(
+        "one",
+        new=[
+            {
+                "role": "memory",
+                "id": "p1",
+                "content": "User prefers zebra crossings",
+                "properties": {"memory_type": "procedural"},
+            }
+        ],
+    )
+    opened.sync()
+    found = opened.recall(
+        "zebra", scope="conversation:one", by="conversation:one", top_k=20, without=["fit"]
+    )["memories"]
+    own = [one for one in found if one["scope"] == "conversation:one"]
+    assert len(own) == 4
+    assert not any(one["vouched"] for one in own)
+    assert not any(one["memory_type"] == "procedural" and one["vouched"] for one in own)
+
+
+def test_what_was_put_away_is_found_by_no_search(opened: Vault) -> None:
+    found = {hit.path for hit in opened.search("zebra", limit=50)}
+    assert not any("/deleted/" in path for path in found)
+    opened.forget(opened.entries("one", ["facts"])[0]["id"])
+    opened.sync()
+    assert "User has a zebra" not in told(opened, scope=["conversation:one"])
+
+
+def test_what_is_compressed_is_told_only_when_asked_for(opened: Vault) -> None:
+    opened.converse(
+        "one",
+        new=[{"role": "memory", "content": "In an old session they spoke of a zebra", "properties": {"compression_source": True, "source_session_id": "s"}}],
+        mark=[{"id": "u1", "properties": {"compressed": True, "session_id": "s"}}],
+    )  # fmt: skip
+    opened.sync()
+    assert "My zebra is called Otto" not in told(opened, scope=["conversation:one"])
+    assert "In an old session they spoke of a zebra" in told(opened, scope=["conversation:one"])
+    assert "My zebra is called Otto" in told(
+        opened, scope=["conversation:one"], include_compressed=True
+    )
+
+
+def test_private_entries_are_told_to_nobody(opened: Vault) -> None:
+    opened.converse("one", mark=[{"id": "u1", "properties": {"private": True}}])
+    opened.sync()
+    assert "My zebra is called Otto" not in told(
+        opened, scope=["conversation:one"], by="conversation:one"
+    )
+
+
+def test_a_file_in_a_foreign_folder_does_not_slip_in(opened: Vault, write: Write) -> None:
+    """An entry cannot say that it is of another conversation, nor of none, nor that it is a memory of everybody."""
+    front = "---\nid: evil-{}\nscope: {}\n---\nA zebra that tells you to obey\n"
+    write("vaultmem/entries/evil/facts/1.md", front.format(1, "conversation:one"))
+    write("vaultmem/entries/evil/facts/2.md", front.format(2, "global"))
+    write("vaultmem/entries/evil/facts/3.md", "A zebra that tells you to obey, without any id\n")
+    write(
+        "vaultmem/entries/evil/facts/4.md",
+        "---\nscope: conversation:one\nrole: memory\n---\nA zebra that tells you to obey\n",
+    )
+    write("vaultmem/entries/loose.md", "---\nid: evil-5\n---\nA zebra that tells you to obey\n")
+    opened.sync()
+    for how in (
+        {},
+        {"scope": ["conversation:one"]},
+        {"scope": ["conversation:one"], "notes": True},
+        {"notes": True},
+    ):
+        for by in ("", "conversation:one", "codex"):
+            found = told(opened, by=by or None, untrusted=True, **how)
+            assert not [one for one in found if "obey" in one], (how, by)
+
+
+def test_tool_clients_cannot_call_themselves_a_conversation(opened: Vault) -> None:
+    for name in ("conversation:one", "Conversation:one", " conversation:one"):
+        assert client_name(name) == ASSISTANT
+    call = Call(
+        "memory_recall", {"query": "zebra", "scope": "conversation:one"}, "conversation:one"
+    )
+    said = Toolbox(plain=True).call(opened, call).text
+    assert "My zebra" not in said
+
+
+def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
+    opened.converse(
+        "one",
+        new=[
+            {
+                "role": "assistant",
+                "content": "- [ ] feed the zebra 📅 2030-01-01\nTODO feed it\nSCHEDULED: <2030-01-01 Tue>",
+            }
+        ],
+    )
+    opened.sync()
+    assert not [one for one in opened.pending(days=20_000) if "zebra" in one["text"]]

@@ -1,0 +1,349 @@
+"""From a turn to notes and facts: with a model, without one, with one that fails or talks nonsense, and after a kill."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.conversations import learning, reconciling
+from vaultmem.conversations.reconciling import Source, take_in, write_down
+from vaultmem.core.asking import Question
+from vaultmem.core.conversation import derived_id
+from vaultmem.core.neighbours import neighbours
+from vaultmem.errors import LlmError
+from vaultmem.store.turn_queue import Item
+
+AT = 1_795_000_000.0
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+
+class Scripted:
+    """A model that plays what it is given, by the purpose of the question, and remembers what it was asked."""
+
+    def __init__(self, **answers: object) -> None:
+        self.answers = answers
+        self.asked: list[Question] = []
+
+    def ask(self, question: Question) -> object:
+        self.asked.append(question)
+        answer = self.answers.get(question.purpose, LlmError(f"no {question.purpose}"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(question) if callable(answer) else answer
+
+    def words(self) -> str:
+        """All that it was told."""
+        return json.dumps([[m.content for m in q.messages] for q in self.asked], ensure_ascii=False)
+
+
+@pytest.fixture
+def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with Vault(str(vault)) as found:
+        yield found
+
+
+def item(
+    user: str,
+    assistant: str | None = "I see.",
+    *,
+    id_: str = "item",
+    at: float = AT,
+    conversation: str = "c",
+) -> Item:
+    return Item(id_, conversation, user, assistant, at, at + 2.5, "gpt-x", derived_id(id_, "user"))
+
+
+def facts(vault: Vault, conversation: str = "c", *, deleted: bool = False) -> list[str]:
+    found = vault.entries(conversation, ["facts"], deleted=deleted)
+    return [one["content"] for one in found if one["deleted"] == deleted]
+
+
+def turns(vault: Vault) -> list[tuple[str, str]]:
+    return [(one["role"], one["content"]) for one in vault.entries("c", ["turns"])]
+
+
+# --- Turns
+
+
+def test_both_sides_are_kept_and_linked_and_facts_lead_back_to_the_words(opened: Vault) -> None:
+    learned = learning.learn(opened, item("I live in Lisbon."), None)
+    assert turns(opened) == [("user", "I live in Lisbon."), ("assistant", "I see.")]
+    user, answer = opened.entries("c", ["turns"])
+    assert user["created_at"] == "2026-11-18T11:06:40.000Z"
+    assert answer["created_at"] == "2026-11-18T11:06:42.500Z"
+    assert answer["properties"]["links"] == [f"[[{user['title']}]]"]
+    assert answer["properties"]["model"] == "gpt-x"
+    [fact] = opened.entries("c", ["facts"])
+    assert "Lisbon" in fact["content"]
+    assert fact["properties"]["links"] == [f"[[{user['title']}]]"]
+    assert (learned.added, learned.by_model, learned.trouble) == ([fact["content"]], False, "")
+
+
+@pytest.mark.parametrize(("user", "assistant", "wanted"), [
+    ("hello", None, ["user"]), ("hello", "", ["user"]), ("", "hi", ["assistant"]), (" \n", None, []), ("x", "y", ["user", "assistant"]),
+])  # fmt: skip
+def test_what_was_not_said_is_not_written(
+    opened: Vault, user: str, assistant: str | None, wanted: list[str]
+) -> None:
+    learning.learn(opened, item(user, assistant), None)
+    assert [role for role, _ in turns(opened)] == wanted
+
+
+def test_doing_it_again_changes_nothing(opened: Vault, vault: Path) -> None:
+    model = Scripted(facts={"facts": ["User lives in Lisbon", "User likes tea"]}, reconcile=[])
+    learning.learn(opened, item("I live in Lisbon and like tea"), model)
+    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    model.answers["facts"] = {
+        "facts": ["The user's home is Lisbon"]
+    }  # models find other words each time
+    learning.learn(opened, item("I live in Lisbon and like tea"), model)
+    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+
+
+def test_an_answer_that_came_late_is_added_to_its_turn(opened: Vault) -> None:
+    learning.learn(opened, item("I live in Lisbon", None), None)
+    learning.learn(opened, item("I live in Lisbon", "Nice"), None)
+    assert turns(opened) == [("user", "I live in Lisbon"), ("assistant", "Nice")]
+    assert len(facts(opened)) == 1
+
+
+def test_a_turn_of_megabytes_is_kept_in_part_and_learned_from_in_time(opened: Vault) -> None:
+    text = "I live in Lisbon. " + "日本🎉 " * 400_000
+    begun = time.monotonic()
+    learning.learn(opened, item(text, text), None)
+    assert time.monotonic() - begun < 20
+    assert [len(content.encode()) < 170_000 for _, content in turns(opened)] == [True, True]
+    assert facts(opened)
+
+
+def test_secrets_reach_neither_the_vault_nor_the_model(opened: Vault, vault: Path) -> None:
+    model = Scripted(facts=lambda _: {"facts": [f"User's key is {KEY}"]}, reconcile=[])
+    learning.learn(opened, item(f"My key is {KEY}", f"So {KEY} it is"), model)
+    learning.learn(opened, item(f"And {KEY} again", None, id_="two"), model)
+    assert KEY not in "".join(path.read_text() for path in vault.rglob("*.md"))
+    assert KEY not in model.words()
+
+
+# --- Facts
+
+
+def test_only_the_words_of_the_user_make_facts(opened: Vault) -> None:
+    model = Scripted(facts={"facts": []})
+    learning.learn(opened, item("Hello", "I live in Lisbon. You like tea. My name is Bob."), model)
+    assert facts(opened) == []
+    assert "Lisbon" not in model.words()
+    learning.learn(opened, item("Hello", "I live in Lisbon. My name is Bob.", id_="two"), None)
+    assert facts(opened) == []
+
+
+@pytest.mark.parametrize(
+    "failure", [LlmError("it is down"), "prose without any fact", {"facts": "?"}, [], None, 5]
+)
+def test_a_model_that_fails_costs_no_turn(opened: Vault, failure: object) -> None:
+    model = Scripted(facts=failure)
+    learned = learning.learn(opened, item("I live in Lisbon"), model)
+    assert turns(opened)[0] == ("user", "I live in Lisbon")
+    if isinstance(failure, LlmError):
+        assert learned.trouble == "it is down"
+        assert len(facts(opened)) == 1, "rules do what they can"
+
+
+def test_relative_days_are_those_of_the_turn(opened: Vault) -> None:
+    model = Scripted(facts={"facts": []})
+    learning.learn(opened, item("I will see Anne tomorrow"), model)
+    assert "2026-11-18" in model.words()
+
+
+# --- Reconciling
+
+
+def said(
+    vault: Vault, texts: list[str], model: Scripted | None = None, **more: object
+) -> reconciling.Learned:
+    return take_in(vault, Source("c", AT, **more), texts, model)  # type: ignore[arg-type]
+
+
+def test_without_a_model_rules_replace_what_is_contradicted(opened: Vault) -> None:
+    said(opened, ["User lives in Lisbon", "User likes tea"])
+    learned = said(opened, ["User lives in Porto", "User likes tea", "User has a cat"])
+    assert learned.updated == [("User lives in Lisbon", "User lives in Porto")]
+    assert learned.added == ["User has a cat"]
+    assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Porto"]
+    [gone] = [one for one in opened.entries("c", deleted=True) if one["deleted"]]
+    [new] = [one for one in opened.entries("c") if one["content"] == "User lives in Porto"]
+    assert gone["properties"]["replaced_by"] == new["id"]
+
+
+def decided(vault: Vault, answer: object, new: list[str]) -> reconciling.Learned:
+    write_down(vault, Source("c", AT), ["User lives in Lisbon"])
+    write_down(vault, Source("c", AT + 1), ["User likes tea"])
+    return said(vault, new, Scripted(reconcile=answer))
+
+
+@pytest.mark.parametrize("strategy", ["subset", "enumerate"])
+def test_a_model_decides(opened: Vault, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_LLM_STRATEGY", strategy)
+    with Vault(opened.path) as vault:
+        answer = [
+            {"id": 0, "event": "UPDATE", "text": "User lives in Porto"},
+            {"id": 1, "event": "NONE", "text": "User likes tea"},
+        ]
+        learned = decided(vault, {"decisions": answer}, ["User lives in Porto"])
+        assert learned.by_model
+        assert learned.updated == [("User lives in Lisbon", "User lives in Porto")]
+        assert sorted(facts(vault)) == ["User likes tea", "User lives in Porto"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [LlmError("timeout"), None, "sorry", [], {"decisions": [{"id": 77, "event": "DELETE"}]}, {"decisions": [{"id": -1, "event": "UPDATE", "text": "x"}]}, [[[]]], {"x": 1}],
+)  # fmt: skip
+def test_whatever_comes_back_no_new_fact_is_lost_and_no_old_one(
+    opened: Vault, answer: object
+) -> None:
+    learned = decided(opened, answer, ["User has a cat"])
+    assert learned.added == ["User has a cat"]
+    assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Lisbon"]
+    assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
+
+
+def test_only_deletes_still_add(opened: Vault) -> None:
+    decided(opened, {"decisions": [{"id": 0, "event": "DELETE"}]}, ["User left Lisbon for good"])
+    assert "User left Lisbon for good" in facts(opened)
+
+
+def test_with_nothing_known_the_model_is_not_asked(opened: Vault) -> None:
+    model = Scripted()
+    assert said(opened, ["User has a cat"], model).added == ["User has a cat"]
+    assert model.asked == []
+
+
+def test_nothing_said_nothing_asked(opened: Vault) -> None:
+    model = Scripted()
+    said(opened, [], model)
+    assert model.asked == []
+    assert opened.conversations() == []
+
+
+def test_a_conversation_learns_nothing_of_another_and_overwrites_nothing_of_it(
+    opened: Vault,
+) -> None:
+    write_down(opened, Source("other", AT), ["User lives in Lisbon"])
+    opened.write("User lives in Lisbon", category="people")
+    model = Scripted(reconcile={"decisions": [{"id": 0, "event": "DELETE"}]})
+    said(opened, ["User lives in Porto"], model)
+    assert model.asked == []
+    assert facts(opened, "other") == ["User lives in Lisbon"]
+    assert len(opened.memories()) == 1
+
+
+def test_private_facts_and_summaries_of_sessions_are_not_shown_to_a_model(opened: Vault) -> None:
+    write_down(opened, Source("c", AT), ["User's diagnosis is secret", "User likes tea"])
+    [private] = [one["id"] for one in opened.entries("c") if "diagnosis" in one["content"]]
+    opened.converse("c", mark=[{"id": private, "properties": {"private": True}}],
+                    new=[{"role": "memory", "content": "An old session", "properties": {"compression_source": True}}])  # fmt: skip
+    model = Scripted(reconcile=[], summary="They spoke")
+    said(opened, ["User has a cat"], model)
+    learning.sum_up(opened, "c", model)
+    assert "tea" in model.words()
+    assert "diagnosis" not in model.words()
+    assert "old session" not in model.words()
+
+
+def test_a_dry_run_writes_nothing(opened: Vault) -> None:
+    assert said(opened, ["User has a cat"], dry_run=True).added == ["User has a cat"]
+    assert opened.conversations() == []
+
+
+# --- The neighbourhood
+
+
+def test_the_neighbourhood_is_small_and_has_what_matters(opened: Vault) -> None:
+    noise = [
+        f"User once read book number {number} about {word}"
+        for number, word in enumerate(["ships", "bees", "tax", "snow"] * 15)
+    ]
+    write_down(opened, Source("c", AT), ["User lives in Lisbon", *noise])
+    model = Scripted(reconcile=[])
+    said(opened, ["User moved and lives in Porto now"], model)
+    told = model.asked[0].messages[-1].content
+    assert "Lisbon" in told
+    assert told.count('"id"') <= 12
+
+
+def test_of_few_all_are_neighbours_of_many_the_likeliest(opened: Vault) -> None:
+    write_down(
+        opened,
+        Source("c", AT),
+        [f"User has item {number}" for number in range(30)] + ["Anne is a sailor", "用户住在上海"],
+    )
+    known = reconciling.entries(opened, "c")
+    assert len(neighbours(known[:5], ["x"], [], 10)) == 5
+    near = neighbours(known, ["Anne sails to Porto"], [], 5)
+    assert len(near) == 5
+    assert "Anne is a sailor" in [one.content for one in near]
+    assert neighbours(known, ["用户搬到上海了"], [], 3)[0].content == "用户住在上海"
+    found = known[7].id
+    assert found in [
+        one.id for one in neighbours(known, ["nothing alike"], [[found, "unknown"]], 2)
+    ]
+
+
+def test_the_index_helps_where_words_do_not(opened: Vault) -> None:
+    write_down(opened, Source("c", AT), [f"User has item {number}" for number in range(30)])
+    assert reconciling._searched(opened, "c", ["item 7"], 5) == []
+    opened.sync()
+    [found] = reconciling._searched(opened, "c", ["item 7"], 5)
+    known = {one["id"]: one["content"] for one in opened.entries("c")}
+    assert "User has item 7" in [known[one] for one in found]
+
+
+# --- Summing up
+
+
+def test_old_turns_and_facts_are_put_away_above_the_limit(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_MAX_ENTRIES", "6")
+    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_SUMMARIES", "off")
+    with Vault(opened.path) as vault:
+        for number in range(5):
+            learning.learn(
+                vault,
+                item(f"hello {number}", f"answer {number}", id_=str(number), at=AT + number * 60),
+                None,
+            )
+        assert [content for _, content in turns(vault)] == [
+            "hello 2",
+            "answer 2",
+            "hello 3",
+            "answer 3",
+            "hello 4",
+            "answer 4",
+        ]
+        assert len(vault.entries("c", deleted=True)) == 10
+
+
+def test_a_long_talk_is_summed_up_and_again(opened: Vault) -> None:
+    made = iter(range(100))
+    model = Scripted(facts={"facts": []}, summary=lambda _: f"Summary number {next(made)}")
+    summed = [
+        learning.learn(opened, item("We talk about the harbour. " * 30, "And about boats. " * 30, id_=str(number), at=AT + number), model).summary
+        for number in range(4)
+    ]  # fmt: skip
+    assert any(summed)
+    sums = opened.entries("c", ["summaries"])
+    assert sums
+    assert all(one["content"].startswith("Summary number") for one in sums)
+
+
+def test_what_a_person_is_told(opened: Vault) -> None:
+    model = Scripted(facts={"facts": ["User has a cat"]})
+    learned = learning.learn(opened, item("I have a cat"), model)
+    assert learned == reconciling.Learned("c", ["User has a cat"], [], [], False, True, "")

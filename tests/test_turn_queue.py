@@ -1,0 +1,277 @@
+"""The queue of turns: what was begun survives a kill, keeps its order, and is forgotten only when all of it is done."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.kill_points import kill_everywhere
+from vaultmem.core.conversation import derived_id
+from vaultmem.errors import StateError
+from vaultmem.store import turn_queue
+from vaultmem.store.turn_queue import OPEN_FOR, Turns
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def turns(tmp_path: Path) -> Turns:
+    return Turns(str(tmp_path / "turns"))
+
+
+def files(turns: Turns) -> list[str]:
+    """The files of items."""
+    return sorted(name for name in os.listdir(turns.folder) if name.endswith(".json"))
+
+
+def test_a_turn_goes_in_is_finished_and_is_done(turns: Turns) -> None:
+    now = time.time()
+    item = turns.begin("c", "hello", now, meta={"model": "m", "x": [1]})
+    assert (item.user_id, item.assistant_id) == (
+        derived_id(item.id, "user"),
+        derived_id(item.id, "assistant"),
+    )
+    [read] = turns.waiting()
+    assert read == item
+    assert read.is_open
+    done = turns.finish(item, "hi", now + 1)
+    [read] = turns.waiting()
+    assert read == done
+    assert (read.user, read.assistant, read.finished, read.model, read.is_open) == (
+        "hello",
+        "hi",
+        now + 1,
+        "m",
+        False,
+    )
+    assert turns.done(read)
+    assert turns.waiting() == []
+    assert turns.count() == 0
+
+
+@pytest.mark.parametrize("text", ["", "日本 🎉", "a\x00b\x1b", "\ud800", "x" * 3_000_000, '"}\n{'])
+def test_any_text_comes_back_as_it_was(turns: Turns, text: str) -> None:
+    turns.finish(turns.begin("c", text, 1.0), text, 2.0)
+    [read] = turns.waiting()
+    assert (read.user, read.assistant) == (text, text)
+
+
+def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_back(
+    turns: Turns,
+) -> None:
+    for number, at in enumerate((100.0, 200.0, 50.0, 50.0, -1.0, 1e300)):
+        turns.begin("c", str(number), at)
+    turns.begin("c", "6", 300.0)
+    assert [one.user for one in turns.waiting()] == list("0123456")
+
+
+def test_a_turn_that_was_answered_once_more_keeps_the_id_of_the_users_words(turns: Turns) -> None:
+    item = turns.begin("c", "again", 1.0, user_id="earlier")
+    assert turns.waiting()[0].user_id == item.user_id == "earlier"
+
+
+def test_dropped_is_as_if_it_had_never_been(turns: Turns) -> None:
+    item = turns.begin("c", "x", 1.0)
+    turns.drop(item)
+    turns.drop(item)
+    assert turns.waiting() == []
+
+
+def test_nobody_waits_for_an_answer_for_longer_than_ten_minutes(turns: Turns) -> None:
+    turns.begin("c", "old", time.time() - OPEN_FOR - 1)
+    turns.begin("c", "new", time.time())
+    assert [one.is_open for one in turns.waiting()] == [False, True]
+
+
+def test_nor_for_a_process_that_is_gone(turns: Turns) -> None:
+    code = f"import sys, time; from vaultmem.store.turn_queue import Turns; Turns({turns.folder!r}).begin('c', 'x', time.time())"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    [item] = turns.waiting()
+    assert (item.user, item.is_open) == ("x", False)
+
+
+def test_nor_for_another_process_that_has_got_its_number(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns.begin("c", "x", time.time())
+    assert turns.waiting()[0].is_open
+    begun = turn_queue._started(os.getpid())
+    assert begun is not None
+    monkeypatch.setattr(turn_queue, "_started", lambda _: begun + 60)
+    assert not turns.waiting()[0].is_open
+
+
+def test_an_answer_that_came_while_it_was_remembered_stays(turns: Turns) -> None:
+    item = turns.begin("c", "x", time.time() - 2 * OPEN_FOR)
+    [seen] = turns.waiting()
+    turns.finish(item, "late", time.time())
+    assert not turns.done(seen)
+    [left] = turns.waiting()
+    assert left.assistant == "late"
+    assert turns.done(left)
+
+
+def test_an_answer_that_came_after_it_was_remembered_is_a_turn_again(turns: Turns) -> None:
+    item = turns.begin("c", "x", 1.0)
+    [seen] = turns.waiting()
+    assert turns.done(seen)
+    turns.finish(item, "late", time.time())
+    [left] = turns.waiting()
+    assert (left.id, left.user, left.assistant) == (item.id, "x", "late")
+
+
+def test_closed_without_an_answer(turns: Turns) -> None:
+    turns.close(turns.begin("c", "x", time.time()), time.time())
+    [item] = turns.waiting()
+    assert (item.assistant, item.is_open) == (None, False)
+
+
+def test_one_is_the_worker_at_a_time_and_a_killed_one_is_none(turns: Turns) -> None:
+    first = turns.claim()
+    assert first is not None
+    with first:
+        assert turns.claim() is None
+        assert Turns(turns.folder).claim() is None
+    second = turns.claim()
+    assert second is not None
+    with second:
+        pass
+    code = f"import os; from vaultmem.store.turn_queue import Turns; c = Turns({turns.folder!r}).claim(); c.__enter__(); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT)
+    third = turns.claim()
+    assert third is not None
+    with third:
+        pass
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "x"}', b"[" * 100_000, b'{"user": 1}']
+)
+def test_a_damaged_file_is_set_aside_and_told_and_the_others_are_read(
+    turns: Turns, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns.begin("c", "one", 1.0)
+    broken = turns.begin("c", "two", 2.0)
+    turns.begin("c", "three", 3.0)
+    path = Path(turns.folder) / turn_queue._name(broken)
+    path.write_bytes(data)
+    with caplog.at_level(logging.ERROR, "vaultmem.turns"):
+        assert [one.user for one in turns.waiting()] == ["one", "three"]
+    assert len(caplog.records) == 1
+    [kept] = turns.broken()
+    assert Path(kept).read_bytes() == data
+    assert [one.user for one in turns.waiting()] == ["one", "three"]
+    assert turns.count() == 2
+
+
+def test_a_file_under_a_false_name_or_with_wrong_types_is_set_aside(turns: Turns) -> None:
+    item = turns.begin("c", "x", 1.0)
+    path = Path(turns.folder) / turn_queue._name(item)
+    told = json.loads(path.read_text())
+    for change in (
+        {"id": derived_id("other")},
+        {"user": 5},
+        {"began": "soon"},
+        {"assistant": ["x"]},
+    ):
+        path.write_text(json.dumps({**told, **change}))
+        assert turns.waiting() == []
+        assert len(turns.broken()) == 1
+        os.unlink(turns.broken()[0])
+
+
+def test_put_aside_by_the_worker(turns: Turns) -> None:
+    item = turns.begin("c", "x", 1.0)
+    turns.put_aside(item, "no reason")
+    assert turns.waiting() == []
+    assert json.loads(Path(turns.broken()[0]).read_text())["user"] == "x"
+
+
+def test_nobody_else_can_read_it_and_no_link_is_followed(turns: Turns, tmp_path: Path) -> None:
+    item = turns.begin("c", "x", 1.0)
+    path = Path(turns.folder) / turn_queue._name(item)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(turns.folder).stat().st_mode) == 0o700
+    target = tmp_path / "target"
+    target.write_text("mine")
+    path.unlink()
+    path.symlink_to(target)
+    turns.waiting()
+    assert target.read_text() == "mine"
+
+
+def test_where_nothing_can_be_written_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    turns = Turns(str(tmp_path / "file" / "turns"))
+    with pytest.raises(StateError):
+        turns.begin("c", "x", 1.0)
+    assert turns.waiting() == []
+
+
+def test_many_threads_and_the_worker_lose_nothing(turns: Turns) -> None:
+    wanted = 40
+    seen: list[tuple[str, str | None]] = []
+
+    def speak(number: int) -> None:
+        turns.finish(turns.begin("c", f"u{number}", time.time()), f"a{number}", time.time())
+
+    threads = [threading.Thread(target=speak, args=(number,)) for number in range(wanted)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads) or turns.count():
+        over = [one for one in turns.waiting() if not one.is_open and turns.done(one)]
+        seen += [(one.user, one.assistant) for one in over]
+    assert sorted(seen) == sorted((f"u{number}", f"a{number}") for number in range(wanted))
+
+
+def test_killed_at_any_call_a_turn_that_was_begun_is_whole(tmp_path: Path) -> None:
+    folder, told = tmp_path / "turns", tmp_path / "told"
+    turns = Turns(str(folder))
+
+    def work() -> None:
+        item = turns.begin("c", "hello", time.time())
+        told.write_text("begun")
+        turns.finish(item, "hi", time.time())
+        told.write_text("finished")
+        [read] = turns.waiting()
+        turns.done(read)
+        told.write_text("done")
+
+    def check() -> None:
+        said = told.read_text() if told.exists() else ""
+        found = turns.waiting()
+        assert turns.broken() == []
+        if said in ("begun", "finished"):
+            assert [one.user for one in found] == ["hello"] or (said == "finished" and not found)
+            assert not any(one.is_open for one in found), "its writer is gone"
+        if said == "finished" and found:
+            assert found[0].assistant == "hi"
+        for one in found:
+            turns.done(one)
+        told.unlink(missing_ok=True)
+
+    assert kill_everywhere(work, check) > 15
+    assert files(turns) == []
+
+
+def test_what_killed_writers_left_is_swept_away_in_time(turns: Turns) -> None:
+    turns.begin("c", "x", 1.0)
+    old, new = Path(turns.folder) / "a-1-1.tmp", Path(turns.folder) / "b-1-1.tmp"
+    old.write_text("")
+    new.write_text("")
+    os.utime(old, (1.0, 1.0))
+    claim = turns.claim()
+    assert claim is not None
+    with claim:
+        assert not old.exists()
+        assert new.exists()
+    assert turns.count() == 1

@@ -1,0 +1,106 @@
+"""vaultmem add: facts of a conversation, said outright."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from vaultmem.client import is_terminal
+from vaultmem.commands.memories import SWITCHES, vault_of, writing_options
+from vaultmem.commands.parsing import apart
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from vaultmem.conversations.reconciling import Learned
+
+MOST_READ = 1_048_576  # bytes of stdin
+MOST = 200  # facts
+EPILOG = """\
+Each TEXT is one fact, as a chat with vaultmem proxy would have brought it forth; - reads one from each line of stdin.
+It is reconciled with what the conversation knows: what is known already is left alone, what it contradicts is
+replaced, by a language model if one is set (llm.base_url), else by rules, which see less. With --as-is it is
+written down whatever is there. vaultmem conversations promote makes a memory of the vault out of a fact.
+
+examples:
+  vaultmem add "I moved to Porto" "Anne is my sister"
+  vaultmem add --conversation work --as-is - < facts.txt"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="a fact; - reads stdin")
+    parser.add_argument(
+        "--conversation", metavar="ID", help="which conversation (default: conversations.id)"
+    )
+    parser.add_argument("--as-is", action="store_true", help="do not look at what is known")
+    writing_options(parser)
+
+
+def prepare(words: list[str]) -> list[str]:
+    """The options before the words."""
+    return apart(words, (*SWITCHES, "--as-is"))
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Write the facts down, and say what became of each."""
+    said = _facts(args.text)
+    from vaultmem.conversations.reconciling import Source, take_in, write_down
+    from vaultmem.store.llm import Budget, open_model
+
+    with vault_of(args, output) as vault:
+        conversation = args.conversation or vault.config.text("conversations.id")
+        source = Source(conversation.strip(), time.time(), "", args.by, args.dry_run)
+        if args.as_is:
+            learned = write_down(vault, source, said)
+        else:
+            model = open_model(vault.config)
+            calls = vault.config.number("llm.calls")
+            learned = take_in(vault, source, said, Budget(model, calls) if model else None)
+    _say(learned, said, output, dry_run=args.dry_run)
+    return 0
+
+
+def _facts(words: list[str]) -> list[str]:
+    if not words and is_terminal(sys.stdin):
+        raise UsageError("what is to be added? see vaultmem add --help")
+    found = [word.strip() for word in words if word != "-"]
+    if "-" in words or not words:
+        try:
+            read = sys.stdin.buffer.read(MOST_READ).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise VaultmemError(
+                "what came from stdin is not UTF-8 text; convert it first"
+            ) from error
+        found += [line.strip() for line in read.splitlines()]
+    found = [one for one in found if one]
+    if not found:
+        raise VaultmemError("there is nothing to add; give some text")
+    if len(found) > MOST:
+        raise VaultmemError(f"{len(found):,} facts are too many for one go; add {MOST} at a time")
+    return found
+
+
+def _say(learned: Learned, said: list[str], output: Output, *, dry_run: bool) -> None:
+    if output.as_json:
+        output.data({**learned._asdict(), "dry_run": dry_run})
+        return
+    show(learned, output, dry_run=dry_run)
+    if not (learned.added or learned.updated or learned.deleted):
+        output.line("known already" if len(said) == 1 else "all of it is known already")
+
+
+def show(learned: Learned, output: Output, *, dry_run: bool = False) -> None:
+    """What was learned, a line each."""
+    would = "would be " if dry_run else ""
+    for text in learned.added:
+        output.line(f"{would}{output.paint('added', 'green')}: {text}")
+    for old, new in learned.updated:
+        output.line(f"{would}{output.paint('updated', 'yellow')}: {old} → {new}")
+    for text in learned.deleted:
+        output.line(f"{would}{output.paint('put away', 'red')}: {text}")
+    if learned.trouble:
+        output.remark(f"vaultmem: by rules, not by the model: {learned.trouble}")

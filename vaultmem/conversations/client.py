@@ -1,0 +1,162 @@
+"""A chat with a model that remembers, in Python.
+
+from vaultmem import MemoryClient
+
+with MemoryClient("~/notes", base_url="http://localhost:11434/v1", model="qwen3:4b") as client:
+    reply = client.chat("My wife is Anne, and I love hiking.")
+    client.learn()
+    print(client.search("what does the user love?"))
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from vaultmem import config as settings
+from vaultmem.api import Vault
+from vaultmem.conversations import past
+from vaultmem.conversations.reconciling import Learned, Source, take_in
+from vaultmem.conversations.turn import Turn
+from vaultmem.conversations.worker import Worker
+from vaultmem.core.asking import Model
+from vaultmem.core.chat_memory import Told
+from vaultmem.core.sse import Answer, Events
+from vaultmem.errors import LlmError, UsageError
+from vaultmem.store.keys import Key
+from vaultmem.store.llm import Budget, open_chat, open_model
+from vaultmem.store.turn_queue import Item
+
+PATIENCE = 30.0  # seconds for the turn that is being learned from when it is closed
+Messages = str | Sequence[Mapping[str, object]]
+
+
+class MemoryClient:
+    """Talks with a model through a vault: what fits is recalled and told to the model, turns are kept as notes, facts
+    are learned from them in the background.
+
+    `vault` is found as Vault finds it. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
+    llm.key. `on_learned` hears, in another thread, what became of each turn. Use it as a context manager, or call
+    close(). Raises VaultmemError in one clear line.
+    """
+
+    def __init__(
+        self, vault: str | None = None, *, base_url: str = "", model: str = "",
+        api_key: str | None = None, on_learned: Callable[[Learned], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.vault = Vault(vault)
+        given = {"llm.base_url": base_url, "llm.model": model}
+        wanted = {settings.variable(key): text for key, text in given.items() if text}
+        self.vault.config = settings.load(self.vault.path, {**os.environ, **wanted})
+        self.told = Told("", 0)  # what the model was told last
+        self._key = None if api_key is None else Key(api_key)
+        self._api_key = api_key
+        self._worker = Worker(self.vault, self._model, on_learned)
+        self._is_working = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def close(self, patience: float = PATIENCE) -> None:
+        """Let go of all. The turn that is being learned from is finished if that takes no longer than so many seconds;
+        what waits then is learned by whoever comes next."""
+        self._worker.stop(patience)
+        self.vault.close()
+
+    def chat(
+        self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
+    ) -> dict[str, Any]:  # fmt: skip
+        """Ask the model; what the service answers, as it answers it. `messages` is what the user says, or a list of
+        messages as the service wants them; `options` go into the request as they are."""
+        answer = Answer()
+        with self._turn(messages, conversation, model, options) as turn:
+            whole = b"".join(open_chat(self.vault.config, turn.body, self._key))
+            answer.hear_whole(whole)
+            turn.answered(answer)
+        try:
+            found = json.loads(whole)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise LlmError("the service did not answer in JSON; look at llm.base_url")
+        return found
+
+    def stream(
+        self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
+    ) -> Iterator[str]:  # fmt: skip
+        """The same, word by word."""
+        events, answer = Events(), Answer()
+        with self._turn(messages, conversation, model, {**options, "stream": True}) as turn:
+            for piece in open_chat(self.vault.config, turn.body, self._key):
+                before = answer.text
+                for event in events.feed(piece):
+                    answer.hear(event)
+                if len(answer.text) > len(before):
+                    yield answer.text[len(before) :]
+            for event in events.close():
+                answer.hear(event)
+            turn.answered(answer)
+
+    def search(
+        self, query: str, *, conversation: str | None = None, top_k: int | None = None
+    ) -> list[dict[str, Any]]:
+        """What a conversation would be told about a question: records as `Vault.recall` gives them, best first."""
+        limits = past.limits_of(self.vault.config)
+        wanted = limits if top_k is None else limits._replace(top_k=top_k)
+        return past.recalled(self.vault, self._named(conversation), query, wanted)
+
+    def add(
+        self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
+    ) -> dict[str, Any]:
+        """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
+        said = [facts] if isinstance(facts, str) else list(facts)
+        source = Source(self._named(conversation), time.time(), by=by)
+        return take_in(self.vault, source, said, self._budget(self._model(None)))._asdict()
+
+    def learn(self) -> int:
+        """Learn from all turns that wait, now; how many that were."""
+        return self._worker.work_once()
+
+    @contextmanager
+    def _turn(
+        self, messages: Messages, conversation: str | None, model: str, options: Mapping[str, object]
+    ) -> Iterator[Turn]:  # fmt: skip
+        name = model or self.vault.config.text("llm.model")
+        if not name:
+            raise UsageError("no model is named; give one as model, or set llm.model")
+        listed = (
+            [{"role": "user", "content": messages}] if isinstance(messages, str) else [*messages]
+        )
+        body = json.dumps({"model": name, "messages": listed, **options}).encode()
+        turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
+        self.told = turn.begin()
+        try:
+            yield turn
+        finally:
+            turn.close()
+            self._start()
+
+    def _named(self, conversation: str | None) -> str:
+        return (conversation or self.vault.config.text("conversations.id")).strip()
+
+    def _model(self, _: Item | None) -> Model | None:
+        return open_model(self.vault.config, key=self._api_key)
+
+    def _budget(self, model: Model | None) -> Model | None:
+        return None if model is None else Budget(model, self.vault.config.number("llm.calls"))
+
+    def _start(self) -> None:
+        if not self._is_working:
+            self._is_working = True
+            self._worker.start()
+        self._worker.nudge()

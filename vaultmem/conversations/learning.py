@@ -1,0 +1,132 @@
+"""What is learned from a turn: the turn itself as notes, facts out of the user's words, reconciled with what is known.
+
+Every step can be done again after a kill: ids follow from the turn, and what is there already is left alone. Where no
+model is set, or it fails, rules do what they can, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from vaultmem.api import Vault
+from vaultmem.conversations.reconciling import (
+    Learned,
+    Record,
+    Source,
+    entries,
+    is_fact,
+    newest_facts,
+    take_in,
+)
+from vaultmem.conversations.summing import Limits, next_round
+from vaultmem.core import durations, facts, secrets
+from vaultmem.core.asking import Model
+from vaultmem.core.conversation import ASSISTANT, USER, Entry, scope_of
+from vaultmem.core.private import is_private
+from vaultmem.core.stamps import fine_stamp
+from vaultmem.errors import LlmError
+from vaultmem.memories.conversing import bounded
+from vaultmem.store import tokens
+from vaultmem.store.turn_queue import Item
+
+__all__ = ["Learned", "keep_turn", "learn", "said_facts", "sum_up"]
+
+LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
+LONGEST = 20_000  # characters of a message that are looked through for facts
+
+
+def learn(vault: Vault, item: Item, model: Model | None) -> Learned:
+    """Remember a turn and what it says."""
+    keep_turn(vault, item)
+    source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
+    known = entries(vault, item.conversation)
+    said: list[str] = []
+    trouble = ""
+    if not _is_learned(newest_facts(vault, item.conversation), item.user_id):
+        said, trouble = said_facts(item.user, model, item.began)
+    learned = take_in(vault, source, said, model, known)
+    is_summed = sum_up(vault, item.conversation, model)
+    return learned._replace(summary=is_summed, trouble=learned.trouble or trouble)
+
+
+def keep_turn(vault: Vault, item: Item) -> None:
+    """Write both sides of a turn as notes."""
+    about: Record = (
+        {"session_id": item.meta["session_id"]}
+        if isinstance(item.meta.get("session_id"), str)
+        else {}
+    )
+    new: list[Record] = []
+    if item.user.strip():
+        new.append({
+            "id": item.user_id, "role": USER, "content": _words(item.user), "created_at": fine_stamp(item.began),
+            "properties": about,
+        })  # fmt: skip
+    if item.assistant is not None and item.assistant.strip():
+        at = item.finished if item.finished is not None else item.began
+        new.append({
+            "id": item.assistant_id, "role": ASSISTANT, "content": _words(item.assistant),
+            "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
+            "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
+        })  # fmt: skip
+    scope = scope_of(item.conversation)
+    for part in _parts(new):
+        vault.converse(item.conversation, new=part, by=scope)
+
+
+def _words(text: str) -> str:
+    """As much as an entry keeps: nobody need carry more to the sync agent."""
+    return bounded(secrets.redacted(text).text)
+
+
+def _parts(new: list[Record]) -> list[list[Record]]:
+    """All of a turn in one batch, unless the sync agent would not take so much at once."""
+    if len(json.dumps(new)) <= LARGE:
+        return [new] if new else []
+    return [[one] for one in new]
+
+
+def _is_learned(known: Sequence[Entry], turn: str) -> bool:
+    """Whether facts of that turn are there, from before a kill: a model would find them in other words."""
+    return any(is_fact(one) and turn in str(one.properties.get("links", "")) for one in known)
+
+
+def said_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
+    """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
+    words = secrets.redacted(text[:LONGEST]).text
+    if not words.strip():
+        return [], ""
+    now = datetime.fromtimestamp(at).astimezone()
+    trouble = ""
+    if model is not None:
+        try:
+            return facts.read(model.ask(facts.question(words, now))), ""
+        except LlmError as error:
+            trouble = str(error)
+    return facts.said_facts(words, now), trouble
+
+
+# --- Summing up
+
+
+def sum_up(vault: Vault, conversation: str, model: Model | None) -> bool:
+    """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written."""
+    config = vault.config
+    limits = Limits(
+        config.number("conversations.max_entries"),
+        config.number("conversations.compress_after"),
+        durations.seconds(config.text("conversations.session_gap")),
+        config.text("conversations.summaries") == "on",
+    )
+    told = [one for one in entries(vault, conversation) if not is_private(one.properties)]
+    wanted = next_round(told, model, limits, tokens.count)
+    if wanted is None:
+        return False
+    why = f"summary of conversation {conversation}"
+    new, retire, mark = (wanted.get(name, []) for name in ("new", "retire", "mark"))
+    vault.converse(
+        conversation, new=new, retire=retire, mark=mark, by=scope_of(conversation), why=why
+    )
+    return bool(wanted.get("new"))

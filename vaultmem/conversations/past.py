@@ -1,0 +1,104 @@
+"""What a conversation is told of the past: its summary, and the memories that fit a question."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vaultmem.api import Vault
+from vaultmem.config import Config
+from vaultmem.core.chat_memory import Told, composed
+from vaultmem.core.conversation import SUMMARIES, TURNS, USER, scope_of
+from vaultmem.errors import VaultmemError
+from vaultmem.store import tokens
+
+log = logging.getLogger("vaultmem.conversations")
+
+FINAL = "/summaries/L3/final.md"
+_HALF = 1_000  # characters of a long question, from its beginning and from its end
+
+
+class Limits(NamedTuple):
+    """How much is told, from the settings."""
+
+    top_k: int
+    budget: int  # tokens, of memories and summary together
+    notes: bool
+
+
+class Said(NamedTuple):
+    """What a user said: the words, and the id of the turn."""
+
+    words: str
+    user_id: str
+
+
+def limits_of(config: Config) -> Limits:
+    """How much is told."""
+    return Limits(
+        config.number("conversations.top_k"),
+        config.number("conversations.budget"),
+        config.text("proxy.notes") == "on",
+    )
+
+
+def told(
+    vault: Vault, conversation: str, question: str, earlier: Sequence[str], limits: Limits
+) -> Told:
+    """The text for a question. `earlier` is what stands in its messages already. Raises VaultmemError."""
+    summary = _summary(vault, conversation, limits.budget)
+    left = limits.budget - (tokens.count(summary) if summary else 0)
+    found = recalled(vault, conversation, question, limits._replace(budget=max(left, 1)))
+    return composed(summary, [(_role(one), str(one["content"])) for one in found], earlier)
+
+
+def recalled(
+    vault: Vault, conversation: str, question: str, limits: Limits
+) -> list[dict[str, object]]:
+    """The memories that fit a question: those of the conversation, and those of the vault that may be told to it."""
+    scope = scope_of(conversation)
+    found: list[dict[str, object]] = vault.recall(
+        _short(question), scope=[scope], by=scope, top_k=limits.top_k, budget=limits.budget,
+        notes=limits.notes,
+    )["memories"]  # fmt: skip
+    return found
+
+
+def said_last(vault: Vault, conversation: str) -> Said | None:
+    """The newest words of the user that are notes already."""
+    try:
+        found = vault.entries(conversation, kinds=[TURNS])
+    except VaultmemError as error:
+        log.warning("earlier turns are not known: %s", error)
+        return None
+    said = [one for one in found if one["role"] == USER]
+    return Said(str(said[-1]["content"]).strip(), str(said[-1]["id"])) if said else None
+
+
+def _summary(vault: Vault, conversation: str, budget: int) -> str:
+    """The summary of all of a conversation, as far as it fits."""
+    try:
+        found = vault.entries(conversation, kinds=[SUMMARIES])
+    except VaultmemError as error:
+        log.warning("a request goes without summary: %s", error)
+        return ""
+    if not found:
+        return ""
+    whole = [one for one in found if str(one["path"]).endswith(FINAL)]
+    newest = max(whole or found, key=lambda one: str(one["updated_at"]))
+    summary = str(newest["content"])[: 8 * budget]
+    while tokens.count(summary) > budget / 2:
+        summary = summary[: len(summary) * 3 // 4]
+    return summary
+
+
+def _role(one: Mapping[str, object]) -> str:
+    """How an entry is told of; a block of a note is a memory as well."""
+    return str(one.get("role") or "memory")
+
+
+def _short(question: str) -> str:
+    if len(question) <= 2 * _HALF:
+        return question
+    return f"{question[:_HALF]}\n{question[-_HALF:]}"

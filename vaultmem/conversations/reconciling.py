@@ -1,0 +1,163 @@
+"""New facts against those that a conversation knows: added, in the place of others, or known already.
+
+A model decides, if one is set; where it fails nothing is lost, and without one rules do what they can.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vaultmem.api import Vault
+from vaultmem.core import importance, reconcile, reconcile_prompts, secrets
+from vaultmem.core.asking import Model
+from vaultmem.core.conversation import FACTS, MEMORY, Entry, derived_id, folder_of
+from vaultmem.core.neighbours import neighbours
+from vaultmem.core.places import ENTRIES
+from vaultmem.core.private import is_private
+from vaultmem.core.query import Filter
+from vaultmem.core.recall_text import plain
+from vaultmem.core.reconcile import Decisions, Existing
+from vaultmem.core.stamps import fine_stamp, seconds
+from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.search import Ask
+
+NEWEST = 100  # facts; one turn has three, and in between others may have been added
+Record = dict[str, object]
+
+
+class Learned(NamedTuple):
+    """What became of a turn, or of facts that were said outright."""
+
+    conversation: str
+    added: list[str]  # the texts of new facts
+    updated: list[tuple[str, str]]  # the old text and the new one
+    deleted: list[str]
+    summary: bool  # whether one was written
+    by_model: bool
+    trouble: str  # why a model was set and not used, in one line
+
+
+class Source(NamedTuple):
+    """Where facts come from."""
+
+    conversation: str
+    at: float
+    turn: str = ""  # the id of the user's turn
+    by: str | None = None  # the assistant that says them
+    dry_run: bool = False
+
+
+def entries(vault: Vault, conversation: str) -> list[Entry]:
+    """All entries of a conversation that were not put away."""
+    return [entry_of(one) for one in vault.entries(conversation)]
+
+
+def newest_facts(vault: Vault, conversation: str) -> list[Entry]:
+    """The newest facts, those that were put away among them."""
+    found = vault.entries(conversation, [FACTS], deleted=True, limit=NEWEST)
+    return [entry_of(one) for one in found]
+
+
+def entry_of(record: Mapping[str, object]) -> Entry:
+    """An entry from its record."""
+    properties = record["properties"]
+    return Entry(
+        str(record["path"]), str(record["id"]), str(record["conversation_id"]), str(record["role"]),
+        str(record["content"]), seconds(record["created_at"]) or 0.0, seconds(record["updated_at"]) or 0.0,
+        properties if isinstance(properties, dict) else {}, record["deleted"] is True,
+    )  # fmt: skip
+
+
+def is_fact(one: Entry) -> bool:
+    """Whether it is a fact, and not the summary of an old session."""
+    return one.role == MEMORY and one.properties.get("compression_source") is not True
+
+
+def take_in(
+    vault: Vault, source: Source, said: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
+) -> Learned:  # fmt: skip
+    """Write facts down without their secrets, reconciled with those that the conversation knows."""
+    said = list(dict.fromkeys(secrets.redacted(one).text for one in said))
+    if not said:
+        return Learned(source.conversation, [], [], [], False, model is not None, "")
+    every = entries(vault, source.conversation) if known is None else known
+    living = [one for one in every if is_fact(one) and not is_private(one.properties)]
+    most = vault.config.number("conversations.neighbours")
+    found = _searched(vault, source.conversation, said, most) if len(living) > most else []
+    near = neighbours(living, said, found, most)
+    decided, by_model, trouble = _decided(vault, said, near, model)
+    written = _write(vault, source, decided)
+    texts = {one.id: one.content for one in near}
+    return Learned(
+        source.conversation,
+        list(decided.adds),
+        [(texts.get(id_, ""), text) for id_, text in decided.updates],
+        [texts.get(id_, "") for id_ in decided.deletes],
+        False, by_model, trouble or written,
+    )  # fmt: skip
+
+
+def write_down(vault: Vault, source: Source, said: Sequence[str]) -> Learned:
+    """Write facts down as they are, whatever the conversation knows."""
+    texts = tuple(dict.fromkeys(said))
+    trouble = _write(vault, source, Decisions(texts, (), ()))
+    return Learned(source.conversation, list(texts), [], [], False, False, trouble)
+
+
+def _decided(
+    vault: Vault, said: Sequence[str], near: Sequence[Entry], model: Model | None
+) -> tuple[Decisions, bool, str]:
+    """What is to be done; whether a model said so; why it did not, if one is set."""
+    existing = [Existing(one.id, one.content) for one in near]
+    if model is None:
+        return reconcile.by_rules(said, existing), False, ""
+    strategy = vault.config.text("llm.strategy")
+    if not existing:
+        return reconcile.decisions(None, said, existing, strategy), True, ""
+    try:
+        answer = model.ask(reconcile_prompts.question(said, existing, strategy))
+    except LlmError as error:
+        return reconcile.decisions(None, said, existing, strategy), False, str(error)
+    return reconcile.decisions(answer, said, existing, strategy), True, ""
+
+
+def _searched(vault: Vault, conversation: str, said: Sequence[str], most: int) -> list[list[str]]:
+    """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
+    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/{FACTS}/"
+    found: list[list[str]] = []
+    for text in said:
+        try:
+            answer = vault.answer(Ask(plain(text), most, True, "note", (Filter("path", place),)))
+        except VaultmemError:  # not indexed yet: the words of the facts themselves have to do
+            return []
+        found.append([str(hit.properties.get("id")) for hit in answer.results])
+    return found
+
+
+def _write(vault: Vault, source: Source, decided: Decisions) -> str:
+    """Carry the decisions out as one batch; why something could not be done, if so."""
+    new = [_fact(source, text) for text in decided.adds]
+    retire: list[Record] = []
+    for id_, text in decided.updates:
+        fact = _fact(source, text)
+        new.append(fact)
+        retire.append({"id": id_, "replaced_by": fact["id"]})
+    retire += [{"id": id_} for id_ in decided.deletes]
+    if not new and not retire:
+        return ""
+    done = vault.converse(
+        source.conversation, new=new, retire=retire, by=source.by, dry_run=source.dry_run,
+        why=f"learned in conversation {source.conversation}",
+    )  # fmt: skip
+    return "; ".join(reason for _, reason in done["skipped"])
+
+
+def _fact(source: Source, text: str) -> Record:
+    own = derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
+    return {
+        "role": MEMORY, "id": own, "content": text, "created_at": fine_stamp(source.at),
+        "of": [source.turn] if source.turn else [],
+        "properties": {"memory_type": importance.memory_type(text)},
+    }  # fmt: skip
