@@ -1,0 +1,132 @@
+"""A proxy in this process, on a socket of its own, before a scripted model."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import openai
+
+from tests.agent_run import until
+from tests.scripted_llm import ScriptedLlm
+from vaultmem.proxy import proxy, serving
+from vaultmem.proxy.proxy import Proxy, Wish
+from vaultmem.store.turn_queue import Item
+
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Seen(NamedTuple):
+    """What a client has seen."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        return dict(self.headers).get(name.lower())
+
+
+class Proxied:
+    """A proxy that serves."""
+
+    def __init__(self, vault: Path, made: Proxy) -> None:
+        self.vault, self.made, self.port = vault, made, made.port
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def client(self, key: str = "client-key", **how: Any) -> openai.OpenAI:
+        return openai.OpenAI(base_url=self.url, api_key=key, max_retries=0, **how)
+
+    def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Seen:
+        """One request, with these headers and no others but Host and Content-Length."""
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            link.putrequest(method, path, skip_accept_encoding=True, skip_host="Host" in named)
+            for name, value in named.items():
+                link.putheader(name, value)
+            if body is not None:
+                link.putheader("Content-Length", str(len(body)))
+            link.endheaders(body)
+            reply = link.getresponse()
+            seen = [(name.lower(), value) for name, value in reply.getheaders()]
+            return Seen(reply.status, seen, reply.read())
+        finally:
+            link.close()
+
+    def chat(self, body: bytes | Mapping[str, object], **headers: str) -> Seen:
+        packed = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.send("POST", "/v1/chat/completions", packed, **{**HEADERS, **headers})
+
+    def ask(self, said: str, **more: Any) -> Seen:
+        """A chat of one message."""
+        headers = more.pop("headers", {})
+        return self.chat({"model": "m", "messages": [user(said)], **more}, **headers)
+
+    def turns(self) -> list[Item]:
+        return self.made._keeping._turns.waiting()
+
+    def ended_turns(self, count: int) -> list[Item]:
+        """So many turns of which nothing more is to come."""
+        return list(
+            until(
+                lambda: (
+                    [one for one in self.turns() if not one.is_open]
+                    if len([one for one in self.turns() if not one.is_open]) >= count
+                    else None
+                ),
+                10,
+            )
+        )
+
+    def remembers(self, *told: str) -> None:
+        """Memories are what the test says they are."""
+        self.made._memory._ask = lambda _id, _question, _there: _told(told)  # type: ignore[method-assign]
+
+
+def _told(told: tuple[str, ...]) -> Any:
+    from vaultmem.core.chat_memory import composed
+
+    return composed("", [("memory", one) for one in told], ())
+
+
+def user(said: object) -> dict[str, object]:
+    return {"role": "user", "content": said}
+
+
+@contextmanager
+def proxied(
+    vault: Path, llm: ScriptedLlm | str, *, learns: bool = False, warm: bool = False, environ: Mapping[str, str] | None = None,
+    **wish: Any,
+) -> Iterator[Proxied]:  # fmt: skip
+    """A proxy in a thread. Unless it `learns`, turns stay in the queue."""
+    upstream = llm if isinstance(llm, str) else llm.url
+    given = Wish(**{"upstream": upstream, **wish})
+    config = proxy.in_force(str(vault), given, environ or {})
+    listening = serving.listen(config.text("proxy.host"), 0)
+    made = Proxy(str(vault), config, listening)
+    if not learns:
+        made._worker.start = lambda: None  # type: ignore[method-assign]
+    if not warm:
+        made._memory.warm_up = lambda: None  # type: ignore[method-assign]
+    serving_thread = threading.Thread(target=made.serve)
+    serving_thread.start()
+    try:
+        until(lambda: made.server.started, 20)
+        yield Proxied(vault, made)
+    finally:
+        made.server.should_exit = True
+        serving_thread.join(20)
+        assert not serving_thread.is_alive()

@@ -1,0 +1,408 @@
+"""The parts of the proxy, one by one: who may ask, what goes on, what is the same turn, what is passed on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.conversations.past import Limits, Said
+from vaultmem.core.chat_body import Chat, read
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.proxy import keeping, proxy, remembering
+from vaultmem.proxy.asgi import Headers
+from vaultmem.proxy.background import Background
+from vaultmem.proxy.guard import Guard, is_loopback
+from vaultmem.proxy.keeping import Keeping
+from vaultmem.proxy.proxy import Wish, in_force
+from vaultmem.proxy.relay import pass_on
+from vaultmem.proxy.remembering import Remembering
+from vaultmem.proxy.serving import listen
+from vaultmem.proxy.tee import Tee
+from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, origin, passed_on
+from vaultmem.store.turn_queue import Item, Turns
+
+
+def chat(said: str, *before: str) -> Chat:
+    messages = ",".join(f'{{"role": "user", "content": "{one}"}}' for one in (*before, said))
+    found = read(f'{{"model": "m", "messages": [{messages}]}}'.encode())
+    assert found
+    return found
+
+
+# --- Who may ask
+
+
+async def nobody(*_: object) -> None:
+    """An application that nobody reaches."""
+
+
+@pytest.mark.parametrize(
+    ("listens", "host", "passes"),
+    [
+        ("127.0.0.1", "localhost:8100", True), ("127.0.0.1", "box:8100", False), ("box", "box:8100", True),
+        ("0.0.0.0", "192.168.1.5:8100", True), ("0.0.0.0", "evil.example:8100", False),
+        ("0.0.0.0", "host.docker.internal:8100", True), ("127.0.0.1", "host.docker.internal:8100", False),
+        ("::", "[fe80::1]:8100", True), ("192.168.1.5", "192.168.1.5:8100", True),
+        ("192.168.1.5", "192.168.1.6:8100", False), ("127.0.0.1", "127.0.0.1:8100:8100", False),
+        ("127.0.0.1", "[::1]8100", False), ("127.0.0.1", "user@127.0.0.1:8100", False),
+    ],
+)  # fmt: skip
+def test_a_name_that_leads_here_is_no_name_of_ours(listens: str, host: str, passes: bool) -> None:
+    guard = Guard(nobody, listens, 8100)
+    refused = guard.refused({"type": "http", "headers": [(b"host", host.encode())]})
+    assert (refused is None) == passes
+
+
+@given(st.text(max_size=30))
+def test_no_name_of_elsewhere_passes(name: str) -> None:
+    host = f"{name}.example:8100".encode("latin-1", "replace")
+    assert Guard(nobody, "0.0.0.0", 8100).refused({"headers": [(b"host", host)]})
+
+
+def test_on_port_80_the_port_may_be_left_out() -> None:
+    assert Guard(nobody, "127.0.0.1", 80).refused({"headers": [(b"host", b"localhost")]}) is None
+
+
+def test_what_only_this_machine_reaches() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.8.8.8")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "box", "10.0.0.1", "")))
+
+
+# --- What goes on
+
+
+def test_headers_of_the_way_stay_behind() -> None:
+    headers = [(b"Connection", b"close, X-Mine"), (b"X-Mine", b"1"), (b"Keep-Alive", b"1"), (b"A", b"1"), (b"A", b"2"),
+               (b"Transfer-Encoding", b"chunked"), (b"Upgrade", b"h2c"), (b"Proxy-Authorization", b"x")]  # fmt: skip
+    assert passed_on(headers) == [(b"A", b"1"), (b"A", b"2")]
+    asked = [
+        (b"host", b"x"),
+        (b"content-length", b"3"),
+        (b"accept-encoding", b"br"),
+        (b"expect", b"100-continue"),
+    ]
+    assert for_upstream(asked, 7) == [(b"accept-encoding", b"identity"), (b"content-length", b"7")]
+    assert for_upstream(asked) == [(b"accept-encoding", b"br"), (b"content-length", b"3")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "carries"),
+    [
+        ([], False), ([(b"authorization", b"")], False), ([(b"Authorization", b"Bearer VaultMem")], False),
+        ([(b"authorization", b"Bearer ")], False), ([(b"authorization", b"Bearer sk-1")], True),
+        ([(b"authorization", b"Basic x")], True), ([(b"api-key", b"x")], True), ([(b"x-api-key", b"")], False),
+    ],
+)  # fmt: skip
+def test_whether_a_client_has_a_key(headers: Headers, carries: bool) -> None:
+    assert carries_key(headers) == carries
+
+
+def test_paths_that_lead_out() -> None:
+    out = ("/../x", "/a/./b", "/%2e%2E/x", "/.%2e", "/a\\b", "/%5c..", "/..?x")
+    assert all(map(leads_out, out))
+    assert not any(map(leads_out, ("/models", "/files/a..b", "/x?y=/../", "/.well")))
+
+
+def test_the_same_server() -> None:
+    assert origin("http://A.example/v1") == origin("http://a.example:80/other")
+    assert origin("https://a.example/v1") != origin("http://a.example/v1")
+    assert origin("https://a.example") == origin("https://a.example:443")
+
+
+# --- What is passed on
+
+
+class Made:
+    """An answer that says what a test wants."""
+
+    def __init__(self, headers: Headers, pieces: list[bytes]) -> None:
+        self.status, self.headers, self._pieces = 200, headers, pieces
+        self.closed = False
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+KINDS = st.sampled_from([b"text/event-stream", b"application/json", b"text/plain", b""])
+WORDS = st.sampled_from([
+    b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n', b"data: [DONE]\n\n", b": c\r\n", b"\xff\x00",
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n', b'{"choices":[{"message":{"content":"x"}}]}',
+])  # fmt: skip
+
+
+@given(
+    KINDS,
+    st.sampled_from([b"", b"gzip", b"br"]),
+    st.lists(st.one_of(WORDS, st.binary(max_size=9)), max_size=9),
+)
+def test_bytes_out_are_bytes_in(kind: bytes, packed: bytes, pieces: list[bytes]) -> None:
+    reply = Made([(b"content-type", kind), (b"content-encoding", packed)], pieces)
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def heard(_: Tee) -> None:
+        """Nothing to do."""
+
+    asyncio.run(pass_on(cast("Reply", reply), send, heard))
+    assert b"".join(one.get("body", b"") for one in sent) == b"".join(pieces)
+    assert [one.get("more_body", True) for one in sent][-1] is False
+    assert sent[0]["headers"] == reply.headers
+    assert reply.closed
+    if kind == b"text/event-stream":
+        assert [one["body"] for one in sent[1:-1]] == [piece for piece in pieces if piece]
+
+
+def test_a_few_bytes_that_are_megabytes_are_not_heard() -> None:
+    import gzip
+
+    tee = Tee([(b"content-type", b"application/json"), (b"content-encoding", b"gzip")])
+    tee.hear(gzip.compress(b" " * 50_000_000))
+    tee.close()
+    assert not tee.answer.is_complete
+    broken = Tee([(b"content-type", b"text/event-stream"), (b"content-encoding", b"gzip")])
+    broken.hear(b"no gzip")
+    broken.close()
+    assert not broken.answer.is_complete
+
+
+# --- Turns
+
+
+class Kept:
+    """Turns in a folder, and who is nudged."""
+
+    def __init__(self, folder: Path, earlier: Said | None = None) -> None:
+        self.turns = Turns(str(folder / "turns"))
+        self.nudged = 0
+        self.asked: list[str] = []
+        self.earlier = earlier
+        self.keeping = Keeping(self.turns, self._nudge, self._said, time.time)
+
+    def _nudge(self) -> None:
+        self.nudged += 1
+
+    def _said(self, conversation: str) -> Said | None:
+        self.asked.append(conversation)
+        return self.earlier
+
+    def begin(self, said: str, *before: str) -> keeping.Turn:
+        turn = self.keeping.begin("c", chat(said, *before))
+        assert turn
+        return turn
+
+    @property
+    def items(self) -> list[Item]:
+        return self.turns.waiting()
+
+
+def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, Said("hello", "id-1"))
+    kept.begin("hello").answered("one")
+    assert kept.items[0].user_id == "id-1"
+    kept.begin("hello").answered("two")
+    assert kept.items[1].user_id == "id-1"
+    kept.begin("other", "hello").ended(False)
+    assert kept.items[2].user_id != "id-1"
+    assert kept.asked == ["c"]
+
+
+def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    first, second = kept.begin("a"), kept.begin("a")
+    second.answered("two")
+    second.ended(False)
+    first.answered("one")
+    first.ended(False)
+    assert [one.assistant for one in kept.items] == ["one", "two"]
+    assert len({one.user_id for one in kept.items}) == 1
+    assert kept.nudged == 2
+
+
+def test_a_new_question_does_not_end_one_that_is_being_answered(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    first = kept.begin("a")
+    second = kept.begin("b")
+    assert [one.is_open for one in kept.items] == [True, True]
+    first.answered("A")
+    second.ended(False)
+    first.ended(False)
+    assert [one.assistant for one in kept.items] == ["A", None]
+
+
+def test_an_answer_that_grows_is_kept_whole(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    turn = kept.begin("a")
+    turn.answered("one")
+    turn.answered("one two")
+    turn.ended(False)
+    assert [one.assistant for one in kept.items] == ["one two"]
+
+
+def test_many_threads_of_one_conversation(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+
+    def work(number: int) -> None:
+        turn = kept.begin(f"n{number}")
+        turn.answered(f"A{number}")
+        turn.ended(False)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert {one.user: one.assistant for one in kept.items} == {f"n{n}": f"A{n}" for n in range(20)}
+
+
+def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.begin("x" * 300_000).answered("y" * 300_000)
+    (item,) = kept.items
+    for said in (item.user, item.assistant or ""):
+        assert len(said) < 210_000
+        assert said.endswith(keeping.CUT)
+
+
+def test_a_full_disk_keeps_nobody_from_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Kept(tmp_path)
+    turn = kept.begin("a")
+
+    def full(*_: object, **__: object) -> Item:
+        raise StateError("no room")
+
+    for name in ("begin", "finish", "close"):
+        monkeypatch.setattr(kept.turns, name, full)
+    turn.answered("x")
+    turn.ended(False)
+    assert kept.keeping.begin("c", chat("b")) is None
+
+
+# --- Memory
+
+
+class SlowVault:
+    """A vault that takes its time, or fails."""
+
+    def __init__(self, seconds: float, error: Exception | None = None) -> None:
+        self._seconds, self._error = seconds, error
+
+    def entries(self, *_: object, **__: object) -> list[object]:
+        raise StateError("no entries")
+
+    def recall(self, *_: object, **__: object) -> dict[str, object]:
+        time.sleep(self._seconds)
+        if self._error:
+            raise self._error
+        return {"memories": [{"role": None, "content": "x1"}, {"role": "user", "content": "x2"}]}
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def told(vault: SlowVault, count: int = 1) -> list[remembering.Told]:
+    async def ask() -> list[remembering.Told]:
+        memory = Remembering(lambda: cast("Any", vault), Limits(5, 1000, notes=False))
+        try:
+            return list(await asyncio.gather(*(memory.told("c", "q", ()) for _ in range(count))))
+        finally:
+            await asyncio.to_thread(memory.close)
+
+    return asyncio.run(ask())
+
+
+def test_memory_without_a_summary() -> None:
+    (found,) = told(SlowVault(0))
+    assert found.text.splitlines()[2:-1] == ["[memory] x1", "[user] x2"]
+
+
+@pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
+def test_memory_that_fails_is_none(error: Exception) -> None:
+    assert told(SlowVault(0, error)) == [remembering.NOTHING]
+
+
+def test_who_comes_too_late_goes_without() -> None:
+    began = time.monotonic()
+    found = told(SlowVault(0.2), 80)
+    assert 1 <= sum(one.memories > 0 for one in found) <= 2 * remembering.THREADS
+    assert time.monotonic() - began < 5
+
+
+# --- Settings
+
+
+def test_the_command_line_goes_before_the_settings(vault: Path) -> None:
+    config = in_force(str(vault), Wish(None, 9000, "http://localhost:1/v1", "mine"), {})
+    assert (config.number("proxy.port"), config.text("conversations.id")) == (9000, "mine")
+    assert config.text("llm.key") == "off"
+    environ = {"VAULTMEM_LLM_BASE_URL": "http://localhost:1", "VAULTMEM_LLM_KEY": "env:X"}
+    config = in_force(str(vault), Wish(upstream="http://LOCALHOST:1/v1"), environ)
+    assert config.text("llm.key") == "env:X"
+    assert config.text("llm.base_url") == "http://LOCALHOST:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("wish", "environ", "said"),
+    [
+        (Wish(), {}, "no upstream is set"),
+        (Wish(upstream="localhost"), {}, "--upstream must be"),
+        (Wish(upstream="http://u:p@x/v1"), {}, "--upstream must be"),
+        (Wish(conversation="a\nb", upstream="http://x"), {}, "--conversation must be"),
+        (Wish(host="a b", upstream="http://x"), {}, "--host must be"),
+        (Wish(upstream="http://x"), {"VAULTMEM_PROXY_HOST": "0.0.0.0"}, "--host 0.0.0.0"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said(
+    vault: Path, wish: Wish, environ: dict[str, str], said: str
+) -> None:
+    with pytest.raises(VaultmemError) as caught:
+        in_force(str(vault), wish, environ)
+    assert said in str(caught.value)
+    assert "VAULTMEM" not in str(caught.value)
+    assert "u:p@" not in str(caught.value)
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(VaultmemError, match=rf"127.0.0.1:{port} cannot be listened on.*--port"):
+            listen("127.0.0.1", port)
+    with pytest.raises(VaultmemError, match=r"no address of this machine"):
+        listen("no-such-host.invalid", 0)
+
+
+def test_whose_key_learns() -> None:
+    opened: list[tuple[str | None, str]] = []
+
+    def open_one(key: str | None, name: str) -> None:
+        opened.append((key, name))
+
+    item = Item("i", "c", "u", None, 0.0, None, "m")
+    background = Background(open_one, has_own=False)
+    background.model(item)
+    background.seen("c", [(b"authorization", b"Bearer theirs")])
+    background.seen("c", [(b"authorization", b"Bearer vaultmem")])
+    background.model(item)
+    background.model(item)
+    background.model(item._replace(conversation="other"))
+    assert opened == [(None, "m"), ("theirs", "m")]
+    own = Background(open_one, has_own=True)
+    own.seen("c", [(b"authorization", b"Bearer theirs")])
+    own.model(item)
+    assert opened[2:] == [(None, "m")]
+    assert proxy.LAST_TURN < 10

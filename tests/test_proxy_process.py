@@ -1,0 +1,183 @@
+"""`vaultmem proxy` as a process: how it begins and ends, and that a kill loses no turn."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.agent_run import _dies_with_us, until
+from tests.cli_run import one_line, process
+from tests.index_dump import synced
+from tests.proxy_run import user
+from tests.scripted_llm import Asked, Reply, ScriptedLlm, scripted_llm, status, text
+from vaultmem import Vault
+from vaultmem.proxy.serving import listen
+from vaultmem.store.turn_queue import FOLDER, Turns
+
+__all__ = ["scripted_llm"]
+
+
+class Process:
+    """A `vaultmem proxy`."""
+
+    def __init__(self, vault: Path, *words: str, **environ: str) -> None:
+        self._lines: list[str] = []
+        self.child = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "vaultmem", "proxy", "--port", "0", "--vault", str(vault), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ},
+            preexec_fn=_dies_with_us,  # noqa: PLW1509 - nothing is done there but one call of the system
+        )  # fmt: skip
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+        found = until(lambda: re.search(r"OPENAI_BASE_URL=(\S+)", self.err) or self._ended(), 30)
+        self.url = found[1]
+
+    def _ended(self) -> None:
+        assert self.child.poll() is None, self.err
+
+    def _read(self) -> None:
+        assert self.child.stderr
+        for line in self.child.stderr:
+            self._lines.append(line)
+
+    @property
+    def err(self) -> str:
+        return "".join(self._lines)
+
+    def client(self) -> openai.OpenAI:
+        return openai.OpenAI(base_url=self.url, api_key="k", max_retries=0)
+
+    def chat(self, said: str, **how: Any) -> Any:
+        messages: Any = [user(said)]
+        return self.client().chat.completions.create(model="m", messages=messages, **how)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal; the exit code."""
+        self.child.send_signal(number)
+        code = self.child.wait(30)
+        self._reading.join(5)
+        return code
+
+
+@contextmanager
+def running(vault: Path, *words: str, **environ: str) -> Iterator[Process]:
+    started = Process(vault, *words, **environ)
+    try:
+        yield started
+    finally:
+        started.child.kill()
+        started.child.communicate()
+
+
+def queued(vault: Path) -> Turns:
+    with Vault(str(vault)) as opened:
+        return Turns(opened.state.path(FOLDER))
+
+
+def turns_of(vault: Path) -> list[tuple[str, str]]:
+    with Vault(str(vault)) as opened:
+        return [
+            (one["role"], one["content"].strip())
+            for one in opened.entries("default", kinds=["turns"])
+        ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_listens_and_ends_when_told(
+    vault: Path, scripted_llm: ScriptedLlm, number: int
+) -> None:
+    synced(vault)
+    with running(vault, "--upstream", scripted_llm.url) as proxy:
+        assert f"passing on to {scripted_llm.url}; use it with OPENAI_BASE_URL=" in proxy.err
+        assert proxy.chat("My name is Oswin.").choices[0].message.content == "OK"
+        assert proxy.end(number) == 0
+        lines = proxy.err.splitlines()
+    assert "Traceback" not in proxy.err
+    assert len(lines) == 1 + sum("info" in line or "warn" in line for line in lines)
+    assert [line for line in lines if "chat 200 passed on" in line]
+    assert "Oswin" not in proxy.err
+
+
+def test_quiet_is_quiet(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    with running(vault, "--upstream", scripted_llm.url, "--quiet") as proxy:
+        proxy.client().models.list()
+        assert proxy.end() == 0
+    assert len(proxy.err.splitlines()) == 1
+
+
+def test_a_stream_may_end_before_we_do(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    scripted_llm.play(text("one two three four five six").slowly(0.2))
+    with running(vault, "--upstream", scripted_llm.url) as proxy:
+        said, stream = "", proxy.chat("a", stream=True)
+        next(stream)
+        proxy.child.send_signal(signal.SIGTERM)
+        for part in stream:
+            said += part.choices[0].delta.content or ""
+        assert said == "one two three four five six"
+        assert proxy.child.wait(20) == 0
+
+
+def test_a_kill_loses_no_turn(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    ours: list[str] = []
+
+    def answer(asked: Asked) -> Reply:
+        if asked.headers.get("user-agent") == "vaultmem":
+            return status(400, "nothing is learned now")
+        ours.append(asked.messages[-1]["content"])
+        return text("an answer") if len(ours) == 1 else text("word " * 500).slowly(0.05)
+
+    scripted_llm.otherwise = answer
+    with running(vault, "--upstream", scripted_llm.url) as proxy:
+        assert proxy.chat("first words").choices[0].message.content == "an answer"
+        stream = proxy.chat("second words", stream=True)
+        next(stream)
+        proxy.child.kill()
+        with pytest.raises(openai.APIConnectionError):
+            list(stream)
+    with running(vault, "--upstream", scripted_llm.url):
+        until(lambda: queued(vault).count() == 0, 60)
+    assert turns_of(vault) == [
+        ("user", "first words"),
+        ("assistant", "an answer"),
+        ("user", "second words"),
+    ]
+
+
+def test_what_is_wrong_is_one_line(vault: Path) -> None:
+    synced(vault)
+    words = ("proxy", "--vault", str(vault), "--format", "text")
+    ended = process(*words)
+    assert (ended.code, one_line(ended).partition(":")[2][:20]) == (1, " no upstream is set:")
+    ended = process(*words, "--upstream", "nowhere")
+    assert (ended.code, one_line(ended)[:27]) == (2, "vaultmem: --upstream must b")
+    ended = process(*words, "--port", "70000")
+    assert (ended.code, one_line(ended)) == (2, "vaultmem: --port must be from 0 to 65535")
+    with listen("127.0.0.1", 0) as taken:
+        port = str(taken.getsockname()[1])
+        ended = process(*words, "--upstream", "http://127.0.0.1:9/v1", "--port", port)
+        assert ended.code == 1
+        assert f"127.0.0.1:{port} cannot be listened on" in one_line(ended)
+
+
+def test_others_are_let_in_with_a_warning(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    with running(vault, "--upstream", scripted_llm.url, "--host", "0.0.0.0") as proxy:
+        assert (
+            sum("warning: whoever reaches 0.0.0.0" in line for line in proxy.err.splitlines()) == 1
+        )
+        assert proxy.client().models.list().data[0].id == "scripted"
+        assert proxy.end() == 0

@@ -1,0 +1,96 @@
+"""vaultmem proxy: an OpenAI-compatible server whose models remember."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from vaultmem.output import Output
+
+EPILOG = """\
+Point any OpenAI-compatible client at it. Before a chat goes on to the upstream, one message with the summary and the
+memories that fit is put in; everything else, and the whole answer, is passed on byte for byte. Both sides of a turn
+are kept, and facts are learned from what you say. It runs until Ctrl-C or SIGTERM.
+
+A client's key goes to the upstream as it is. Where a client has none, or has the key "vaultmem", the key that llm.key
+names is used, if the upstream is that of llm.base_url.
+
+one request: X-Conversation-Id names its conversation (or metadata.conversation_id, or user);
+X-Vaultmem: off (or metadata.vaultmem: "off") recalls nothing and keeps nothing.
+
+examples:
+  vaultmem proxy --upstream http://localhost:11434/v1
+  export OPENAI_BASE_URL=http://127.0.0.1:8100/v1 OPENAI_API_KEY=vaultmem
+  openai api chat.completions.create -m MODEL -g user "Hi"
+"""
+MOST_PORT = 65_535
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--host", help="where to listen (default: proxy.host, this machine only)")
+    parser.add_argument("--port", type=int, help="on which port; 0: any (default: proxy.port)")
+    parser.add_argument("--upstream", metavar="URL", help="who answers (default: llm.base_url)")
+    parser.add_argument(
+        "--conversation",
+        metavar="ID",
+        help="of requests that name none (default: conversations.id)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no line for each request")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Serve."""
+    from vaultmem.commands.shared import open_vault
+    from vaultmem.errors import UsageError
+    from vaultmem.proxy import guard, proxy, serving
+
+    if args.port is not None and not 0 <= args.port <= MOST_PORT:
+        raise UsageError(f"--port must be from 0 to {MOST_PORT}")
+    wish = proxy.Wish(args.host, args.port, args.upstream, args.conversation)
+    with open_vault(args, output) as vault:
+        folder = vault.path
+        config = proxy.in_force(folder, wish)
+    host = config.text("proxy.host")
+    port = config.number("proxy.port") if args.port is None else args.port
+    listening = serving.listen(host, port)
+    _log(quiet=args.quiet)
+    if not guard.is_loopback(host):
+        output.remark(
+            f"vaultmem: warning: whoever reaches {host} can talk with your memories; there is no password"
+        )
+    made = proxy.Proxy(folder, config, listening)
+    address = f"http://{_shown(host)}:{made.port}/v1"
+    output.remark(
+        f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with OPENAI_BASE_URL={address}"
+    )
+    made.serve()
+    return 0
+
+
+def _shown(host: str) -> str:
+    from vaultmem.proxy.guard import WILDCARDS
+
+    if host in WILDCARDS:
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
+
+
+def _log(*, quiet: bool) -> None:
+    """Lines on stderr; none of them holds a word of what was said."""
+    from vaultmem.agent.log import TextLines
+
+    class Lines(logging.StreamHandler):  # type: ignore[type-arg] # generic for type checkers only
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+            """A reader that has gone stops no request."""
+
+    lines = Lines(sys.stderr)
+    lines.setFormatter(TextLines(day=False))
+    logger = logging.getLogger("vaultmem")
+    logger.addHandler(lines)
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)

@@ -1,0 +1,90 @@
+"""Who may talk to the proxy: programs of this machine, and no web page that a browser of this machine shows.
+
+A page can send requests to 127.0.0.1, and by a name of its own that leads there. It cannot hide that: a browser says by
+which name it came (Host), and from which page (Origin).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from ipaddress import ip_address
+
+from vaultmem.proxy.asgi import App, Fault, Receive, Scope, Send, header, headers_of, send_fault
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+CONTAINER = "host.docker.internal"  # what a container calls the machine it runs on
+WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to know them, not to listen there
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches who listens there."""
+    if host in LOOPBACK:
+        return True
+    with contextlib.suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
+
+
+class Guard:
+    """Stands before the whole application. `port` is where it listens."""
+
+    def __init__(self, app: App, host: str, port: int) -> None:
+        self._app, self._port = app, port
+        self._names = {*LOOPBACK, host.lower()}
+        self._any_address = host in WILDCARDS
+        if not is_loopback(host):
+            self._names |= {CONTAINER, socket.gethostname().lower()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse."""
+        if scope["type"] == "http":
+            refused = self.refused(scope)
+            if refused:
+                await send_fault(send, refused)
+                return
+        await self._app(scope, receive, send)
+
+    def refused(self, scope: Scope) -> Fault | None:
+        """Why a request is not passed on."""
+        headers = headers_of(scope)
+        host = header(headers, b"host")
+        if not self._is_ours(host):
+            return Fault(403, "the Host is not one of this server", code="host_not_allowed")
+        origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+        if any(not self._is_own_page(origin) for origin in origins):
+            return Fault(403, "web pages may not use this server", code="origin_not_allowed")
+        if header(headers, b"sec-fetch-site") in ("cross-site", "same-site"):
+            return Fault(403, "web pages may not use this server", code="origin_not_allowed")
+        return None
+
+    def _is_own_page(self, origin: str) -> bool:
+        scheme, mark, host = origin.partition("://")
+        return scheme == "http" and bool(mark) and self._is_ours(host)
+
+    def _is_ours(self, given: str) -> bool:
+        """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
+        can have a name that leads here, and no address that is not its own."""
+        name, port = _parted(given.lower())
+        if port != str(self._port):
+            return False
+        if name in self._names:
+            return True
+        with contextlib.suppress(ValueError):
+            address = ip_address(name)
+            return self._any_address or address.is_loopback
+        return False
+
+
+def _parted(given: str) -> tuple[str, str]:
+    """Name and port; the brackets of an IPv6 address are not part of its name."""
+    if given.startswith("["):
+        name, _, rest = given[1:].partition("]")
+        return name, _port(rest)
+    name, colon, port = given.partition(":")
+    return name, _port(colon + port)
+
+
+def _port(rest: str) -> str:
+    """The port of what stands behind a name; "" for what is none."""
+    return rest[1:] if rest.startswith(":") else "" if rest else "80"

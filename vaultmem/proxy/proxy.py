@@ -1,0 +1,170 @@
+"""The proxy as a whole: its parts, their beginning and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from vaultmem import config as settings
+from vaultmem.api import Vault
+from vaultmem.config import Config
+from vaultmem.conversations import past
+from vaultmem.conversations.learning import Learned
+from vaultmem.conversations.worker import Worker
+from vaultmem.core import llm_url
+from vaultmem.core.asking import Model
+from vaultmem.core.wording import plural
+from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
+from vaultmem.proxy import app, serving
+from vaultmem.proxy.background import Background
+from vaultmem.proxy.chats import Chats, Parts
+from vaultmem.proxy.guard import Guard, is_loopback
+from vaultmem.proxy.keeping import Keeping
+from vaultmem.proxy.passing import Passing
+from vaultmem.proxy.remembering import Remembering
+from vaultmem.proxy.upstream import Upstream, origin
+from vaultmem.store import keys
+from vaultmem.store.llm import open_model
+from vaultmem.store.turn_queue import Turns
+
+log = logging.getLogger("vaultmem.proxy")
+
+_OPTIONS = {
+    "llm.base_url": "--upstream", "proxy.host": "--host", "conversations.id": "--conversation",
+    "proxy.port": "--port",
+}  # fmt: skip
+LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
+
+
+class Wish(NamedTuple):
+    """What the command line says; None where it leaves that to the settings."""
+
+    host: str | None = None
+    port: int | None = None
+    upstream: str | None = None
+    conversation: str | None = None
+
+
+def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -> Config:
+    """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
+    given = {
+        "proxy.host": wish.host, "proxy.port": str(wish.port) if wish.port else None,
+        "llm.base_url": wish.upstream, "conversations.id": wish.conversation,
+    }  # fmt: skip
+    found = settings.load(folder, environ)
+    if wish.host is None and not is_loopback(found.text("proxy.host")):
+        host = found.text("proxy.host")
+        raise ConfigError(
+            f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
+        )
+    if wish.upstream and not _is_same(wish.upstream, found.text("llm.base_url")):
+        given["llm.key"] = keys.OFF  # it was given for another service
+    wanted = {settings.variable(key): text for key, text in given.items() if text is not None}
+    try:
+        found = settings.load(folder, {**environ, **wanted})
+    except ConfigError as error:
+        raise UsageError(_as_option(str(error))) from error
+    if not found.text("llm.base_url"):
+        raise ConfigError(
+            "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
+        )
+    return found
+
+
+def _as_option(said: str) -> str:
+    """The error as it is about the command line."""
+    for key, option in _OPTIONS.items():
+        said = said.replace(f"the environment variable {settings.variable(key)}: {key}", option)
+    return said
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two addresses are of the same server; one that is no address is nobody's."""
+    with contextlib.suppress(ValueError):
+        return bool(other) and origin(llm_url.endpoint(one)) == origin(llm_url.endpoint(other))
+    return False
+
+
+class Proxy:
+    """Everything that serves one vault. `listening` is bound already."""
+
+    def __init__(self, folder: str, config: Config, listening: socket.socket) -> None:
+        self._folder, self._config = folder, config
+        self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
+        self._listening = listening
+        address = config.text("llm.base_url")
+        key = own_key(config)
+        self._upstream = Upstream(address, key)
+        self._background = Background(self._model, has_own=key is not None)
+        self._worker = Worker(Vault(folder), self._background.model, self._learned)
+        self._memory = Remembering(self._vault, past.limits_of(config))
+        turns = Turns(self._worker.turns.folder)
+        self._keeping = Keeping(turns, self._worker.nudge, self._memory.said_last)
+        self._chats = Chats(
+            Parts(
+                self._upstream, self._memory, self._keeping, self._background,
+                config.text("proxy.place"), config.text("conversations.id"),
+            )
+        )  # fmt: skip
+        made = app.made(self._chats, Passing(self._upstream), self._keeping.waiting, self._end)
+        self.server = serving.server(Guard(made, self.host, self.port))
+
+    def _vault(self) -> Vault:
+        vault = Vault(self._folder)
+        vault.config = self._config
+        return vault
+
+    def _model(self, key: str | None, name: str) -> Model | None:
+        """The settings go before what a client has asked for; its key goes nowhere else than where it was sent."""
+        return open_model(
+            self._config, key=key, model="" if self._config.text("llm.model") else name
+        )
+
+    def serve(self) -> None:
+        """Until it is told to end. What waits is learned from meanwhile."""
+        self._memory.warm_up()
+        self._worker.start()
+        try:
+            serving.serve(self.server, self._listening)
+        finally:
+            self._worker.stop(LAST_TURN)
+
+    async def _end(self) -> None:
+        await self._upstream.close()
+        await asyncio.to_thread(self._chats.close)
+        await asyncio.to_thread(self._memory.close)
+
+    def _learned(self, learned: Learned) -> None:
+        """Where no agent keeps the index up to date, this process does: the next question may be about it."""
+        counts = [
+            plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
+            f"{len(learned.deleted)} taken back",
+        ]  # fmt: skip
+        how = "the model" if learned.by_model else "rules"
+        log.info(
+            "learned by %s in conversation %r: %s", how, learned.conversation, ", ".join(counts)
+        )
+        if learned.trouble:
+            log.warning("the model was not of use: %s", learned.trouble)
+        try:
+            with Vault(self._folder) as vault:
+                if vault.agent() is None:
+                    vault.sync()
+                    vault.embed()
+        except VaultmemError as error:
+            log.warning("what was learned is not in the index yet: %s", error)
+
+
+def own_key(config: Config) -> keys.Key | None:
+    """Our key for the upstream, if there is one. One that cannot be had is a line of the log: clients have theirs."""
+    address = llm_url.endpoint(config.text("llm.base_url"))
+    try:
+        return keys.find(config.text("llm.key"), address)
+    except LlmError as error:
+        log.warning("requests go on without a key of ours: %s", error)
+        return None
