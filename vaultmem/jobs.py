@@ -98,6 +98,11 @@ def _told(report: dict[str, Any]) -> str:
             parts.append(f"{len(report[name]):,} {said}")
     if report["left"]:
         parts.append(f"{report['left']:,} left for the next run")
+    if helped := report.get("model"):
+        if helped["proposed"]:
+            parts.append(f"{plural(helped['proposed'], 'proposal')} of a model")
+        if helped["trouble"]:
+            parts.append(f"without a model: {helped['trouble']}")
     return ", ".join(parts)
 
 
@@ -159,7 +164,7 @@ def _lost_note(searcher: Searcher) -> str | None:
         word = _WORD.search(title)
         if word is None or not searcher.keyword.tokens(word[0]):
             continue
-        ask = Ask(f'"{word[0]}"', limit=1, min_confidence=0.0)
+        ask = Ask(f'"{word[0]}"', limit=1, min_confidence=0.0, compressed=True)
         if not searcher.search(ask).results:
             return f"a search for {word[0]} does not find note {note}"
     return None

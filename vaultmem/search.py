@@ -40,6 +40,7 @@ class Ask:
     min_confidence: float = decay.MIN_CONFIDENCE
     notes: frozenset[int] | None = None  # in these alone,
     all_but: bool = False  # or in all but these
+    compressed: bool = False  # also what a summary stands for; who names the notes means those
 
 
 @value
@@ -74,6 +75,26 @@ class Answer:
     """Results, best first, and remarks that a person should see."""
 
     results: list[Result]
+    remarks: list[str]
+
+
+@value
+class Found:
+    """A hit before its note is read: where it is, and how well it fits."""
+
+    place: catalog_read.BlockPlace
+    confidence: float
+    score: float
+    similarity: float | None
+    parts: dict[str, float]
+
+
+@value
+class Findings:
+    """Hits, best first, the words of the question that tell something, and remarks that a person should see."""
+
+    found: list[Found]
+    words: frozenset[str]
     remarks: list[str]
 
 
@@ -140,14 +161,28 @@ class Searcher:
     @spoken()
     def search(self, ask: Ask) -> Answer:
         """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
+        page, hits, remarks = self._hits(ask)
+        return Answer(self._results(page, hits), remarks)
+
+    @spoken()
+    def find(self, ask: Ask) -> Findings:
+        """The same without reading the notes, for who reads them himself."""
+        page, hits, remarks = self._hits(ask)
+        places = page.known.places([_pair(hit.block) for hit in hits])
+        found = [
+            self._found(page, hit, place) for hit in hits if (place := places.get(_pair(hit.block)))
+        ]
+        return Findings(found, frozenset(page.wanted), remarks)
+
+    def _hits(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
         query = language.parse(ask.text)
         known = self._known()
         remarks: list[str] = []
         query = self._corrected(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
-            return Answer(self._best(ask, question, known, remarks), remarks)
-        return Answer(self._results(_Page(known, set(), {}), self._newest(ask, question)), remarks)
+            return *self._best(ask, question, known, remarks), remarks
+        return _Page(known, set(), {}), self._newest(ask, question), remarks
 
     def _known(self) -> Remembered:
         """What is remembered of the catalog as it is now."""
@@ -160,6 +195,8 @@ class Searcher:
     def _question(self, ask: Ask, query: language.Query, known: Remembered) -> Question:
         notes = known.notes_that_fit([*query.filters, *ask.filters])
         faded = known.faded(ask.min_confidence, self._now())
+        if ask.notes is None and not ask.compressed and known.summed_up:
+            faded = faded | known.summed_up
         text = language.wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes
@@ -185,7 +222,7 @@ class Searcher:
 
     def _best(
         self, ask: Ask, question: Question, known: Remembered, remarks: list[str]
-    ) -> list[Result]:
+    ) -> tuple[_Page, list[rank.Hit]]:
         """What fits the words best, and with a search by meaning the meaning, too."""
         keyword = self._keyword_hits(ask, question)
         meaning: dict[int, rank.Closeness] = {}
@@ -200,7 +237,7 @@ class Searcher:
         if ask.group == "note":
             blocks, more = _grouped(blocks, ask.limit)
         hits = [ranking.hit(block) for block in blocks[: ask.limit]]
-        return self._results(_Page(known, self._wanted(question.query), more), hits)
+        return _Page(known, self._wanted(question.query), more), hits
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Hit]:
         """With nothing to rank by, the newest notes that pass the filters."""
@@ -262,7 +299,7 @@ class Searcher:
         if content.strip() == "---":  # the note has nothing but properties
             content = snippet.spelled(place.properties)
         shown = snippet.snippet(content, page.wanted, self.keyword.tokens)
-        similarity = hit.parts.get("meaning")
+        found = self._found(page, hit, place)
         return Result(
             path=place.path,
             title=place.title,
@@ -274,17 +311,26 @@ class Searcher:
             category=place.category,
             uri=page.known.uri(place.dialect, place.path, place.title),
             properties=place.properties,
-            confidence=page.known.confidence(
-                decay.aging(place.properties, place.category), self._now()
-            ),
-            score=round(hit.score, 4),
-            similarity=None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
-            parts={name: round(points, 4) for name, points in hit.parts.items()},
+            confidence=found.confidence,
+            score=found.score,
+            similarity=found.similarity,
+            parts=found.parts,
             content=content,
             snippet=shown.text,
             marks=shown.marks,
             more=[page.ranges[pair] for pair in page.others(hit) if pair in page.ranges],
             original=place.original,
+        )
+
+    def _found(self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace) -> Found:
+        similarity = hit.parts.get("meaning")
+        aging = decay.aging(place.properties, place.category)
+        return Found(
+            place,
+            page.known.confidence(aging, self._now()),
+            round(hit.score, 4),
+            None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
+            {name: round(points, 4) for name, points in hit.parts.items()},
         )
 
     def uri(self, dialect: str, path: str, title: str) -> str:

@@ -33,6 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=int, default=100, help="how many (default 100)")
     parser.add_argument("--min-confidence", type=float, default=0.0, help="leave out faded ones")
     parser.add_argument("--deleted", action="store_true", help="what is in the archive, instead")
+    parser.add_argument(
+        "--include-compressed", action="store_true", help="also what a summary stands for"
+    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -43,6 +46,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         found = vault.memories(
             everywhere=args.everywhere, tags=listed(args.tags), since=args.since, until=args.until,
             min_confidence=args.min_confidence, limit=args.limit, deleted=args.deleted,
+            include_compressed=args.include_compressed,
             **{name: getattr(args, name) for name in _FIELDS},
         )  # fmt: skip
     if output.as_json:

@@ -180,7 +180,10 @@ def _say_counts(report: dict[str, Any], output: Output) -> None:
         output.remark(f"vaultmem: left alone: {plural(report['aside'], 'file')} edited just now")
     if report.get("proposals"):
         many = plural(report["proposals"], "proposal")
-        output.remark(f"vaultmem: {many} for notes of yours: vaultmem review")
+        what = "" if report.get("model") else " for notes of yours"
+        output.remark(f"vaultmem: {many}{what}: vaultmem review")
+    if report.get("model") and report["model"]["trouble"]:
+        output.remark(f"vaultmem: without a model: {report['model']['trouble']}")
     if report["left"]:
         output.remark(f"vaultmem: {report['left']:,} more {_wait(report['left'])}: run it again")
 

@@ -1,4 +1,4 @@
-"""vaultmem review: accept or reject, one by one, what dreams propose for notes that a person wrote."""
+"""vaultmem review: accept or reject, one by one, what dreams propose for notes of a person, and models for memories."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ EPILOG = """\
 vaultmem never changes a note that you wrote by itself. A deep dream (level 3) proposes: a broken link with the
 nearest title, a mention that could be a link, notes that say the same, notes that nothing links to. Nothing of
 it happens before you accept it here; what you reject is never proposed again. What you accept can be undone.
+
+Where a language model is set, a deep dream also asks it about memories: into which category one belongs (classify),
+whether two state the same (merge), which of two holds (contradiction). Its reason is shown with each.
 
 On a terminal it asks about each: a accept, r reject, s skip, q quit."""
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "

@@ -38,7 +38,8 @@ Dates in words ("in March 2025", "12 March", 三月十二日) bring up notes of 
 searched as words. A word that no note has is searched in its nearest spelling, and that is said.
 
 --batch reads one query a line from stdin, plain text or JSON {"id": …, "query": …, "limit": …}, and writes
-one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}.
+one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}. A line that cannot be read
+gives {"id", "error"}, and the command ends with 1.
 
 examples:
   vaultmem search sash cords
@@ -74,12 +75,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     narrow.add_argument(
         "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
     )
+    narrow.add_argument(
+        "--include-compressed", action="store_true", help="also memories that a summary stands for"
+    )
 
 
 _SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
 
 
-_WITHOUT_VALUE = ("-s", "--semantic", "--open", "--batch", "--global")
+_WITHOUT_VALUE = ("-s", "--semantic", "--open", "--batch", "--global", "--include-compressed")
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -109,7 +113,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
         raise UsageError("nothing to search for; type some words, or see vaultmem search --help")
     with open_vault(args, output) as vault:
         limit = args.limit or vault.config.number("search.limit")
-        ask = Ask(text, limit, args.semantic, args.group or "note", filters, args.min_confidence)
+        ask = Ask(
+            text, limit, args.semantic, args.group or "note", filters, args.min_confidence,
+            compressed=args.include_compressed,
+        )  # fmt: skip
         if ask.semantic and vault is not args.vault:  # the agent embeds by itself
             embed_first(vault, output)
         answer = vault.answer(ask)
@@ -225,6 +232,7 @@ def _open(uri: str) -> None:
 
 
 def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
+    code = 0
     with open_vault(args, output) as vault:
         if args.semantic:
             embed_first(vault, output)
@@ -238,8 +246,12 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
             if not isinstance(text, str) or type(limit) is not int or limit < 1:
                 problem = "needs query (text) and limit (1 or more)"
                 output.record({"id": asked.get("id", number), "error": problem})
+                code = 1
                 continue
-            answer = vault.answer(Ask(text, limit, args.semantic, group, filters, least))
+            ask = Ask(
+                text, limit, args.semantic, group, filters, least, compressed=args.include_compressed,
+            )  # fmt: skip
+            answer = vault.answer(ask)
             reply: dict[str, object] = {
                 "id": asked.get("id", number),
                 "results": [as_json(r) for r in answer.results],
@@ -247,7 +259,7 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
             if answer.remarks:
                 reply["remarks"] = answer.remarks
             output.record(reply)
-    return 0
+    return code
 
 
 def lines() -> Iterator[str]:

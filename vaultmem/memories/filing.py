@@ -39,6 +39,7 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
         asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("global"),
         asked.tags(), asked.day("since", session.view.now), asked.day("until", session.view.now),
         asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, 1_000_000)),
+        asked.flag("include_compressed") or asked.flag("deleted"),
     )  # fmt: skip
     collection = session.desk.collection
     everything = collection.archived() if asked.flag("deleted") else collection.live()

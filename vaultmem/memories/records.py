@@ -39,9 +39,11 @@ class Wanted(NamedTuple):
     until: str = ""
     min_confidence: float = 0.0
     limit: int = 100
+    compressed: bool = True  # also what a summary stands for
 
 
 _FIELDS = ("phase", "category", "scope")
+_SESSIONS = ("session_id", "conversation_id", "source_session_id")
 _PROPERTIES = ("source", "agent", "personality", "project", "type")
 
 
@@ -104,12 +106,27 @@ def _version(given: Value) -> int:
 
 def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
-    found = [memory for memory in memories if _fits(memory, wanted)]
+    summed = frozenset[str]() if wanted.compressed else _summed(memories)
+    found = [
+        each for each in memories if _fits(each, wanted) and not is_hidden(each.properties, summed)
+    ]
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
         found = [each for each in found if confidence(each, known.reads, known.now) >= least]
     found.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
     return found[: wanted.limit]
+
+
+def _summed(memories: Sequence[Memory]) -> frozenset[str]:
+    """The sessions that have a summary."""
+    sums = (one.properties for one in memories if one.properties.get("compression_source"))
+    return frozenset(str(own[key]) for own in sums for key in _SESSIONS if own.get(key))
+
+
+def is_hidden(properties: Mapping[str, object], summed: frozenset[str]) -> bool:
+    """Whether a summary stands for the memory with these properties."""
+    sessions = (str(properties.get(key)) for key in _SESSIONS)
+    return properties.get("compressed") is True and any(one in summed for one in sessions)
 
 
 def _fits(memory: Memory, wanted: Wanted) -> bool:

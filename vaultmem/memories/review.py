@@ -1,12 +1,16 @@
-"""Proposals for a person's own notes: shown with a diff, accepted or rejected one by one."""
+"""Proposals for a person's own notes, and those of a model for memories: shown with a diff, accepted or rejected one by
+one."""
 
 from __future__ import annotations
+
+import contextlib
 
 from vaultmem.core.changes import ARCHIVE, EDIT, Change, Plan
 from vaultmem.core.places import ARCHIVED_NOTES
 from vaultmem.core.titles import free_path
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.memories import proposing
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories import advising, proposing
+from vaultmem.memories.advising import Advised
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned, unified
@@ -23,11 +27,17 @@ def propose(session: Session) -> int:
     found = [each for each in proposing.collect(session) if _shown(session, each)]
     fields = {each.id: {**each._asdict(), "evidence": list(each.evidence)} for each in found}
     reviews.replace_open(session.desk.ledger, fields, session.now)
-    return sum(_shown(session, each) is not None for each in _open(session))
+    advising.forget_stale(session)
+    of_notes = sum(_shown(session, each) is not None for each in _open(session))
+    return of_notes + len(advising.opened(session))
 
 
 def _open(session: Session) -> list[Proposal]:
-    kept = [one for one in reviews.kept(session.desk.ledger) if one.state == OPEN]
+    kept = [
+        one
+        for one in reviews.kept(session.desk.ledger)
+        if one.state == OPEN and not one.is_of_model
+    ]
     found = [_proposal(one.fields) for one in kept]
     return sorted(found, key=lambda each: (each.path, each.line, each.kind, each.id))
 
@@ -41,6 +51,9 @@ def _proposal(fields: dict[str, object]) -> Proposal:
 def proposals(session: Session, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
     """What waits for the person, each with what it would change."""
     shown = [report for each in _open(session) if (report := _shown(session, each))]
+    for each in advising.opened(session):
+        with contextlib.suppress(VaultmemError):  # a person has just deleted it
+            shown.append(advising.shown(session, each))
     return {"proposals": shown, "count": len(shown)}
 
 
@@ -69,8 +82,7 @@ def _diff(session: Session, change: Change) -> str:
 def accept(session: Session, asked: Asked) -> Report:
     """Make a proposed change. It is in the history, and can be undone."""
     proposal = _named(session, asked)
-    change = _change(session, proposal)
-    plan = Plan("review", (change,))
+    plan = _plan(session, proposal)
     if asked.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(
@@ -79,7 +91,14 @@ def accept(session: Session, asked: Asked) -> Report:
     if outcome.skipped:
         raise NoteChangedError(f"{outcome.skipped[0][1]}")
     reviews.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
+    change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
+
+
+def _plan(session: Session, proposal: Proposal | Advised) -> Plan:
+    if isinstance(proposal, Advised):
+        return advising.plan(session, proposal)
+    return Plan("review", (_change(session, proposal),))
 
 
 def reject(session: Session, asked: Asked) -> Report:
@@ -90,10 +109,13 @@ def reject(session: Session, asked: Asked) -> Report:
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 
-def _named(session: Session, asked: Asked) -> Proposal:
+def _named(session: Session, asked: Asked) -> Proposal | Advised:
     given = asked.needed("id")
-    found = [each for each in _open(session) if each.id.startswith(given)]
+    every: list[Proposal | Advised] = [*_open(session), *advising.opened(session)]
+    found = [each for each in every if each.id.startswith(given)]
     if len(found) == 1:
+        if isinstance(found[0], Advised) and asked.text("by"):
+            raise UsageError("only you can decide on what a model proposes; leave --by out")
         return found[0]
     if found:
         ids = ", ".join(each.id for each in found[:5])

@@ -11,6 +11,7 @@ from vaultmem.memories import changed_note, review
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, done, planned
+from vaultmem.plans import compress as compressing
 from vaultmem.plans import decay as decaying
 from vaultmem.plans import dream as dreaming
 from vaultmem.plans import expire as expiring
@@ -18,7 +19,7 @@ from vaultmem.plans import links
 from vaultmem.plans import upgrade as upgrading
 from vaultmem.plans.adopt import leave_unquiet
 from vaultmem.plans.dream import DEEP, LIGHT, MEDIUM
-from vaultmem.store import reads, reviews
+from vaultmem.store import reads, reviews, tokens
 from vaultmem.store.batches import Header, Outcome
 
 _NOTICED = {
@@ -33,11 +34,12 @@ def dream(session: Session, asked: Asked) -> Report:
     """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them."""
     level = int(asked.number("level", LIGHT, LIGHT, DEEP))
     desk, day = session.desk, session.view.now.date()
-    if asked.flag("only_news") and desk.dreamt.get(level) == (desk.version, day):
+    if _is_old_news(session, asked, level):
         return {**_nothing(f"dream {level}"), "level": level}
 
     def step(session: Session, draft: Draft) -> None:
-        dreaming.dream(draft, level, _options(session))
+        options = _options(session)._replace(sessions=_sessions(session, asked))
+        dreaming.dream(draft, level, options)
 
     report = _run(session, asked, f"dream {level}", step)
     if not asked.flag("dry_run"):
@@ -47,6 +49,13 @@ def dream(session: Session, asked: Asked) -> Report:
     if not asked.flag("dry_run") and not report["changes"] and not report["left"]:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
+
+
+def _is_old_news(session: Session, asked: Asked, level: int) -> bool:
+    """Whether nothing has changed since a dream of that level had nothing more to do."""
+    desk = session.desk
+    dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
+    return asked.flag("only_news") and dreamt
 
 
 def _keep_findings(session: Session, level: int, report: Report) -> None:
@@ -79,6 +88,41 @@ def promote(session: Session, asked: Asked) -> Report:
 def resolve_links(session: Session, asked: Asked) -> Report:
     """Link memories both ways where one names another in its text."""
     return _run(session, asked, "resolve-links", lambda _, draft: links.resolve(draft))
+
+
+def compress(session: Session, asked: Asked) -> Report:
+    """Sum up old sessions."""
+
+    def step(session: Session, draft: Draft) -> None:
+        leave_unquiet(draft, _options(session).seen)
+        compressing.compress(draft, _sessions(session, asked))
+
+    return _run(session, asked, "compress", step)
+
+
+def old_sessions(session: Session, asked: Asked) -> Report:
+    """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
+    if _is_old_news(session, asked, DEEP):
+        return {"sessions": []}
+    draft = session.draft()
+    leave_unquiet(draft, _options(session).seen)
+    _leave_undone(session, draft)
+    threshold = _sessions(session, asked).threshold
+    found = compressing.parts(draft, threshold)[: int(asked.number("limit", 20, 1, 100))]
+    return {
+        "sessions": [
+            {"id": part.id, "texts": compressing.texts(draft, part) if not part.is_private else []}
+            for part in found
+        ]
+    }
+
+
+def _sessions(session: Session, asked: Asked) -> compressing.Means:
+    """How old sessions are summed up: those that a model was asked about, else all that there are."""
+    threshold = session.desk.config.number("conversations.compress_after")
+    given = asked.records("summaries")
+    summaries = {str(one.get("id", "")): str(one.get("text", "")) for one in given}
+    return compressing.Means(threshold, tokens.count, summaries if asked.has("summaries") else None)
 
 
 def consolidate(session: Session, asked: Asked) -> Report:
@@ -124,10 +168,7 @@ def _options(session: Session) -> dreaming.Options:
 def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     limit = session.desk.config.number("dream.max_changes")
     draft = session.draft(int(asked.number("limit", limit, 1, 1_000_000)))
-    undone = reads.undone(session.desk.ledger)
-    for memory in session.view.memories():
-        if undone.get(memory.id) == (memory.path, memory.hash):
-            draft.leave(memory)  # as long as nobody changes it, it shall be as the undo left it
+    _leave_undone(session, draft)
     step(session, draft)
     plan = draft.plan(name)
     aside = {"aside": len(draft.at_work)}
@@ -139,3 +180,11 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     report = done(plan, session.carry_out(plan, header))
     changed_note.keep(session)
     return {**report, **aside}
+
+
+def _leave_undone(session: Session, draft: Draft) -> None:
+    """As long as nobody changes it, a memory shall be as an undo left it."""
+    undone = reads.undone(session.desk.ledger)
+    for memory in session.view.memories():
+        if undone.get(memory.id) == (memory.path, memory.hash):
+            draft.leave(memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.memories.conversation_verbs import ConversationVerbs
 from vaultmem.memories.waiting_verbs import WaitingVerbs
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from vaultmem.config import Config
     from vaultmem.core.memory import MemoryRecord
     from vaultmem.meaning import Meaning
+    from vaultmem.memories.consulting import Asking
     from vaultmem.progress import Progress
     from vaultmem.search import Searcher
     from vaultmem.store.state import State
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         min_confidence: float
         limit: int
         deleted: bool
+        include_compressed: bool
 
     class Taking(TypedDict, total=False):
         """How to take in; `limit` is how many memories to write at most."""
@@ -82,7 +85,7 @@ if TYPE_CHECKING:
         by: str | None
 
 
-class MemoryVerbs(WaitingVerbs):
+class MemoryVerbs(WaitingVerbs, ConversationVerbs):
     """What can be done with memories. Every `given` is an id, the beginning of one (four characters or more),
     a title or a path.
 
@@ -115,6 +118,9 @@ class MemoryVerbs(WaitingVerbs):
     def idle_seconds(self) -> float:
         """For how long nobody has edited or asked anything; 0 where nobody knows."""
         return 0.0
+
+    def release(self) -> None:
+        """Give back what others may wait for; the next verb takes it again."""
 
     def ask(self, verb: str, **params: object) -> Any:
         """What a verb says, carried out by the sync agent if one runs, else here."""
@@ -240,12 +246,28 @@ class MemoryVerbs(WaitingVerbs):
         self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
         only_news: bool = False,
     ) -> Report:  # fmt: skip
-        """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them and at the
-        user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing when nothing
-        has changed since a dream of that level that had nothing more to do."""
-        return _report(
-            self.ask("dream", level=level, dry_run=dry_run, limit=limit, by=by, only_news=only_news)
-        )
+        """Think over the memories: 1 files them, 2 also merges and links, 3 also sums up old sessions, looks across
+        them and at the user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing
+        when nothing has changed since a dream of that level that had nothing more to do. Where a language model is
+        set, a deep dream asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
+        from vaultmem.memories.consulting import dream
+
+        given: dict[str, object] = {"level": level, "limit": limit, "by": by}
+        return dream(self._asking(), {**given, "dry_run": dry_run, "only_news": only_news})
+
+    def compress(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
+        """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
+        words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
+        from vaultmem.memories.consulting import compress
+
+        return compress(self._asking(), {"dry_run": dry_run, "limit": limit, "by": by})
+
+    def _asking(self) -> Asking:
+        from vaultmem.memories.consulting import Asking
+
+        return Asking(self.ask, self.release, self.config)
 
     def expire(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
@@ -301,12 +323,14 @@ class MemoryVerbs(WaitingVerbs):
 
         return exported(self.ask, told or (lambda _: None), **which)
 
-    def import_lines(self, source: BinaryIO, **how: object) -> Report:
+    def import_lines(
+        self, source: BinaryIO, *, progress: Progress | None = None, **how: object
+    ) -> Report:
         """Take memories in from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
         from vaultmem.memories.exchanging import imported
 
-        return imported(self.ask, self.state, source, **how)
+        return imported(self.ask, self.state, source, progress, **how)
 
     # The past
 
@@ -334,10 +358,11 @@ class MemoryVerbs(WaitingVerbs):
             )
         )
 
-    # Proposals for the user's own notes
+    # Proposals for the user's own notes, and of a model for memories
 
     def proposals(self) -> list[Report]:
-        """What dreams propose for notes that a person wrote, each with its evidence and a diff."""
+        """What dreams propose for notes that a person wrote, and what a model proposes for memories ("who" is "model",
+        and "reason" what it says), each with its evidence and a diff."""
         found: list[Report] = self.ask("proposals")["proposals"]
         return found
 

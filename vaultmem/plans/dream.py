@@ -9,6 +9,7 @@ from typing import NamedTuple
 from vaultmem.core.view import Draft
 from vaultmem.plans.adopt import Seen, adopt, leave_unquiet
 from vaultmem.plans.classify import classify
+from vaultmem.plans.compress import Means, compress
 from vaultmem.plans.counts import counts
 from vaultmem.plans.decay import THRESHOLD, decay
 from vaultmem.plans.deep import across, changing
@@ -29,10 +30,12 @@ class Options(NamedTuple):
     ttl: float = TTL  # of the inbox
     threshold: float = THRESHOLD  # of decay
     reads: int = READS  # that make a memory worth a place
+    sessions: Means | None = None  # how old sessions are summed up; None: not at all
 
 
 def dream(draft: Draft, level: int, options: Options) -> None:
-    """Level 1 understands and files what is new; 2 also merges and links; 3 also looks at what memories say together.
+    """Level 1 understands and files what is new; 2 also merges and links; 3 also sums up old sessions and looks at what
+    memories say together.
     It reads living memories only: never the archive, pending.md, What changed.md, or a reminder it made itself."""
     adopt(draft, options.seen)
     steps: list[Step] = [classify]
@@ -42,6 +45,8 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         steps += changing()
     _until_settled(draft, steps)
     if level >= DEEP:
+        if options.sessions is not None:
+            compress(draft, options.sessions)
         across(draft)
     if level >= MEDIUM:
         counts(draft)

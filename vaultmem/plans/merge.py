@@ -29,6 +29,13 @@ def merge(draft: Draft) -> None:
         pass
 
 
+def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
+    """Merge two that a person takes for the same; whether that could be done."""
+    titles = {folded(memory.title) for memory in draft.memories()}
+    first, second = sorted((one, other), key=lambda each: _rank(draft, each, titles))
+    return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
+
+
 def _pass(draft: Draft, tried: Tried) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     memories = [memory for memory in draft.memories() if may_join(memory)]

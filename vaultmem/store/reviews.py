@@ -9,6 +9,8 @@ from typing import NamedTuple
 from vaultmem.store.ledger import Ledger
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
+ASKED = "asked"  # a model was asked, and had nothing to propose
+MODEL = "model"  # who proposed it; nobody is named where dreams did by themselves
 
 
 class Kept(NamedTuple):
@@ -19,6 +21,11 @@ class Kept(NamedTuple):
     state: str
     fields: dict[str, object]
 
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model proposed it, or was asked about it."""
+        return self.fields.get("who") == MODEL
+
 
 def kept(ledger: Ledger) -> list[Kept]:
     """All that were ever made and are open, accepted or rejected, by id."""
@@ -26,17 +33,16 @@ def kept(ledger: Ledger) -> list[Kept]:
 
 
 def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
-    """What is proposed from now on; how many of them are new. What was accepted or rejected is not proposed
-    again, and what nobody would propose any more is forgotten."""
+    """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
+    again, and what nobody would propose any more is forgotten. What a model proposed stays."""
     with ledger.writing(now) as db:
-        known = {
-            str(id_): str(state) for id_, state in db.execute("SELECT id, state FROM proposals")
-        }
+        rows = map(_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
+        known = {one.id: one.state for one in rows if not one.is_of_model}
         gone = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
         db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in gone])
         fresh = sorted(made.keys() - known.keys())
-        rows = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
-        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", rows)
+        new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
+        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
         # The evidence may have moved a few lines.
         again = [
             (json.dumps(made[id_], ensure_ascii=False), id_)
@@ -45,6 +51,24 @@ def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: flo
         ]
         db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
     return len(fresh)
+
+
+def advised(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
+    """What a model was asked about, by id, with the state and the fields. What is known already stays as it is."""
+    rows = [
+        (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
+        for id_, (state, fields) in sorted(made.items())
+    ]
+    with ledger.writing(now) as db:
+        db.executemany("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows)
+
+
+def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
+    """Drop proposals of which nothing is left."""
+    gone = [(id_,) for id_ in ids]
+    if gone:
+        with ledger.writing(now) as db:
+            db.executemany("DELETE FROM proposals WHERE id = ?", gone)
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:

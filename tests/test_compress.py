@@ -1,0 +1,449 @@
+"""Old sessions among the memories: what is summed up when, whose words a summary is, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from tests.index_dump import synced
+from tests.scripted_llm import Asked, ScriptedLlm, as_json, status, text
+from tests.stand_in_view import StandInView, ago, memory_file
+from vaultmem import Vault
+from vaultmem.adapter import Value
+from vaultmem.core.changes import CREATE, Change, Plan
+from vaultmem.core.view import Draft
+from vaultmem.plans.compress import (
+    MOST_OF_ONE,
+    MOST_TOLD,
+    NOTHING,
+    Means,
+    compress,
+    parts,
+    texts,
+)
+from vaultmem.store.batches import Batches
+
+Write = Callable[..., Path]
+NAMES = "Anne Marek Ines Jonas Mei Priya Tom Ada Rosa Otto".split()
+SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+
+
+def words(said: str) -> int:
+    return len(said.split())
+
+
+def step(threshold: int = 2, summaries: dict[str, str] | None = None) -> Callable[..., None]:
+    means = Means(threshold, words, summaries)
+    return lambda draft: compress(draft, means)
+
+
+def session(number: int, *contents: str, **own: Value) -> dict[str, object]:
+    """The files of one session, older the lower its number is."""
+    said = contents or (
+        f"{NAMES[number]} moved the server to port {8000 + number}.",
+        f"{NAMES[number]} booked the train to Graz on 4 May for {number} euros.",
+    )
+    given = {"session_id": f"s{number}", "memory_type": "episodic", **own}
+    return dict(
+        memory_file(f"project/{number}-{own.get('agent', '')}-{at}", f"{one}\n", 50 - number - at / 100, **given)
+        for at, one in enumerate(said)
+    )  # fmt: skip
+
+
+def view(*sessions: dict[str, object]) -> StandInView:
+    return StandInView({path: file for each in sessions for path, file in each.items()})  # type: ignore[misc] # files
+
+
+def made(plan: Plan) -> list[Change]:
+    return [change for change in plan.changes if change.action == CREATE]
+
+
+# --- what is summed up
+
+
+def test_the_oldest_sessions_are_summed_up_and_kept() -> None:
+    before = view(*(session(n) for n in range(3)))
+    plan, after = before.run(step())
+    (sum_,) = made(plan)
+    own = sum_.properties
+    assert own["source_session_id"] == "s0"
+    assert own["compression_source"] is True
+    assert own["memory_type"] == "semantic"
+    assert own["scope"] == "global"
+    originals = {path: file for path, file in before.files.items() if "/0-" in path}
+    title = sum_.target.rpartition("/")[2].removesuffix(".md")
+    for path, file in originals.items():
+        assert after.files[path].content == file.content
+        assert after.files[path].properties["compressed"] is True
+        assert after.files[path].properties["links"] == [f"[[{title}]]"]
+    assert own["links"] == [
+        f"[[{path.rpartition('/')[2].removesuffix('.md')}]]" for path in originals
+    ]
+    whole = "".join(file.content for file in originals.values())
+    lines = (sum_.content or "").strip().split("\n")
+    assert lines
+    assert all(line in whole for line in lines), "without a model, it says what was said"
+    assert not [path for path, file in after.files.items() if "/0-" not in path and "compressed" in file.properties]  # fmt: skip
+    assert after.run(step())[0].changes == (), "once is enough"
+
+
+def test_up_to_the_threshold_nothing_is_done() -> None:
+    assert view(*(session(n) for n in range(3))).run(step(3))[0].changes == ()
+
+
+def test_the_last_session_is_never_summed_up() -> None:
+    plan, _ = view(session(0), session(1)).run(step(0))
+    assert [one.properties["source_session_id"] for one in made(plan)] == ["s0"]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"memory_type": "semantic"},
+        {"memory_type": "procedural"},
+        {"session_id": None},
+        {"session_id": ["s0"]},
+        {"category": "preferences"},
+    ],
+)
+def test_only_what_happened_in_a_session_counts(own: dict[str, Value]) -> None:
+    files = session(0)
+    if "category" in own:
+        files = dict([memory_file("preferences/x", "Anne prefers trains.", 50, session_id="s0")])
+        own = {}
+    changed = {path: file._replace(properties={**file.properties, **own}) for path, file in files.items()}  # type: ignore[attr-defined] # files  # fmt: skip
+    plan, _ = view(changed, session(1), session(2)).run(step(1))
+    assert [one.properties["source_session_id"] for one in made(plan)] == ["s1"]
+
+
+def test_what_was_written_without_a_type_in_a_session_has_happened_there() -> None:
+    plan, _ = view(session(0, memory_type=None), session(1)).run(step(1))
+    assert len(made(plan)) == 1
+
+
+def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
+    files = [
+        session(0),
+        session(0, agent="claude"),
+        session(0, agent="codex", source="obsidian"),
+        session(0, agent="web", url="https://example.org/a"),
+        session(0, agent="mine", private=True),
+        session(0, agent="other", scope="agent:other"),
+    ]
+    plan, _ = view(*files, session(1)).run(step(0))
+    keys = ("agent", "source", "url", "private", "scope")
+    whose = {tuple(one.properties.get(key) for key in keys) for one in made(plan)}
+    assert whose == {
+        (None, None, None, None, "global"),
+        ("claude", None, None, None, "global"),
+        ("codex", "obsidian", None, None, "global"),
+        ("web", None, "https://example.org/a", None, "global"),
+        ("mine", None, None, True, "global"),
+        ("other", None, None, None, "agent:other"),
+    }
+
+
+def test_what_comes_later_to_a_session_gets_a_summary_of_its_own() -> None:
+    _, after = view(session(0), session(1), session(2)).run(step(2))
+    first = {path for path, file in after.files.items() if file.properties.get("compression_source")}  # fmt: skip
+    late = dict([memory_file("project/late", "Otto sold the boat to Ines.\n", 49.5, session_id="s0")])  # fmt: skip
+    plan, later = view(after.files, late).run(step(2))  # type: ignore[arg-type] # files
+    (sum_,) = made(plan)
+    assert sum_.content == "Otto sold the boat to Ines.\n"
+    assert first < later.files.keys()
+
+
+def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
+    plan, after = view(session(0), session(1), session(2)).run(step())
+    (sum_,) = made(plan)
+    undone = {
+        path: file._replace(
+            properties={
+                k: v for k, v in file.properties.items() if k not in ("compressed", "links")
+            }
+        )
+        for path, file in after.files.items()
+    }
+    file = undone.pop(sum_.target)
+    undone[f"vaultmem/archive/{sum_.target.rpartition('/')[2]}"] = file
+    assert StandInView(undone).run(step())[0].changes == ()
+
+
+def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
+    plan, after = view(session(0), session(1), session(2)).run(step())
+    (sum_,) = made(plan)
+    half = dict(view(session(0), session(1), session(2)).files)
+    half[sum_.target] = after.files[sum_.target]
+    again, whole = StandInView(half).run(step())
+    assert made(again) == []
+    marked = {path for path, file in whole.files.items() if file.properties.get("compressed")}
+    assert marked == {path for path in whole.files if "/0-" in path}
+
+
+def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
+    files = view(*(session(n) for n in range(8)))
+    whole = {one.id for one in made(files.run(step(0))[0])}
+    found: set[str] = set()
+    for _ in range(20):
+        plan, files = files.run(step(0), limit=3)
+        assert len(plan.changes) <= 3
+        found |= {one.id for one in made(plan)}
+    assert found == whole
+    assert len(whole) == 7
+
+
+def test_secrets_are_in_no_summary_and_greetings_make_none() -> None:
+    plan, _ = view(
+        session(0, f"Anne keeps the token {SECRET} for the deploy server in Graz."),
+        session(1, "Thanks!", "Ok."),
+        session(2),
+    ).run(step(0))
+    first, second = made(plan)
+    assert SECRET not in (first.content or "")
+    assert "Graz" in (first.content or "")
+    assert (second.content or "").strip() == NOTHING
+
+
+def test_the_words_of_a_model_are_taken_and_its_secrets_are_not() -> None:
+    files = view(session(0), session(1), session(2))
+    (own,) = made(files.run(step())[0])
+    given = {own.id: f"Anne moved it.\x07 The key is {SECRET}."}
+    plan, _ = files.run(step(summaries=given))
+    (sum_,) = made(plan)
+    assert (sum_.content or "").startswith("Anne moved it.")
+    assert SECRET not in (sum_.content or "")
+    assert "\x07" not in (sum_.content or "")
+    plan, _ = files.run(step(summaries={}))
+    assert plan.changes == ()
+    assert plan.left == 2, "what no model was asked about waits"
+
+
+def test_a_summary_is_as_important_as_what_matters_most_and_fades_from_now_on() -> None:
+    plan, after = view(session(0, importance=0.9), session(1), session(2)).run(step())
+    (sum_,) = made(plan)
+    assert sum_.properties["importance"] == 0.9
+    memory = next(one for one in after.memories() if one.id == sum_.id)
+    assert after.confidence(memory) == 1.0
+    assert sum_.properties["created_at"] == ago(50.0 - 0.01)
+
+
+# --- in a vault
+
+
+@pytest.fixture
+def open_vault(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_COMPRESS_AFTER", "2")
+    with Vault(str(vault)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def with_model(monkeypatch: pytest.MonkeyPatch, scripted_llm: ScriptedLlm) -> ScriptedLlm:
+    monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", scripted_llm.url)
+    monkeypatch.setenv("VAULTMEM_LLM_MODEL", "scripted")
+    monkeypatch.setenv("VAULTMEM_LLM_KEY", "off")
+    return scripted_llm
+
+
+def remember(vault: Path, *sessions: int, **own: str) -> None:
+    """Sessions of two memories each, as files."""
+    more = "".join(f"{key}: {value}\n" for key, value in own.items())
+    folder = vault / "vaultmem" / "project"
+    folder.mkdir(parents=True, exist_ok=True)
+    for n in sessions:
+        for at, said in enumerate(
+            (f"moved the server to port {8000 + n}", f"found the {NAMES[n]} pump at Quito")
+        ):
+            head = (
+                f"id: 0000{n}{at}0{len(own)}-0000-4000-8000-000000000000\nphase: organized\ncategory: project\nscope: global\n"
+                f"created_at: 2026-0{n + 1}-0{at + 1}T10:00:00Z\nupdated_at: 2026-0{n + 1}-0{at + 1}T10:00:00Z\n"
+                f"session_id: s{n}\nmemory_type: episodic\ndecay_policy: stable\n{more}"
+            )
+            (folder / f"{n} {at} {own.get('agent', '')}.md").write_text(f"---\n{head}---\n{NAMES[n]} {said}.\n")  # fmt: skip
+
+
+def tree(vault: Path) -> dict[str, str]:
+    return {
+        path.relative_to(vault).as_posix(): path.read_text()
+        for path in (vault / "vaultmem").rglob("*.md")
+        if path.name != "What changed.md"
+    }
+
+
+def test_compressing_is_one_entry_of_the_history_and_can_be_undone(
+    vault: Path, open_vault: Vault
+) -> None:
+    remember(vault, 0, 1, 2)
+    before = tree(vault)
+    trial = open_vault.compress(dry_run=True)
+    assert [one["action"] for one in trial["changes"]].count("create") == 1
+    assert tree(vault) == before
+    report = open_vault.compress()
+    assert report["counts"] == {"create": 1, "edit": 2}
+    assert "model" not in report
+    assert open_vault.compress()["changes"] == []
+    assert len(open_vault.history(by="compress")) == 1
+    open_vault.undo(last=True)
+    after = {path: said for path, said in tree(vault).items() if "/archive/" not in path}
+    assert after == before
+    assert open_vault.compress()["changes"] == [], "what was undone is not done again"
+
+
+def test_a_kill_in_the_middle_is_made_good(
+    vault: Path, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(vault, 0, 1, 2)
+    with monkeypatch.context() as patch:
+        edits: list[str] = []
+
+        def dies(batches: Batches, path: str, edit: Callable[[bytes], bytes]) -> None:
+            edits.append(path)
+            if len(edits) == 2:
+                raise KeyboardInterrupt
+            original(batches, path, edit)
+
+        original = Batches.edit
+        patch.setattr(Batches, "edit", dies)
+        patch.setattr(Batches, "close", lambda *_: None)  # as a kill would leave it
+        with pytest.raises(KeyboardInterrupt):
+            open_vault.compress()
+    open_vault.compress()
+    sums = [said for said in tree(vault).values() if "compression_source: true" in said]
+    assert len(sums) == 1
+    assert sum("compressed: true" in said for said in tree(vault).values()) == 2
+
+
+def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
+    vault: Path, open_vault: Vault
+) -> None:
+    remember(vault, 0, 1, 2)
+    synced(vault)
+    open_vault.compress()
+    open_vault.sync()
+    titles = {one["title"] for one in open_vault.memories()}
+    assert not titles & {"0 0 ", "0 1 "}
+    assert len(titles) == 5
+    assert len(open_vault.memories(include_compressed=True)) == 7
+    for words_, many in ((("list",), 5), (("list", "--include-compressed"), 7)):
+        assert ran(*words_, "--vault", str(vault)).data["count"] == many
+    plain = {one["path"] for one in ran("search", "server", "--min-confidence", "0", "--vault", str(vault)).data["results"]}  # fmt: skip
+    whole = {one["path"] for one in ran("search", "server", "--include-compressed", "--min-confidence", "0", "--vault", str(vault)).data["results"]}  # fmt: skip
+    assert whole - plain == {"vaultmem/project/0 0 .md"}
+    told = open_vault.recall("server port Anne", top_k=20)["memories"]
+    every = open_vault.recall("server port Anne", top_k=20, include_compressed=True)["memories"]
+    assert {one["path"] for one in every} - {one["path"] for one in told} >= {"vaultmem/project/0 0 .md"}  # fmt: skip
+    assert ran("jobs", "run", "check", "--vault", str(vault)).code == 0
+
+
+def test_a_deep_dream_compresses_and_the_others_do_not(vault: Path, open_vault: Vault) -> None:
+    remember(vault, 0, 1, 2)
+    for level in (1, 2):
+        open_vault.dream(level)
+        assert not any("compression_source" in said for said in tree(vault).values())
+    open_vault.dream(3)
+    assert sum("compression_source: true" in said for said in tree(vault).values()) == 1
+
+
+# --- with a model
+
+
+def test_a_model_sums_up_and_hears_of_nothing_but_the_session(
+    vault: Path, with_model: ScriptedLlm, open_vault: Vault, write: Write
+) -> None:
+    write("Own note.md", "A secret garden of mine.\n")
+    remember(vault, 0, 1, 2)
+    remember(vault, 0, agent="mine", private="true")
+    path = vault / "vaultmem" / "project" / "0 0 .md"
+    path.write_text(path.read_text() + f"Its key is {SECRET}.\n")
+    with_model.play(text("Anne moved the server and found a pump."))
+    report = open_vault.compress()
+    assert report["model"] == {"asked": 1, "summaries": 1, "proposed": 0, "trouble": ""}
+    sums = {said for said in tree(vault).values() if "compression_source: true" in said}
+    assert len(sums) == 2
+    assert sum("Anne moved the server and found a pump." in said for said in sums) == 1
+    (asked,) = with_model.chats
+    sent = asked.body.decode()
+    assert "port 8000" in sent
+    for hidden in (SECRET, "garden", "mine", "s0", "vaultmem", "8001"):
+        assert hidden not in sent
+
+
+def test_a_model_that_fails_leaves_sentences_and_one_remark(
+    vault: Path, with_model: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_COMPRESS_AFTER", "2")
+    monkeypatch.setenv("VAULTMEM_LLM_RETRIES", "0")
+    remember(vault, 0, 1, 2, 3)
+    with_model.otherwise = status(400)
+    with Vault(str(vault)) as fresh:
+        report = fresh.compress()
+    assert "400" in report["model"]["trouble"]
+    assert report["counts"]["create"] == 2
+    assert len(with_model.chats) == 1, "after a failure it is not asked again"
+
+
+def test_there_are_no_more_calls_than_set_and_the_rest_waits(
+    vault: Path, with_model: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_COMPRESS_AFTER", "2")
+    monkeypatch.setenv("VAULTMEM_LLM_CALLS", "1")
+    remember(vault, 0, 1, 2, 3, 4)
+
+    def answer(_: Asked) -> object:
+        return text(f"Summary {len(with_model.chats)}.")
+
+    with_model.otherwise = answer  # type: ignore[assignment] # of a reply
+    with Vault(str(vault)) as fresh:
+        for run in (1, 2, 3):
+            report = fresh.compress()
+            assert len(with_model.chats) == run
+            assert report["counts"]["create"] == 1
+            assert report["left"] == 2 * (3 - run)
+        assert fresh.compress()["changes"] == []
+    assert len(with_model.chats) == 3
+
+
+def test_a_dry_run_asks_nobody(vault: Path, with_model: ScriptedLlm, open_vault: Vault) -> None:
+    remember(vault, 0, 1, 2)
+    assert open_vault.compress(dry_run=True)["changes"]
+    assert open_vault.dream(3, dry_run=True)["changes"]
+    assert with_model.requests == []
+
+
+def test_a_deep_dream_has_the_model_sum_up(
+    vault: Path, with_model: ScriptedLlm, open_vault: Vault
+) -> None:
+    remember(vault, 0, 1, 2)
+
+    def answer(asked: Asked) -> object:
+        return as_json({"answers": []}) if asked.schema_mode else text("Anne moved the server.")
+
+    with_model.otherwise = answer  # type: ignore[assignment] # of a reply
+    assert open_vault.dream(3)["model"]["summaries"] == 1
+    assert any("Anne moved the server." in said for said in tree(vault).values())
+    asked = len([one for one in with_model.chats if not one.schema_mode])
+    open_vault.dream(3)
+    assert len([one for one in with_model.chats if not one.schema_mode]) == asked
+
+
+def test_what_was_undone_is_not_asked_about_again(
+    vault: Path, with_model: ScriptedLlm, open_vault: Vault
+) -> None:
+    remember(vault, 0, 1, 2)
+    with_model.otherwise = text("Anne moved the server.")
+    open_vault.compress()
+    open_vault.undo(last=True)
+    assert open_vault.compress()["changes"] == []
+    assert len(with_model.chats) == 1
+
+
+def test_a_model_is_told_no_more_than_it_can_take() -> None:
+    long = ["Anne moved the server again. " * 400] * 40
+    draft = Draft(view(session(0, *(f"{n} {one}" for n, one in enumerate(long))), session(1)))
+    (part,) = parts(draft, 0)
+    told = texts(draft, part)
+    assert max(map(len, told)) == MOST_OF_ONE
+    assert sum(map(len, told)) == MOST_TOLD

@@ -1,0 +1,183 @@
+"""What a model has advised about memories, as proposals to a person: kept, shown, and carried out when accepted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vaultmem.core.advice import CLASSIFY, CONTRADICTION, KINDS, MERGE, NOTHING, REASON
+from vaultmem.core.changes import Plan
+from vaultmem.core.defused import one_line
+from vaultmem.core.memory import CATEGORIES, REMINDERS, Memory
+from vaultmem.core.view import Draft
+from vaultmem.errors import NoteChangedError
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.doubting import Meant, are_of_a_kind, doubt_id, may_be_asked
+from vaultmem.memories.reports import Report, diff
+from vaultmem.plans.classify import due, times_of
+from vaultmem.plans.merge import join
+from vaultmem.plans.quote import quoted
+from vaultmem.store import reviews
+from vaultmem.store.reviews import ASKED, OPEN
+
+MOST_DIFFS = 20  # files that a proposal is shown with
+
+
+class Advised(NamedTuple):
+    """One proposal of a model, about memories as they are now."""
+
+    id: str
+    kind: str
+    memories: Meant  # of a contradiction, the one that holds comes last
+    choice: str  # the category; of others, the id of what holds, or ""
+    reason: str
+    model: str
+
+    @property
+    def path(self) -> str:
+        """The memory that would change most."""
+        return self.memories[0].path
+
+    @property
+    def said(self) -> str:
+        """One line for a person."""
+        if self.kind == CLASSIFY:
+            return f"a model would file it under {self.choice}"
+        other = quoted(self.memories[-1].title)
+        if self.kind == MERGE:
+            return f"a model says that it states the same as “{other}”"
+        return f"a model says that it no longer holds, because of “{other}”"
+
+
+# --- Keeping
+
+
+def advise(session: Session, asked: Asked) -> Report:
+    """Keep what a model said about doubts: "answers", each with "id", "kind", "memories", "choice", "reason". Nothing
+    is changed by it. How many proposals are new, and how many are open."""
+    by_id = _living(session)
+    model = one_line(asked.told("model"), 80) if asked.told("model") else ""
+    made: dict[str, tuple[str, dict[str, object]]] = {}
+    for told in asked.records("answers"):
+        kind, ids = str(told.get("kind", "")), told.get("memories")
+        names = [str(one) for one in ids] if isinstance(ids, list) else []
+        group = tuple(by_id[one] for one in names if one in by_id)
+        if kind not in KINDS or len(group) != len(names) or not are_of_a_kind(session, kind, group):
+            continue
+        own, choice = doubt_id(kind, group), str(told.get("choice", ""))
+        if own != told.get("id"):
+            continue  # it says something else by now
+        fields: dict[str, object] = {
+            "kind": kind, "memories": names, "hashes": [one.hash for one in group], "choice": choice,
+            "reason": _reason(told.get("reason")), "model": model,
+        }  # fmt: skip
+        made[own] = (OPEN if _is_advice(kind, choice, names) else ASKED), fields
+    before = {one.id for one in reviews.kept(session.desk.ledger)}
+    reviews.advised(session.desk.ledger, made, session.now)
+    new = [own for own, (state, _) in made.items() if state == OPEN and own not in before]
+    return {"proposed": len(new), "open": len(opened(session))}
+
+
+def _reason(given: object) -> str:
+    return one_line(given, REASON) if isinstance(given, str) and given.strip() else ""
+
+
+def _is_advice(kind: str, choice: str, ids: list[str]) -> bool:
+    if kind == CLASSIFY:
+        return choice in CATEGORIES and choice not in NOTHING
+    return choice in ids if kind == CONTRADICTION else bool(choice) and choice not in NOTHING
+
+
+def _living(session: Session) -> dict[str, Memory]:
+    return {one.id: one for one in session.view.memories() if may_be_asked(one)}
+
+
+# --- Showing
+
+
+def opened(session: Session) -> list[Advised]:
+    """All that are open and can be followed still, in the order of paths."""
+    by_id = _living(session)
+    kept = [
+        one for one in reviews.kept(session.desk.ledger) if one.is_of_model and one.state == OPEN
+    ]
+    found = [advised for one in kept if (advised := _advised(session, one, by_id)) is not None]
+    return sorted(found, key=lambda each: (each.path, each.kind, each.id))
+
+
+def _advised(session: Session, kept: reviews.Kept, by_id: dict[str, Memory]) -> Advised | None:
+    """A proposal with its memories; None when they are not as they were when the model was asked."""
+    own = kept.fields
+    kind, choice = str(own.get("kind", "")), str(own.get("choice", ""))
+    group = _same(kept, by_id)
+    if group is None or not are_of_a_kind(session, kind, group):
+        return None
+    if kind == CONTRADICTION:
+        group = tuple(sorted(group, key=lambda one: one.id == choice))
+    reason, model = (str(own.get(key, "")) for key in ("reason", "model"))
+    return Advised(kept.id, kind, group, choice, reason, model)
+
+
+def _same(kept: reviews.Kept, by_id: dict[str, Memory]) -> Meant | None:
+    ids, hashes = kept.fields.get("memories"), kept.fields.get("hashes")
+    if not (isinstance(ids, list) and isinstance(hashes, list)) or len(ids) != len(hashes):
+        return None
+    group = [by_id.get(str(one)) for one in ids]
+    found = tuple(one for one in group if one is not None)
+    is_same = len(found) == len(ids) and [one.hash for one in found] == hashes
+    return found if found and is_same else None
+
+
+def forget_stale(session: Session) -> None:
+    """What was proposed or asked about memories that say something else by now. What a person has decided stays."""
+    by_id = _living(session)
+    rows = [one for one in reviews.kept(session.desk.ledger) if one.is_of_model]
+    gone = [
+        one.id
+        for one in rows
+        if (one.state == ASKED and _same(one, by_id) is None)
+        or (one.state == OPEN and _advised(session, one, by_id) is None)
+    ]
+    reviews.forget(session.desk.ledger, gone, session.now)
+
+
+def shown(session: Session, one: Advised) -> Report:
+    """A proposal as JSON, with what it would change."""
+    changes = plan(session, one).changes[:MOST_DIFFS]
+    model = f"a model ({one.model})" if one.model else "a model"
+    says = f"{model}: “{one.reason}”" if one.reason else f"{model} gave no reason"
+    texts = [f"{each.path}: “{quoted(session.view.content(each))}”" for each in one.memories]
+    return {
+        "id": one.id, "kind": one.kind, "path": one.path, "line": 0, "said": one.said, "evidence": [says, *texts],
+        "old": "", "new": changes[0].target if changes else one.path, "column": 0, "who": reviews.MODEL,
+        "reason": one.reason, "memories": [each.id for each in one.memories],
+        "diff": "".join(diff(session, change) for change in changes),
+    }  # fmt: skip
+
+
+# --- Carrying out
+
+
+def plan(session: Session, one: Advised) -> Plan:
+    """What is done when it is accepted. Raises NoteChangedError when it cannot be done any more."""
+    draft = session.draft()
+    if one.kind == CLASSIFY:
+        _file(draft, one)
+    elif one.kind == MERGE:
+        join(draft, one.memories[0], one.memories[1], "you accepted that they say the same")
+    else:
+        old, new = one.memories
+        draft.archive(old, YOU, f"“{new.title}” holds instead, as you accepted", new.id)
+    found = draft.plan("review")
+    if not found.changes:
+        raise NoteChangedError(f"{one.path} is not as it was when this was proposed")
+    return found
+
+
+def _file(draft: Draft, one: Advised) -> None:
+    memory, why = one.memories[0], f"{one.choice}: as you accepted"
+    draft.move(memory, one.choice, why)
+    if one.choice == REMINDERS and not memory.text("remind"):
+        moment = due(draft, memory, draft.content(memory))
+        if moment is not None:
+            draft.set(memory, why, **times_of(moment))

@@ -1,0 +1,201 @@
+"""Old sessions among the memories are summed up: one new memory stands for many, which are kept and marked (the
+"logic" seed, section 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.core import extractive, secrets
+from vaultmem.core.conversation import derived_id
+from vaultmem.core.memory import REMINDERS, Memory, link_targets
+from vaultmem.core.places import ENTRIES
+from vaultmem.core.private import is_private
+from vaultmem.core.sessions import to_compress
+from vaultmem.core.stamps import stamp
+from vaultmem.core.titles import free_title
+from vaultmem.core.view import Draft, New
+from vaultmem.core.wording import plural
+from vaultmem.plans.links import entries
+from vaultmem.plans.names import folded, link_to
+
+TOKENS = 160  # of a summary
+LONGEST = 4_000  # characters of one, whoever wrote it
+MOST_OF_ONE = 2_000  # characters of a memory that a model is told,
+MOST_TOLD = 24_000  # and of a session
+FILED = "knowledge"
+NOTHING = "Nothing to remember was said."
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# A summary says whose words it sums up, so that nobody trusts it more than them: they are never mixed.
+_KEPT = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")
+_NO_EVENTS = ("preferences", REMINDERS)  # whatever session they come from
+
+
+class Means(NamedTuple):
+    """With what it is done."""
+
+    threshold: int  # sessions that are not compressed
+    count: Callable[[str], int]  # tokens
+    # By id, of those that are to be written now, "" where sentences have to do; None: all in sentences.
+    summaries: Mapping[str, str] | None = None
+
+
+class Spell(NamedTuple):
+    """A session: what is remembered of one sitting, in the order of time."""
+
+    scope: str
+    name: str
+    memories: tuple[Memory, ...]
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether summaries stand for all of it."""
+        return all(_is_compressed(one) for one in self.memories)
+
+
+class Part(NamedTuple):
+    """What one summary stands for: memories of one session, of one writer and origin."""
+
+    id: str  # of the summary
+    session: str
+    memories: tuple[Memory, ...]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the person keeps it from assistants and models."""
+        return is_private(self.memories[0].properties)
+
+
+def compress(draft: Draft, means: Means) -> None:
+    """Sum up the oldest sessions when there are too many. It can be done again after a kill: the id of a summary
+    follows from what it sums up."""
+    living = {memory.id for memory in draft.memories()}
+    for part in parts(draft, means.threshold):
+        if means.summaries is not None and part.id not in means.summaries:
+            draft.left |= {memory.path for memory in part.memories}
+        elif part.id in living:
+            _mark(draft, part, "a summary stands for it")
+        elif draft.may(*part.memories, new=1):
+            _sum_up(draft, part, means)
+
+
+def parts(draft: Draft, threshold: int) -> list[Part]:
+    """What is to be summed up now, the oldest first; not what a person has taken a summary away from."""
+    gone = {memory.id for memory in draft.view.archived()}
+    wanted = to_compress(_spells(draft), threshold)
+    found = (part for spell in wanted for part in _parts(spell))
+    return [part for part in found if part.id not in gone]
+
+
+def texts(draft: Draft, part: Part) -> list[str]:
+    """What a model is told of it: without secrets, and no more than it can take."""
+    found: list[str] = []
+    room = MOST_TOLD
+    for text in _texts(draft, part):
+        found.append(text[: min(MOST_OF_ONE, room)])
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return found
+
+
+def _texts(draft: Draft, part: Part) -> list[str]:
+    return [secrets.redact(draft.content(memory))[0].strip() for memory in part.memories]
+
+
+def _spells(draft: Draft) -> list[Spell]:
+    """All sessions, the oldest first."""
+    groups: dict[tuple[str, str], list[Memory]] = {}
+    for memory in draft.memories():
+        name = _session_of(memory)
+        if name:
+            groups.setdefault((memory.scope, name), []).append(memory)
+    found = [Spell(*key, tuple(sorted(group, key=_when))) for key, group in groups.items()]
+    return sorted(found, key=lambda spell: (_when(spell.memories[0]), spell.scope, spell.name))
+
+
+def _when(memory: Memory) -> tuple[float, str]:
+    return memory.created, memory.path
+
+
+def _session_of(memory: Memory) -> str:
+    """The session of what has happened; "" for what belongs to none, or holds beyond it."""
+    given, kind = (memory.properties.get(key) for key in ("session_id", "memory_type"))
+    if given in (None, "") or isinstance(given, (list, dict)) or kind not in (None, "", "episodic"):
+        return ""
+    is_sum = bool(memory.properties.get("compression_source"))
+    inner = f"/{ENTRIES}/" in f"/{memory.path}"
+    return "" if is_sum or inner or memory.category in _NO_EVENTS else str(given)
+
+
+def _is_compressed(memory: Memory) -> bool:
+    return memory.properties.get("compressed") is True
+
+
+def _parts(spell: Spell) -> list[Part]:
+    groups: dict[tuple[str, ...], list[Memory]] = {}
+    for memory in spell.memories:
+        if not _is_compressed(memory):
+            own = memory.properties
+            key = (*(repr(own.get(each) or "") for each in _KEPT), str(is_private(own)))
+            groups.setdefault(key, []).append(memory)
+    return [
+        Part(_id(spell, key, group), spell.name, tuple(group))
+        for key, group in sorted(groups.items())
+    ]
+
+
+def _id(spell: Spell, key: tuple[str, ...], group: list[Memory]) -> str:
+    said = sorted(f"{memory.id} {memory.hash}" for memory in group)
+    return derived_id("session", spell.scope, spell.name, *key, *said)
+
+
+def _sum_up(draft: Draft, part: Part, means: Means) -> None:
+    given = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
+    given = secrets.redact(given)[0].strip()[:LONGEST]
+    said = given or extractive.summary((), _texts(draft, part), TOKENS, means.count)
+    text = said[:LONGEST].strip() or NOTHING
+    last = part.memories[-1].created
+    title = free_title(text, stamp(last)[:10], part.id, draft.is_taken)
+    many = plural(len(part.memories), "memory", "memories")
+    by = "a model" if given else "their own sentences"
+    draft.create(
+        New(part.id, title, FILED, f"{text}\n", _properties(draft, part, last)),
+        f"sums up {many} of an old session, by {by}",
+    )
+    _mark(draft, part, f"“{title}” stands for it", title)
+
+
+def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
+    own = part.memories[0].properties
+    now = stamp(draft.view.now.timestamp())
+    rated = [one.importance for one in part.memories if one.importance is not None]
+    private: dict[str, Value] = {"private": True} if part.is_private else {}
+    return {
+        "id": part.id,
+        "phase": "organized",
+        "category": FILED,
+        "scope": part.memories[0].scope,
+        **{key: own[key] for key in _KEPT if own.get(key) not in (None, "", False)},
+        **private,
+        "memory_type": "semantic",
+        "compression_source": True,
+        "source_session_id": part.session,
+        **({"importance": max(rated)} if rated else {}),
+        "links": [link_to(memory) for memory in part.memories],
+        "created_at": stamp(last),
+        "updated_at": now,
+        "last_reinforced_at": now,
+    }
+
+
+def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
+    """Mark what is summed up, and link it with its summary. It stays where it is, also in the inbox."""
+    for memory in part.memories:
+        before = entries(memory)
+        known = {folded(name) for each in before for name in link_targets(each)}
+        new = [f"[[{title}]]"] if title and folded(title) not in known else []
+        links: list[Value] = [*before, *new]
+        draft.set(memory, why, compressed=True, **({"links": links} if new else {}))
