@@ -157,7 +157,7 @@ def processes(vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
     bare = partial(run, BARE, env)
     doors = (
         ("vaultmem mcp, its first reply", first_reply, "3"),
-        ("vaultmem agent, one prompt", one_prompt, ""),
+        ("vaultmem agent, one prompt", one_prompt, "3.5"),
     )
     agent = Running(vault, env)
     try:

@@ -44,8 +44,8 @@ OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
 OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
     "write", "remind", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
-    "reinforce", "dream", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "notify", "recall", "export", "import", "approve",
+    "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
+    "done", "drop", "snooze", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
@@ -427,7 +427,8 @@ def test_batch(indexed: Path) -> None:
         b'{"id": 10, "query": "x", "limit": true}', b"[1, 2]", b'{"a":' * 3000,
     ]  # fmt: skip
     ended = on_batch(indexed, lines)
-    assert ended.code == 0, ended.err
+    assert ended.code == 1, ended.err
+    assert on_batch(indexed, lines[:2]).code == 0
     replies = [json.loads(line) for line in ended.out.splitlines()]
     assert [reply["id"] for reply in replies] == [1, "q2", 5, "b", 7, 7, 9, 10, 9, 10, 13, 14]
     assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 9, 11]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 __version__ = "0.1.0"
-__all__ = ["Filter", "Vault", "__version__"]
+__all__ = ["Filter", "MemoryClient", "Vault", "__version__"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
+    from vaultmem.conversations.client import MemoryClient
     from vaultmem.core.query import Filter
 
 
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> object:
         from vaultmem.api import Vault
 
         return Vault
+    if name == "MemoryClient":
+        from vaultmem.conversations.client import MemoryClient
+
+        return MemoryClient
     if name == "Filter":
         from vaultmem.core.query import Filter
 

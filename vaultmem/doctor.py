@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from vaultmem.api import Vault
+from vaultmem.core.places import ENTRIES
 from vaultmem.core.values import value
 from vaultmem.core.wording import plural
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store import catalog_read
 from vaultmem.store.catalog import spoken
+from vaultmem.store.turn_queue import FOLDER, Turns
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -39,7 +42,8 @@ class Finding:
 
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
-    findings = [*_installation(vault), *_index(vault)]
+    findings = [*_installation(vault), *_language_model(vault), *_index(vault)]
+    findings += _conversations(vault)
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
     return worst_first(findings)
@@ -68,6 +72,15 @@ def _installation(vault: Vault) -> Iterator[Finding]:
         )
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line", [])
+
+
+def _language_model(vault: Vault) -> Iterator[Finding]:
+    if not vault.config["llm.base_url"]:
+        return
+    from vaultmem.store import llm
+
+    for severity, what, advice in llm.examined(vault.config):
+        yield Finding(severity, what, advice, [])
 
 
 def _index(vault: Vault) -> Iterator[Finding]:
@@ -116,6 +129,34 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         advice = "compare each with its original, keep what you want, remove the copy"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
+
+
+def _conversations(vault: Vault) -> Iterator[Finding]:
+    turns = Turns(vault.state.path(FOLDER))
+    waiting = sum(not item.is_open for item in turns.waiting())
+    if waiting:
+        said = plural(waiting, "turn")
+        what = f"{said} of conversations {'waits' if waiting == 1 else 'wait'} to be remembered"
+        yield Finding("note", what, "vaultmem conversations learn, if no proxy runs", [])
+    if broken := turns.broken():
+        what = f"{plural(len(broken), 'turn')} of conversations could not be remembered"
+        advice = "the files hold what was said; look at them, keep what you want, remove them"
+        yield Finding("warning", what, advice, broken)
+    folder = f"{vault.config.text('memory_folder')}/{ENTRIES}"
+    if os.path.isdir(os.path.join(vault.path, folder)):
+        troubles = _passed_over(vault)
+        if troubles:
+            places = [f"{path}: {reason}" for path, reason in troubles]
+            what = f"{plural(len(places), 'file')} in the folders of conversations passed over"
+            yield Finding("note", what, "each line says what to do", places)
+
+
+def _passed_over(vault: Vault) -> list[list[str]]:
+    try:
+        found: list[list[str]] = vault.ask("conversations")["troubles"]
+    except VaultmemError as error:  # an agent of another age; that is told elsewhere
+        return [["conversations", str(error)]]
+    return found
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:

@@ -85,6 +85,10 @@ class Output:
         else:
             _put(self._out, text)
 
+    def flush(self) -> None:
+        """What was written is seen now."""
+        self._out.flush()
+
     def prompt(self, text: str) -> None:
         """A question to a person at the terminal, who answers on the same line."""
         _write(self._out, text)
