@@ -26,7 +26,8 @@ X-Vaultmem: off (or metadata.vaultmem: "off") recalls nothing and keeps nothing.
 examples:
   vaultmem proxy --upstream http://localhost:11434/v1
   export OPENAI_BASE_URL=http://127.0.0.1:8100/v1 OPENAI_API_KEY=vaultmem
-  openai api chat.completions.create -m MODEL -g user "Hi"
+  curl $OPENAI_BASE_URL/chat/completions -H 'Content-Type: application/json' \\
+       -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hi"}]}'
 """
 MOST_PORT = 65_535
 

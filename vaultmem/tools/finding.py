@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem.core import private
-from vaultmem.core.places import ARCHIVE
+from vaultmem.core.conversation import scope_of
+from vaultmem.core.places import ARCHIVE, ENTRIES
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import TYPE_CHECKING
@@ -67,10 +68,11 @@ def related(vault: Vault, call: Call) -> Outcome:
     path = note_path(vault, call.text("id"))
     check_public(vault, path)
     near = vault.related(path, limit=call.number("limit", LIMIT, 1, 100))
+    talks = f"{vault.config.text('memory_folder')}/{ENTRIES}/"
     found: list[Found] = []
     each: list[str] = []
     for one in near:
-        if is_private(vault, one.path):
+        if is_private(vault, one.path) or one.path.startswith(talks):
             continue  # the words that both share would be told
         reasons = [quoted(reason) for reason in one.reasons]
         title = quoted(one.title)
@@ -91,12 +93,15 @@ def _hits(vault: Vault, call: Call, *, semantic: bool) -> Iterator[Result]:
     filters = (*given, *_filters(call, semantic=semantic))
     for hit in vault.answer(Ask(call.text("query"), limit, semantic, "note", filters)).results:
         is_memory = hit.path.startswith(folder)
-        if (notes or is_memory) and not _is_hidden(hit, folder):
+        if (notes or is_memory) and not _is_hidden(hit, folder, call.text("scope")):
             yield hit
 
 
-def _is_hidden(hit: Result, folder: str) -> bool:
-    return private.is_private(hit.properties) or hit.path.startswith(f"{folder}{ARCHIVE}/")
+def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
+    """What is said in a conversation is nobody's memory yet: it is shown to whoever asks for that conversation."""
+    if private.is_private(hit.properties) or hit.path.startswith(f"{folder}{ARCHIVE}/"):
+        return True
+    return hit.path.startswith(f"{folder}{ENTRIES}/") and not scope.startswith(scope_of(""))
 
 
 def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:
