@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
@@ -23,8 +24,10 @@ Write = Callable[..., Path]
 
 # Run first, so that no long one is left for the end while the other processor has nothing to do.
 LONG = (
-    "test_planted_bugs", "test_agent_kill", "test_agent_process", "test_kill", "test_batches", "test_doors", "test_demo",
-    "test_memories_together", "test_benchmarks", "test_pending_agent", "test_dispatch", "test_docs", "test_sync_laws",
+    "test_agent_process", "test_kill", "test_planted_bugs", "test_agent_kill", "test_batches", "test_worker", "test_demo",
+    "test_undo", "test_benchmarks", "test_proxy_process", "test_doors", "test_memories_together", "test_llm_real",
+    "test_page_bad", "test_pending_agent", "test_secrets", "test_dispatch", "test_docs", "test_sync_laws",
+    "test_conversation_verbs", "test_anthropic_memory", "test_proxy",
 )  # fmt: skip
 
 
@@ -38,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sockets have short paths, and tests that run side by side have their folders one level deeper. Children can be
     interrupted, although a shell that starts us in the background would have us all deaf to it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails
+        settings.register_profile("any", phases=[Phase.explicit, Phase.generate], database=None)
+        settings.load_profile("any")
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="vm-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
@@ -80,9 +86,9 @@ def write(vault: Path) -> Write:
     return written
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sample vault that tests only read."""
+    """A copy of the sample vault that the tests of a module only read; what one of them embeds is not another's."""
     return Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))
 
 

@@ -78,6 +78,15 @@ class Proxied:
     def turns(self) -> list[Item]:
         return self.made._keeping._turns.waiting()
 
+    def forget(self) -> None:
+        """Be as at the start, for the next test: nothing is being asked, nothing waits, nothing is known."""
+        keeping, memory = self.made._keeping, self.made._memory
+        until(lambda: not self.made.server.server_state.tasks, 20)
+        vars(memory).pop("_ask", None)  # see remembers()
+        keeping._newest.clear()
+        for item in self.turns():
+            keeping._turns.drop(item)
+
     def ended_turns(self, count: int) -> list[Item]:
         """So many turns of which nothing more is to come."""
         return list(

@@ -204,6 +204,14 @@ class ScriptedLlm:
         with self._lock:
             self._script.extend(replies)
 
+    def forget(self) -> None:
+        """Be as at the start, for the next test."""
+        with self._lock:
+            self._script.clear()
+            self.requests = []
+            self.otherwise, self.refuses = text("OK"), set()
+            self.models, self.models_status = [MODEL], 200
+
     @property
     def left(self) -> int:
         """How much of the script has not been played."""

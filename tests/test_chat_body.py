@@ -209,8 +209,8 @@ def test_what_stands_in_the_messages_is_not_told_again() -> None:
         ("memory", "..."),
     ]
     told = composed("", memories, ["so: i live in Oslo, and like steak", "你好,我住在北京市"])
-    assert told.text.splitlines()[2:-1] == ["[memory] tea"]
-    assert composed("  ", memories[:1], ["I live in Oslo"]) == ("", 0)
+    assert told.lines == ("[memory] tea",)
+    assert composed("  ", memories[:1], ["I live in Oslo"]) == ("", 0, ())
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,7 @@ def test_no_content_ends_the_block_or_begins_an_entry(
     if not told.text:
         return
     lines = told.text.splitlines()
+    assert tuple(lines[2:-1]) == told.lines
     assert lines.count("</memory>") == 1
     entries = [line for line in lines[2:-1] if not line.startswith("  ")]
     assert len(entries) == told.memories + bool(summary.strip())

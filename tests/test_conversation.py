@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import string
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem import MemoryClient
 from vaultmem.core.conversation import (
     ASSISTANT,
     LONGEST_ID,
@@ -28,6 +33,9 @@ from vaultmem.core.conversation import (
     scope_of,
 )
 from vaultmem.core.memory import SCOPE
+from vaultmem.errors import UsageError
+from vaultmem.proxy.chats import Chats
+from vaultmem.settings import SETTINGS
 
 HOSTILE = (
     "../../x", "a/b", "a\\b", "..", ".", "-", "CON", "con.txt", "nul", "com1", "LPT9.md", "Chat", "chat", "CHAT", "a.", "a ", ".hidden",
@@ -94,6 +102,25 @@ def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(gi
 )
 def test_what_can_be_no_id_is_told(given: str, says: str) -> None:
     assert says in problem(given)
+
+
+@pytest.mark.parametrize("given", ["x" * 181, "a\nb", ":a", "a\u200bb", "a\u202eb", "\ud800"])
+def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
+    assert problem(given)
+    check = SETTINGS["conversations.id"].check
+    assert check is not None
+    with pytest.raises(ValueError, match="one line"):
+        check(given)
+    with MemoryClient(str(vault), model="m") as client, pytest.raises(UsageError, match="the id"):
+        client.search("x", conversation=given)
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
+    parts: Any = SimpleNamespace(conversation="default")
+    for named, wanted in ((given, None), ("👨‍👩‍👧", "👨‍👩‍👧"), ("", "default")):
+        header = named.encode("utf-8", "surrogatepass")
+        asked = asyncio.run(Chats(parts)._wanted([(b"x-conversation-id", header)], body))
+        assert (asked.conversation if asked else None) == (
+            "���" if named == "\ud800" else wanted
+        ), "in a header, what is no character is a mark for one"
 
 
 def test_ids_of_180_characters_and_with_emoji_can_be() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.conversations import past
 from vaultmem.tools.tool import ASSISTANT, Call
 from vaultmem.tools.toolbox import Toolbox, client_name
 
@@ -180,3 +181,11 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
     )
     opened.sync()
     assert not [one for one in opened.pending(days=20_000) if "zebra" in one["text"]]
+
+
+def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
+    limits = past.limits_of(opened.config)
+    assert "They spoke of a zebra" in past.told(opened, "one", "zebra", (), limits).text
+    [summary] = opened.entries("one", ["summaries"])
+    opened.converse("one", mark=[{"id": summary["id"], "properties": {"private": True}}])
+    assert "They spoke of a zebra" not in past.told(opened, "one", "zebra", (), limits).text

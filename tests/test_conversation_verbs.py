@@ -166,13 +166,13 @@ def test_put_away_and_marked_at_once(opened: Vault) -> None:
 
 def test_a_turn_is_one_entry_of_the_history_and_undone_as_one(opened: Vault) -> None:
     opened.converse("c", new=[said("u1"), said("a1", "hi", "assistant")], by="conversation:c")
-    [one] = opened.history()
+    [one] = opened.history(conversations=True)
     assert (one["why"], one["by"], one["kind"]) == (
         "turn of conversation c",
         "conversation:c",
         "assistant",
     )
-    opened.undo(last=True)
+    opened.undo(one["commit"])
     assert opened.entries("c") == []
     assert sorted(ids(opened, "c", deleted=True)) == ["a1", "u1"]
     assert opened.converse("c", new=[said("u1")])["known"] == ["u1"], (
@@ -213,6 +213,11 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"new": [{"role": "summary", "content": "x"}]}, "summary"),
         ({"new": [said("x", properties={"scope": "global"})]}, "no property"),
         ({"new": [said("x", properties={"Conversation-Id": "y"})]}, "no property"),
+        ({"new": [said("x", properties={"agent": "claude"})]}, "no property"),
+        ({"new": [said("x", properties={"Title": "y"})]}, "no property"),
+        ({"new": [said("x", properties={"decay-policy": "y"})]}, "no property"),
+        ({"new": [said("x", properties={"by": "you"})]}, "no property"),
+        ({"new": [said("x", properties={"content_hash": "y"})]}, "no property"),
         ({"new": [said("x", properties={"a\nb": 1})]}, "no property"),
         ({"new": [said("x", properties=[1])]}, "not an object"),
         ({"new": [said("x", of="u1")]}, "list of ids"),
@@ -489,6 +494,26 @@ def test_files_are_read_again_only_when_they_change(
     assert len(files._known) == 19
 
 
+@pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
+def test_a_summary_that_a_person_has_edited_is_not_overwritten(
+    vault: Path, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_DIALECT", dialect)
+    with Vault(str(vault)) as opened:
+        opened.converse("c", new=[final("They spoke of Lisbon.\n\n- And more: of Porto.")])
+        again = final("They spoke of boats.\n\n- And nets.")
+        assert opened.converse("c", new=[again])["skipped"] == [], "what we wrote is ours"
+        [one] = opened.entries("c")
+        path = vault / one["path"]
+        path.write_text(path.read_text().replace("boats", "ships"))
+        report = opened.converse("c", new=[final("They spoke of the harbour.")])
+        assert report["written"] == []
+        assert [why for _, why in report["skipped"]] == [
+            "a person has edited it, and their words stay"
+        ]
+        assert "ships" in opened.entries("c")[0]["content"]
+
+
 # --- Promote and forget
 
 
@@ -523,6 +548,33 @@ def test_what_is_known_to_the_vault_is_not_written_twice(opened: Vault) -> None:
     made = opened.promote_fact("fact-1")
     assert (made["created"], made["duplicate_of"]) == (False, known["id"])
     assert opened.entries("c") == []
+
+
+def test_a_private_fact_stays_private_as_a_memory(vault: Path, opened: Vault) -> None:
+    for own in ("fact-1", "fact-2"):
+        private = {"properties": {"private": True}}
+        opened.converse("c", new=[{**fact(own, f"Anne's diagnosis is {own}"), **private}])
+    made = opened.promote_fact("fact-1")
+    assert pages.read("frontmatter", notes(vault)[made["path"]]).properties["private"] is True
+    opened.write("Anne's diagnosis is fact-2")
+    with pytest.raises(VaultmemError, match="the fact is private"):
+        opened.promote_fact("fact-2")
+    assert ids(opened, "c") == ["fact-2"]
+
+
+def test_what_is_forgotten_is_told_on_by_no_summary_from_then_on(opened: Vault) -> None:
+    until = {"covers_until": "2026-11-22T10:00:00.000Z"}
+    session = {"compression_source": True, "links": ["[[2026-11-22T09-00-00Z__turn-1]]"]}
+    opened.converse("c", new=[
+        said("turn-1", created_at="2026-11-22T09:00:00Z"), said("turn-2", created_at="2026-11-22T11:00:00Z"),
+        {**fact("session", "They spoke."), "properties": session}, final("They spoke.", properties=until),
+    ])  # fmt: skip
+    opened.forget("turn-2")
+    assert len(ids(opened, "c")) == 3, "the summary is older than that"
+    opened.forget("turn-1")
+    assert ids(opened, "c") == []
+    assert opened.undo(last=True)["refused"] == []
+    assert len(ids(opened, "c")) == 3
 
 
 def test_only_facts_that_live_can_be_promoted_and_entries_be_forgotten(opened: Vault) -> None:
@@ -612,9 +664,10 @@ def test_the_same_through_an_agent_which_finds_them_at_once(vault: Path) -> None
         agent.watches()
         opened.converse("My Chat", new=[said("u1", "the zebra sleeps"), fact("f1", "zebras exist")])
         assert ids(opened, "My Chat") == ["u1", "f1"]
-        agent.finds("zebra", *[one["path"] for one in opened.entries("My Chat")][:2])
+        query = "zebra path:vaultmem/entries"
+        agent.finds(query, *[one["path"] for one in opened.entries("My Chat")][:2])
         opened.converse("My Chat", retire=[{"id": "u1"}], new=[said("big", "words " * 40_000)])
-        agent.finds("zebra", *[one["path"] for one in opened.entries("My Chat", ["facts"])])
+        agent.finds(query, *[one["path"] for one in opened.entries("My Chat", ["facts"])])
         found = opened.recall("zebra", scope="conversation:My Chat", by="conversation:My Chat")
         assert [one["id"] for one in found["memories"]] == ["f1"]
         with pytest.raises(VaultmemError, match="no entry of the conversation"):

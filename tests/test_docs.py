@@ -12,6 +12,8 @@ import pytest
 
 from vaultmem.cli import COMMANDS, usage
 from vaultmem.config import SETTINGS
+from vaultmem.memories.door import LONG
+from vaultmem.memories.table import VERBS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -91,6 +93,14 @@ def test_every_setting_is_told_with_its_default_and_whether_a_vault_may_set_it()
         for name, star, default in row.findall(settings)
     }
     assert found == wanted
+
+
+def test_every_verb_of_the_socket_is_told_under_its_method() -> None:
+    row = re.compile(r"^\| `(memory|memory\.job)` \| [^|]* \| [^|]*?: ([^|]*) \|$", re.MULTILINE)
+    told = {method: verbs.split(", ") for method, verbs in row.findall(text_of(FORMAT))}
+    wanted = {"memory": VERBS.keys() - LONG, "memory.job": VERBS.keys() & LONG}
+    for method, verbs in wanted.items():
+        assert sorted(told[method]) == sorted(f"`{name}`" for name in verbs)
 
 
 def marked(name: str) -> str:

@@ -145,7 +145,7 @@ def test_wrong_stdin_is_one_clear_line(indexed: Path, data: bytes) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     data=st.binary(max_size=60) | st.text(alphabet='[]{}":,name1 \n', max_size=40).map(str.encode)
@@ -172,11 +172,11 @@ def test_each_call_is_made_once_however_many_there_are(served: Path, count: int)
 
 
 def test_what_may_be_done_in_part_is_not_done_again(indexed: Path) -> None:
-    with agent_for(indexed, Limits(answer=0.3)) as host:
+    with agent_for(indexed, Limits(answer=0.2)) as host:
         opens = host.vault
 
         def slowly() -> AbstractContextManager[Vault]:
-            time.sleep(1.5)
+            time.sleep(0.8)
             return opens()
 
         host.vault = slowly  # type: ignore[method-assign] # a host that is slow

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.core.facts import LONGEST, MOST, question, read, said_facts
+from vaultmem.core.facts import LONGEST, MOST, believed, question, read, said_facts
 from vaultmem.core.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
@@ -129,12 +129,13 @@ def test_rules_and_contradictions_speak_the_same_language() -> None:
      "The lazy dog sleeps. ", "a", "I have a ", "Hi:", "\n", "```\n", "my wife is ", "我2020年1月", "2020年1月1日", "我常常刚刚", "'a", " 'a'b", "I also now ", "Remember that ", "请记住", "我的", "I'm a "],
 )  # fmt: skip
 def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
-    said_facts(piece, NOW)  # patterns are compiled
-    for size in (4_000, 100_000):
+    taken = {}
+    for size in (1_000, 4_000, 100_000):  # at the first one patterns are compiled
         text = (piece * size)[:size]
-        begun = time.perf_counter()
+        begun = time.process_time()
         assert len(said_facts(text, NOW)) <= MOST
-        assert time.perf_counter() - begun < 1.0
+        taken[size] = time.process_time() - begun
+    assert taken[100_000] < 25 * 8 * max(taken[4_000], 0.005), "25 times the text"
 
 
 def test_what_is_typed_around_something_pasted_counts() -> None:
@@ -208,6 +209,10 @@ def test_of_a_long_message_the_model_sees_what_may_be_typed() -> None:
         (None, []),
         (17, []),
         ("{broken", ["{broken"]),
+        ("{'facts': ['A b',],}", ["A b"]),
+        ('<think>["C d"]</think>{"facts": ["A b"]', ["A b"]),
+        ({"facts": ["The user's list is [1]"]}, ["The user's list is [1]"]),
+        ("The user saw footnote [1]", ["The user saw footnote [1]"]),
     ],
 )
 def test_answers_of_any_shape_are_read(answer: object, facts: list[str]) -> None:
@@ -227,3 +232,50 @@ def test_no_answer_gives_too_much(answer: object) -> None:
     assert len(found) <= MOST
     assert len({fact.casefold() for fact in found}) == len(found)
     assert all(fact.strip() and "\n" not in fact and len(fact) <= LONGEST for fact in found)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "The user's flight leaves at 12:30", "The user pays 3.50 a day", "12:30 is when the user eats",
+        "The user moved - after years - to Oslo", "The user runs version 3) and 4) of it", "3.5 liters are enough",
+    ],
+)  # fmt: skip
+def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
+    assert read({"facts": [fact]}) == read([f"- {fact}"]) == read(f"1. {fact}\n2) {fact}") == [fact]
+
+
+def test_blanks_take_no_longer_than_their_length() -> None:
+    began = time.perf_counter()
+    assert read({"facts": ["\t\xa0" * 4000] * 50}) == []
+    assert time.perf_counter() - began < 5.0
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        ("The user's wife is named Anne", "My wife is Anne."),
+        ("The user moved to Porto in 2024", "we moved to Porto 2 years ago"),
+        ("用户住在上海", "我住在上海,喜欢爬山"),
+        ("The user is 42", "I am 42 now"),
+        ("La femme de l'utilisateur s'appelle Anne", "Ma femme s'appelle Anne"),
+        ("Пользователь живёт в Риге", "Я живу в Риге"),
+    ],
+)
+def test_what_a_model_takes_from_a_message_is_believed(fact: str, message: str) -> None:
+    assert believed([fact], message) == [fact]
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        ("The user's sister keeps bees", "Where do I live, and who is my wife?"),
+        ("Where do I live", "Where do I live, and who is my wife?"),
+        ("Who is the user's wife?", "Where do I live, and who is my wife?"),
+        ("The user is a person", "Hello there!"),
+        ("用户喜欢喝茶", "我住在上海"),
+        ("", "My wife is Anne."),
+    ],
+)
+def test_what_a_model_makes_up_is_not_believed(fact: str, message: str) -> None:
+    assert believed([fact], message) == []

@@ -217,8 +217,8 @@ def test_killed_in_the_first_build(tmp_path: Path, state: Path) -> None:
     should = wanted(vault, tmp_path / "scratch")
     events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
     assert indexed(vault) == should
-    points = spread(events, 40)
-    assert len(points) >= 40
+    points = spread(events, 24)
+    assert len(points) >= 24
     for at in points:
         removed(state)
         killed(SYNC, at, vault)
@@ -236,8 +236,8 @@ def test_killed_in_a_later_sync(tmp_path: Path, state: Path) -> None:
     should = wanted(vault, tmp_path / "scratch")
     events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
     assert indexed(vault) == should
-    points = spread(events, 44)
-    assert len(points) >= 40
+    points = spread(events, 28)
+    assert len(points) >= 24
     for at in points:
         removed(state)
         shutil.copytree(before, state)
@@ -259,7 +259,7 @@ def test_killed_at_random_times(tmp_path: Path, state: Path) -> None:
     assert child(SYNC, 0, vault).returncode == 0
     longest = time.monotonic() - started
     chance = random.Random(7)
-    for _ in range(12):
+    for _ in range(8):
         removed(state)
         shutil.copytree(before, state)
         delay = longest * (0.4 + 0.6 * chance.random())  # the beginning only imports
@@ -285,7 +285,7 @@ def test_killed_while_embedding(tmp_path: Path, state: Path) -> None:
     steps, blocks = int(whole.stderr.splitlines()[-1]), json.loads(whole.stdout)["embedded"]
     assert blocks >= 60
     kept = []
-    for at in range(2, steps, max(1, steps // 10)):
+    for at in range(2, steps, max(1, steps // 7)):
         removed(state)
         shutil.copytree(before, state)
         killed(EMBED, at, vault)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli_run import ran
 from tests.scripted_llm import (
+    Reply,
     ScriptedLlm,
     as_json,
     broken,
@@ -25,12 +26,14 @@ from tests.scripted_llm import (
     prose,
     raw,
     status,
+    stream_error,
     text,
     thinking,
     too_many,
 )
 from vaultmem import config
 from vaultmem.core.asking import Message, Question
+from vaultmem.core.sse import Answer
 from vaultmem.errors import LlmError
 from vaultmem.store import llm
 from vaultmem.store.keys import Key
@@ -39,6 +42,7 @@ from vaultmem.store.llm import Budget, Llm, Patience, Service
 FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
+HANGS = 30.0  # seconds that nothing here takes
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -165,7 +169,10 @@ def test_the_settings_and_who_goes_before_them(
     }
     settings = config.load(None, {f"VAULTMEM_LLM_{name}": value for name, value in named.items()})
     scripted_llm.play(as_json({"answer": []}), text("b"), status(500))
-    model, other = llm.open_model(settings), llm.open_model(settings, key="theirs", model="another")
+    model, other = (
+        llm.open_model(settings),
+        llm.open_model(settings, key=Key("theirs"), model="another"),
+    )
     assert model
     assert other
     assert model.ask(asked(FACTS)) == []
@@ -390,7 +397,7 @@ def test_the_whole_answer_has_its_time(
     scripted_llm.play(reply)  # type: ignore[arg-type]
     start = time.monotonic()
     said = failed(make(seconds=0.4))
-    assert 0.3 < time.monotonic() - start < 3
+    assert 0.3 < time.monotonic() - start < HANGS
     assert "took longer than 0.4 s" in said
     assert "llm.timeout" in said
     assert (len(scripted_llm.requests), pauses) == (1, [])  # it would take as long again
@@ -416,7 +423,7 @@ def test_headers_that_never_end(make: Make) -> None:
         said = failed(
             make(seconds=0.3, url=f"http://127.0.0.1:{server.getsockname()[1]}/v1", retries=0)
         )
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < HANGS
         over.set()
         thread.join()
     assert "took longer" in said
@@ -502,6 +509,114 @@ def test_what_a_service_says_cannot_take_over_the_terminal(
     scripted_llm.play(status(400, "bad\x1b[2J\nERROR: all is well\r" + "x" * 5_000))
     said = failed(make())
     assert said.isprintable()
+
+
+# --- chats
+
+
+@pytest.fixture
+def chatting(scripted_llm: ScriptedLlm) -> config.Config:
+    named = {"BASE_URL": scripted_llm.url, "KEY": "off", "TIMEOUT": "1s"}
+    return config.load(None, {f"VAULTMEM_LLM_{name}": value for name, value in named.items()})
+
+
+def chat(settings: config.Config, *, stream: bool, key: str = "theirs") -> tuple[str, Answer]:
+    """The words of an answer, by either way."""
+    answer, body = Answer(), json.dumps({"messages": [], "stream": stream}).encode()
+    if stream:
+        return "".join(llm.streamed_chat(settings, body, answer, Key(key))), answer
+    llm.whole_chat(settings, body, answer, Key(key))
+    return answer.text, answer
+
+
+def refused(settings: config.Config, *, stream: bool, key: str = "theirs") -> str:
+    with pytest.raises(LlmError) as error:
+        chat(settings, stream=stream, key=key)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_by_either_way(
+    scripted_llm: ScriptedLlm, chatting: config.Config, stream: bool
+) -> None:
+    scripted_llm.play(text("Hello, 你好 🙂"))
+    said, answer = chat(chatting, stream=stream)
+    assert said == answer.text == "Hello, 你好 🙂"
+    assert answer.is_complete
+    assert scripted_llm.requests[0].headers["authorization"] == "Bearer theirs"
+    assert scripted_llm.requests[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_a_chat_is_refused_with(
+    scripted_llm: ScriptedLlm, chatting: config.Config, make: Make, stream: bool
+) -> None:
+    """The same as a question of ours, and no more of the key; but nothing is asked again."""
+    place = "http://other.example/v1"
+    for reply, said in (
+        (status(401, f"no {SECRET}"), "(no ***); set llm.key"),
+        (status(429, "slow down"), "(slow down); it may do so later"),
+        (status(500), "it may do so later"),
+        (status(404), "look at llm.base_url and llm.model"),
+        (raw(b"", 307, Location=place), f"leads to {place}; set llm.base_url to the place itself"),
+    ):
+        scripted_llm.play(reply)
+        assert said in refused(chatting, stream=stream, key=SECRET)
+        assert scripted_llm.left == 0
+    scripted_llm.play(status(404))
+    assert refused(chatting, stream=stream) == failed_by(make, scripted_llm, status(404))
+
+
+def failed_by(make: Make, scripted_llm: ScriptedLlm, reply: Reply) -> str:
+    scripted_llm.play(reply)
+    return failed(make())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_in_an_encoding_that_was_not_asked_for(
+    scripted_llm: ScriptedLlm, chatting: config.Config, stream: bool
+) -> None:
+    scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
+    assert "encoding" in refused(chatting, stream=stream)
+
+
+def test_a_whole_chat_has_its_time_and_a_stream_goes_on(
+    scripted_llm: ScriptedLlm, chatting: config.Config
+) -> None:
+    """Of a stream each piece has it."""
+    slow = text("one two three four").slowly(0.3)
+    scripted_llm.play(text("x" * 100).slowly(0.05, 1), slow)
+    assert "took longer than 1 s" in refused(chatting, stream=False)
+    begun = time.monotonic()
+    assert chat(chatting, stream=True)[0] == "one two three four"
+    assert time.monotonic() - begun > 1
+    scripted_llm.play(hang())
+    assert "took longer than 1 s" in refused(chatting, stream=True)
+
+
+def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.Config) -> None:
+    scripted_llm.play(raw(json.dumps({"error": {"message": f"no credits, {SECRET}"}}).encode()))
+    assert "gave no answer: no credits, ***" in refused(chatting, stream=False, key=SECRET)
+    scripted_llm.play(stream_error("It is", f"overloaded {SECRET}"))
+    said = refused(chatting, stream=True, key=SECRET)
+    assert said.endswith("broke off in the middle of its answer (overloaded ***)")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "does not answer in a stream"),
+        (b"<html>Welcome</html>\n\n", "does not answer in a stream"),
+        (b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n', "broke off"),
+        (b"data: {}\n\n", "broke off"),
+    ],
+)
+def test_a_stream_that_does_not_end_or_is_none(
+    scripted_llm: ScriptedLlm, chatting: config.Config, body: bytes, said: str
+) -> None:
+    scripted_llm.play(raw(body, Content_Type="text/event-stream"))
+    assert said in refused(chatting, stream=True)
 
 
 # --- the budget
@@ -637,7 +752,7 @@ def test_doctor_looks_whether_the_model_can_be_asked(
 ) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     before = doctor(vault)
-    known = {"base_url": scripted_llm.url, "model": "m", "key": "env:MY_KEY"}
+    known = {"base_url": scripted_llm.url, "model": "scripted", "key": "env:MY_KEY"}
     assert doctor(vault, **known) == before
     assert scripted_llm.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
 
@@ -656,3 +771,18 @@ def test_doctor_looks_whether_the_model_can_be_asked(
     gone = new(**{**known, "base_url": "http://127.0.0.1:9"})
     assert gone["severity"] == "warning"
     assert "cannot be reached" in gone["what"]
+
+
+def test_doctor_knows_the_models_and_the_key(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"base_url": scripted_llm.url, "model": "nope", "key": "off"}
+    (found,) = doctor(vault, **known)
+    assert "has no model nope" in found["what"]
+    assert "scripted" in found["advice"]
+    monkeypatch.delenv("MY_KEY", raising=False)
+    (found,) = doctor(vault, **{**known, "model": "scripted", "key": "env:MY_KEY"})
+    assert "llm.key is env:MY_KEY" in found["what"]
+    assert "MY_KEY" in found["advice"]
+    scripted_llm.models = []
+    assert doctor(vault, **known) == []

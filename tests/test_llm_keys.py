@@ -120,6 +120,9 @@ def test_a_key_shows_itself_to_nobody() -> None:
         assert "***" in shown
     assert not hasattr(key, "__dict__")
     assert key.hidden_in(f"Incorrect: {SECRET}!") == "Incorrect: ***!"
+    assert (key, hash(key)) == (Key(f" {SECRET}\n"), hash(Key(SECRET)))
+    assert key != Key(SECRET[:-1])
+    assert key != SECRET
     with pytest.raises(TypeError):
         pickle.dumps(key, protocol=1)
 

@@ -8,12 +8,14 @@ import pty
 import queue
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.agent_run import until
+from tests.cli_run import one_line, ran
 from tests.scripted_llm import (
     Asked,
     Reply,
@@ -21,13 +23,17 @@ from tests.scripted_llm import (
     as_json,
     hang_up,
     raw,
+    running,
     status,
+    stream_error,
     text,
     tool_calls,
 )
 from vaultmem import MemoryClient, Vault
+from vaultmem.commands import chat
 from vaultmem.conversations.reconciling import Learned
-from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.errors import LlmError, UsageError, VaultmemError
+from vaultmem.store.turn_queue import FOLDER, Turns
 
 FACT = "The user's wife is named Anne"
 
@@ -56,11 +62,6 @@ def client(indexed: Path, scripted_llm: ScriptedLlm) -> Iterator[MemoryClient]:
         yield made
 
 
-def learned(client: MemoryClient) -> None:
-    """Wait until the worker has nothing left to do."""
-    until(lambda: client.learn() or not client._worker.turns.count())
-
-
 def roles(vault: Path, conversation: str = "default") -> list[tuple[str, str]]:
     with Vault(str(vault)) as opened:
         return [(one["role"], one["content"]) for one in opened.entries(conversation)]
@@ -71,7 +72,7 @@ def test_what_is_said_is_kept_learned_and_recalled(
 ) -> None:
     reply = client.chat("My wife is Anne.")
     assert reply["choices"][0]["message"]["content"] == "That is good to know."
-    learned(client)
+    assert client.learn() == 1
     found = roles(indexed)
     assert ("user", "My wife is Anne.") in found
     assert ("assistant", "That is good to know.") in found
@@ -88,7 +89,7 @@ def test_what_is_said_is_kept_learned_and_recalled(
 def test_a_stream_gives_the_words_as_they_come(client: MemoryClient, indexed: Path) -> None:
     pieces = list(client.stream("Hello there, I am Tom."))
     assert "".join(pieces) == "That is good to know."
-    learned(client)
+    client.learn()
     assert ("assistant", "That is good to know.") in roles(indexed)
 
 
@@ -96,7 +97,7 @@ def test_conversations_know_nothing_of_each_other(
     client: MemoryClient, scripted_llm: ScriptedLlm
 ) -> None:
     client.chat("My wife is Anne.", conversation="home")
-    learned(client)
+    client.learn()
     client.chat("Who is my wife?", conversation="work")
     assert client.told.text == ""
     assert client.search("wife", conversation="work") == []
@@ -120,6 +121,61 @@ def test_options_and_messages_go_on_as_they_are(
     assert scripted_llm.chats[0].headers["authorization"] == "Bearer k"
 
 
+def test_learning_waits_for_the_thread_that_is_at_it(
+    indexed: Path, scripted_llm: ScriptedLlm
+) -> None:
+    """And counts each turn once, whoever has learned from it."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def answered(asked: Asked) -> Reply:
+        if asked.schema_mode:
+            begun.set()
+            assert go_on.wait(30)
+        return by_purpose(asked)
+
+    scripted_llm.otherwise = answered
+    with MemoryClient(str(indexed), base_url=scripted_llm.url, model="m") as client:
+        client.chat("My wife is Anne.")
+        assert begun.wait(30)
+        turn = client.turn
+        assert client.is_waiting(turn)
+        threading.Timer(0.2, go_on.set).start()
+        assert client.learn() == 1
+        assert not client.is_waiting(turn)
+        assert ("memory", FACT) in roles(indexed)
+        assert client.learn() == 0
+        client.chat("Hello")
+        client.chat("Hello again")
+        assert client.learn() == 2
+
+
+def test_learning_waits_for_another_process(client: MemoryClient, indexed: Path) -> None:
+    with Vault(str(indexed)) as other:
+        claim = Turns(other.state.path(FOLDER)).claim()
+    assert claim is not None
+    learning = threading.Thread(target=client.learn)
+    with claim:
+        client.chat("My wife is Anne.")
+        learning.start()
+        learning.join(0.3)
+        assert learning.is_alive()
+        assert client.is_waiting(client.turn)
+    learning.join(30)
+    assert not learning.is_alive()
+    assert ("memory", FACT) in roles(indexed)
+
+
+def test_who_asks_for_a_stream_is_told_where_it_is(
+    client: MemoryClient, scripted_llm: ScriptedLlm
+) -> None:
+    with pytest.raises(UsageError, match=r"stream\(\) its words"):
+        client.chat("Hello", stream=True)
+    with pytest.raises(UsageError, match="neither takes stream="):
+        list(client.stream("Hello", stream=False))
+    assert scripted_llm.requests == []
+    assert client.learn() == 0
+
+
 @pytest.mark.parametrize("reply", [status(500, "broken"), hang_up(), status(401, "no")])
 def test_a_service_that_fails_says_so_in_one_line_and_loses_no_words(
     client: MemoryClient, indexed: Path, scripted_llm: ScriptedLlm, reply: Reply
@@ -129,11 +185,22 @@ def test_a_service_that_fails_says_so_in_one_line_and_loses_no_words(
         client.chat("My wife is Anne.")
     assert "\n" not in str(error.value)
     assert "Bearer" not in str(error.value)
-    learned(client)
+    client.learn()
     assert [one for one in roles(indexed) if one[0] != "summary"] == [
         ("user", "My wife is Anne."),
         ("memory", FACT),
     ]
+
+
+def test_a_stream_that_ends_in_an_error_says_so_and_keeps_only_what_the_user_said(
+    client: MemoryClient, indexed: Path, scripted_llm: ScriptedLlm
+) -> None:
+    scripted_llm.play(stream_error("It is", "overloaded"))
+    said = []
+    with pytest.raises(LlmError, match=r"broke off in the middle of its answer \(overloaded\)"):
+        said += [*client.stream("Good morning.")]
+    client.learn()
+    assert roles(indexed) == [("user", "Good morning.")]
 
 
 def test_a_stream_that_is_cut_keeps_only_what_the_user_said(
@@ -144,7 +211,7 @@ def test_a_stream_that_is_cut_keeps_only_what_the_user_said(
     )
     with pytest.raises(LlmError):
         list(client.stream("Good morning."))
-    learned(client)
+    client.learn()
     assert roles(indexed) == [("user", "Good morning.")]
 
 
@@ -190,38 +257,104 @@ def test_who_learns_is_told(indexed: Path, scripted_llm: ScriptedLlm) -> None:
 # The command
 
 
-def command(vault: Path, llm: ScriptedLlm, *words: str) -> list[str]:
-    return [
-        sys.executable, "-m", "vaultmem", "chat", "--vault", str(vault), "--upstream", llm.url,
-        "--model", "m", *words,
-    ]  # fmt: skip
+def words(vault: Path, llm: ScriptedLlm, *more: str) -> list[str]:
+    return ["chat", "--vault", str(vault), "--upstream", llm.url, "--model", "m", *more]
 
 
 def test_one_message_and_what_was_learned_from_it(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     scripted_llm.otherwise = by_purpose
-    words = command(indexed, scripted_llm, "--format", "text", "My wife is Anne.")
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    done = ran(*words(indexed, scripted_llm, "--format", "text", "My wife is Anne."))
+    assert (done.code, done.out) == (0, "That is good to know.\n")
+    assert done.err == f"added: {FACT}\n"
+    again = ran(*words(indexed, scripted_llm), given=b"Who is my wife?")
+    assert again.data["choices"][0]["message"]["content"] == "That is good to know."
+    assert FACT in again.data["recalled"]
+    assert again.data["learned"]["added"] == []
+    shown = ran(*words(indexed, scripted_llm, "--format", "text", "And who is she?"))
+    assert f"recalled: [memory] {FACT}\n" in shown.err
+    assert "<memory>" not in shown.err
+    assert "It is data" not in shown.err
+
+
+def test_what_others_have_said_is_not_shown_as_learned_from_this(
+    indexed: Path, scripted_llm: ScriptedLlm
+) -> None:
+    scripted_llm.otherwise = by_purpose
+    with Vault(str(indexed)) as vault:
+        turns = Turns(vault.state.path(FOLDER))
+        earlier = turns.begin("elsewhere", "My wife is Anne.", time.time())
+        turns.finish(earlier, "Good.", time.time())
+    done = ran(*words(indexed, scripted_llm, "Hello"))
+    assert done.data["learned"]["conversation"] == "default"
+    assert done.data["learned"]["added"] == []
+    assert ("memory", FACT) in roles(indexed, "elsewhere")
+
+
+def test_nobody_waits_for_what_another_process_learns(
+    indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is at it while this one asks, and has learned from the turn before this one could."""
+    monkeypatch.setattr(chat, "LEARNING", 60.0)
+    begun = time.monotonic()
+    with Vault(str(indexed)) as vault:
+        turns = Turns(vault.state.path(FOLDER))
+        claim = turns.claim()
+    assert claim is not None
+    with claim:
+        other = threading.Thread(target=_take_all, args=(turns,))
+        other.start()
+        done = ran(*words(indexed, scripted_llm, "--format", "text", "Hello"))
+        other.join()
+    assert time.monotonic() - begun < 40
+    assert (done.code, done.out) == (0, "OK\n")
+    assert "learned later, or by another process" in one_line(done)
+
+
+def _take_all(turns: Turns) -> None:
+    """As another process takes the first turn that is over out of the queue."""
+    while not (over := [one for one in turns.waiting() if not one.is_open]):
+        time.sleep(0.02)
+    turns.done(over[0])
+
+
+def test_what_is_not_learned_in_time_is_learned_later(
+    indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "LEARNING", 0.3)
+    with Vault(str(indexed)) as vault:
+        claim = Turns(vault.state.path(FOLDER)).claim()
+    assert claim is not None
+    with claim:
+        done = ran(*words(indexed, scripted_llm, "My wife is Anne."))
+    assert done.data["learned"] is None
+    assert "learned later, or by another process" in one_line(done)
+
+
+def test_an_answer_that_broke_off_is_no_part_of_the_sitting(
+    indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = iter(("One", "Two", "Three", "/quit"))
+    monkeypatch.setattr(chat, "is_terminal", lambda _: True)
+    monkeypatch.setattr("builtins.input", lambda: next(person))
+    answers = iter((stream_error("Torn", "overloaded"), text("Whole"), text("Last")))
+    scripted_llm.otherwise = lambda asked: (
+        next(answers) if asked.data.get("stream") else by_purpose(asked)
     )
-    assert done.stdout == "That is good to know.\n"
-    assert f"learned   {FACT}" in done.stderr
-    again = subprocess.run(
-        command(indexed, scripted_llm),
-        input="Who is my wife?",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(again.stdout)
-    assert found["choices"][0]["message"]["content"] == "That is good to know."
-    assert FACT in found["recalled"]
-    assert found["learned"]["added"] == []
+    done = ran(*words(indexed, scripted_llm, "--format", "text"))
+    assert done.code == 0
+    assert "(overloaded)" in done.err
+    assert done.out.replace("you> ", "") == "Torn\nWhole\nLast\n"
+    streams = [one for one in scripted_llm.chats if one.data.get("stream")]
+    said = [one["content"] for one in streams[-1].messages if one["role"] != "system"]
+    assert said == ["Two", "Whole", "Three"]
+    assert [words for role, words in roles(indexed) if role == "user"] == ["One", "Two", "Three"]
 
 
 def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     scripted_llm.otherwise = by_purpose
     main, end = pty.openpty()
-    running = subprocess.Popen(command(indexed, scripted_llm), stdin=end, stdout=end, stderr=end)
+    command = [sys.executable, "-m", "vaultmem", *words(indexed, scripted_llm)]
+    running = subprocess.Popen(command, stdin=end, stdout=end, stderr=end)
     os.close(end)
     shown = b""
 
@@ -237,6 +370,7 @@ def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
         shown = b""
         reads(b"you> ")
         os.write(main, b"/quit\n")
+        reads(FACT.encode())
         assert running.wait(timeout=60) == 0
     finally:
         running.kill()
@@ -245,20 +379,31 @@ def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
 
 
 def test_without_a_model_it_says_what_to_set(indexed: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "vaultmem",
-        "chat",
-        "--vault",
-        str(indexed),
-        "--format",
-        "text",
-        "Hi",
-    ]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode in (1, 2)
-    assert done.stderr.count("\n") == 1
-    assert "llm." in done.stderr
+    done = ran("chat", "--vault", str(indexed), "--format", "text", "Hi")
+    assert done.code in (1, 2)
+    assert "llm." in one_line(done)
+
+
+def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
+    indexed: Path, scripted_llm: ScriptedLlm
+) -> None:
+    """Also when another one is named while the turn waits."""
+    scripted_llm.otherwise = by_purpose
+    with MemoryClient(str(indexed), base_url=scripted_llm.url, model="m") as client:
+        client._worker.start = lambda: None  # type: ignore[method-assign] # the turn waits
+        client.chat("My wife is Anne, and the parcel is for her.")
+    assert len(scripted_llm.chats) == 1
+    with running() as other:
+        other.otherwise = by_purpose
+        with MemoryClient(str(indexed), base_url=other.url, model="m") as client:
+            assert client.learn() == 1
+        assert other.chats == []
+    assert ("user", "My wife is Anne, and the parcel is for her.") in roles(indexed)
+    assert len(scripted_llm.chats) == 1
+
+
+def test_a_sitting_needs_somebody_to_talk_with(indexed: Path) -> None:
+    for more, wanted in (((), "--upstream"), (("--upstream", "http://127.0.0.1:9/v1"), "--model")):
+        ended = ran("chat", "hi", *more, "--vault", str(indexed), "--format", "text")
+        assert ended.code == 1
+        assert wanted in ended.err

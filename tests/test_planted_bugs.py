@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,7 +81,7 @@ PLANTED = [
         "vaultmem/agent/reconciler.py",
         "            self._state.sweep()\n",
         "            self._state.manifest()\n",
-        "tests/test_agent_kill.py -k counted",
+        "tests/test_agent_process.py -k dead_agent",
     ),
     (
         "vaultmem/plans/likes.py",
@@ -140,20 +142,43 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "good", "bad", "tests"), PLANTED, ids=[p[0] for p in PLANTED])
-def test_planted_bug_is_caught(path: str, good: str, bad: str, tests: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the code, for one bug after the other: what is compiled of the rest stays good."""
+    copied = tmp_path_factory.mktemp("tree")
     for part in ("vaultmem", "adapters", "tests", "sample-vault", "benchmarks", "docs"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, copied / part, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
-    code = (tmp_path / path).read_text("utf-8")
+        shutil.copy(ROOT / name, copied)
+    return copied
+
+
+@contextmanager
+def planted(file: Path, number: int, good: str, bad: str) -> Iterator[None]:
+    """The bug, for the time of the block. Each has a time of its own, by which Python knows what it has compiled."""
+    code, seen = file.read_text("utf-8"), file.stat()
     assert good in code
-    (tmp_path / path).write_text(code.replace(good, bad), "utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
-    sources = os.pathsep.join((str(tmp_path), str(tmp_path / "adapters")))
-    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10", "VAULTMEM_KILLS": "200"}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
+    try:
+        file.write_text(code.replace(good, bad), "utf-8")
+        os.utime(file, (seen.st_atime, seen.st_mtime + 10 * (number + 1)))
+        yield
+    finally:
+        file.write_text(code, "utf-8")
+        os.utime(file, (seen.st_atime, seen.st_mtime))
+
+
+@pytest.mark.parametrize("number", range(len(PLANTED)), ids=[p[0] for p in PLANTED])
+def test_planted_bug_is_caught(number: int, tree: Path) -> None:
+    path, good, bad, tests = PLANTED[number]
+    # Plugins are loaded for the options in pyproject.toml only: to load all of them takes longer than most of these.
+    plugins = ["-p", "xdist.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, *tests.split()]
+    sources = os.pathsep.join((str(tree), str(tree / "adapters")))
+    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10",
+           "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "VAULTMEM_ANY_FAILURE": "1"}  # fmt: skip
+    with planted(tree / path, number, good, bad):
+        done = subprocess.run(
+            command, cwd=tree, env=env, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
     assert " failed" in done.stdout

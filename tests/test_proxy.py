@@ -9,7 +9,9 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import openai
@@ -26,7 +28,6 @@ from tests.scripted_llm import (
     hang_up,
     raw,
     running,
-    scripted_llm,
     status,
     stream_error,
     text,
@@ -34,8 +35,6 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
-
-__all__ = ["scripted_llm"]
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -56,11 +55,27 @@ def remembered(vault: Path) -> Path:
     return vault
 
 
-@pytest.fixture
-def proxy(vault: Path, scripted_llm: ScriptedLlm) -> Iterator[Proxied]:
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, ScriptedLlm]]:
+    """One of both for all tests, which begin with neither knowing of those before."""
+    vault = tmp_path_factory.mktemp("serving") / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
     synced(vault)
-    with proxied(vault, scripted_llm) as running:
-        yield running
+    with running() as llm, proxied(vault, llm) as made:
+        yield made, llm
+
+
+@pytest.fixture
+def scripted_llm(serving: tuple[Proxied, ScriptedLlm]) -> ScriptedLlm:
+    serving[1].forget()
+    return serving[1]
+
+
+@pytest.fixture
+def proxy(serving: tuple[Proxied, ScriptedLlm], scripted_llm: ScriptedLlm) -> Proxied:
+    assert scripted_llm is serving[1]
+    serving[0].forget()
+    return serving[0]
 
 
 # --- Byte for byte
@@ -289,20 +304,25 @@ def test_words_are_kept_before_they_go_on(proxy: Proxied, scripted_llm: Scripted
 def test_an_answer_is_kept_before_its_end_is_passed_on(
     proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
-    finished: list[float] = []
     finish = proxy.made._keeping._turns.finish
+    begun, may_end = Event(), Event()
 
-    def slow(*given: Any) -> Any:
-        time.sleep(0.3)
-        done = finish(*given)
-        finished.append(time.monotonic())
-        return done
+    def held(*given: Any) -> Any:
+        begun.set()
+        assert may_end.wait(20)
+        return finish(*given)
 
-    monkeypatch.setattr(proxy.made._keeping._turns, "finish", slow)
+    monkeypatch.setattr(proxy.made._keeping._turns, "finish", held)
     scripted_llm.play(text("one two"))
-    assert proxy.ask("a", stream=streams).status == 200
-    assert finished
-    assert finished[0] < time.monotonic()
+    with ThreadPoolExecutor(1) as client:
+        asking = client.submit(proxy.ask, "a", stream=streams)
+        try:
+            assert begun.wait(20)
+            with pytest.raises(TimeoutError):
+                asking.result(0.3)
+        finally:
+            may_end.set()
+        assert asking.result(20).status == 200
     assert proxy.turns()[0].assistant == "one two"
 
 
@@ -396,10 +416,10 @@ def test_some_requests_are_none_of_ours(
 
 
 def test_a_queue_that_cannot_be_written_stops_nobody(
-    proxy: Proxied, scripted_llm: ScriptedLlm, tmp_path: Path
+    proxy: Proxied, scripted_llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    proxy.made._keeping._turns.folder = str(tmp_path / "file" / "turns")
+    monkeypatch.setattr(proxy.made._keeping._turns, "folder", str(tmp_path / "file" / "turns"))
     scripted_llm.play(text("fine"))
     assert proxy.ask("a").data["choices"][0]["message"]["content"] == "fine"
 
@@ -472,13 +492,23 @@ def test_a_summary_comes_first(vault: Path, scripted_llm: ScriptedLlm) -> None:
 def test_recall_that_is_slow_or_fails_stops_nobody(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
-    proxy.made._memory._ask = lambda *_: time.sleep(1.0)  # type: ignore[assignment,method-assign,return-value]
-    began = time.monotonic()
+    found = Event()
+    proxy.made._memory._ask = lambda *_: found.wait(60)  # type: ignore[assignment,method-assign,return-value]
     assert proxy.ask("a").status == 200
-    assert time.monotonic() - began < 0.9
+    assert not found.is_set()
+    found.set()
     proxy.made._memory._ask = lambda *_: 1 / 0  # type: ignore[assignment,method-assign,return-value]
     assert proxy.ask("b").status == 200
     assert all(len(one.messages) == 1 for one in scripted_llm.chats)
+
+
+def test_at_its_end_no_vault_is_open(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    with proxied(vault, scripted_llm, warm=True) as proxy:
+        until(lambda: proxy.made._memory._vaults, 20)
+        opened = [*proxy.made._memory._vaults, proxy.made._learning]
+        assert all(one.searcher() for one in opened[1:])
+    assert [one._searcher for one in opened] == [None] * len(opened)
 
 
 # --- Clients
@@ -545,16 +575,6 @@ def test_other_requests_pass_through(proxy: Proxied, scripted_llm: ScriptedLlm) 
     assert (asked.path, asked.body) == ("/v1/embeddings?a=%2Fb", b'{"x":  1}')
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, ScriptedLlm]]:
-    """A proxy for tests that leave nothing behind."""
-    vault = tmp_path_factory.mktemp("shared") / "vault"
-    (vault / ".obsidian").mkdir(parents=True)
-    synced(vault)
-    with running() as llm, proxied(vault, llm) as made:
-        yield made, llm
-
-
 @pytest.mark.parametrize(
     ("method", "path", "expected"),
     [
@@ -566,14 +586,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, 
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_in_their_shape(
-    shared: tuple[Proxied, ScriptedLlm], method: str, path: str, expected: int
+    proxy: Proxied, scripted_llm: ScriptedLlm, method: str, path: str, expected: int
 ) -> None:
-    seen = shared[0].send(method, path)
+    seen = proxy.send(method, path)
     assert seen.status == expected
     assert set(seen.data["error"]) == {"message", "type", "param", "code"}
     if expected == 405:
         assert seen.header("allow")
-    assert not shared[1].requests
+    assert not scripted_llm.requests
 
 
 def test_health_tells_no_place_and_no_secret(proxy: Proxied) -> None:
@@ -604,10 +624,8 @@ def test_web_pages_and_other_names_are_refused(proxy: Proxied, scripted_llm: Scr
     assert proxy.send("GET", "/v1/models", Sec_Fetch_Site="cross-site").status == 403
     assert not scripted_llm.requests
     for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", f"127.0.0.9:{port}"):
-        assert (
-            proxy.send("GET", "/v1/models", Host=host, Origin=f"http://localhost:{port}").status
-            == 200
-        )
+        own = f"http://{host.lower()}"
+        assert proxy.send("GET", "/v1/models", Host=host, Origin=own).status == 200
 
 
 # --- Keys

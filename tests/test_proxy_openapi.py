@@ -48,7 +48,7 @@ def test_it_is_served_and_names_all_addresses(proxy: Proxied) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.path)
 def test_it_behaves_as_it_says(proxy: Proxied, operation: Any) -> None:
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy())
     def check(case: Any) -> None:
         case.call_and_validate(base_url=f"http://127.0.0.1:{proxy.port}", checks=CHECKS)

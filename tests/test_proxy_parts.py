@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from vaultmem.conversations.past import Limits, Said
 from vaultmem.core.chat_body import Chat, read
+from vaultmem.core.llm_url import origin
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.proxy import keeping, proxy, remembering
 from vaultmem.proxy.asgi import Headers
@@ -26,7 +28,8 @@ from vaultmem.proxy.relay import pass_on
 from vaultmem.proxy.remembering import Remembering
 from vaultmem.proxy.serving import listen
 from vaultmem.proxy.tee import Tee
-from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, origin, passed_on
+from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, passed_on
+from vaultmem.store.keys import Key
 from vaultmem.store.turn_queue import Item, Turns
 
 
@@ -61,6 +64,25 @@ def test_a_name_that_leads_here_is_no_name_of_ours(listens: str, host: str, pass
     assert (refused is None) == passes
 
 
+@pytest.mark.parametrize(
+    ("host", "came_from", "passes"),
+    [
+        ("192.168.1.5:8100", "http://192.168.1.5:8100", True), ("192.168.1.5:8100", "http://192.168.1.6:8100", False),
+        ("192.168.1.5:8100", "http://203.0.113.9:8100", False), ("192.168.1.5:8100", "https://192.168.1.5:8100", False),
+        ("192.168.1.5:8100", "http://localhost:8100", False), ("LocalHost:8100", "http://localhost:8100", True),
+        ("192.168.1.5:8100", "http://", False), ("192.168.1.5:8100", "null", False), ("192.168.1.5:8100", "", False),
+    ],
+)  # fmt: skip
+def test_a_page_is_ours_only_by_the_name_that_it_asks(
+    host: str, came_from: str, passes: bool
+) -> None:
+    asked = [(b"host", host.encode()), (b"origin", came_from.encode())]
+    refused = Guard(nobody, "0.0.0.0", 8100).refused({"headers": asked})
+    assert (refused is None) == passes
+    twice = [*asked, (b"origin", b"http://203.0.113.9:8100")]
+    assert Guard(nobody, "0.0.0.0", 8100).refused({"headers": twice})
+
+
 @given(st.text(max_size=30))
 def test_no_name_of_elsewhere_passes(name: str) -> None:
     host = f"{name}.example:8100".encode("latin-1", "replace")
@@ -93,6 +115,11 @@ def test_headers_of_the_way_stay_behind() -> None:
     assert for_upstream(asked) == [(b"accept-encoding", b"br"), (b"content-length", b"3")]
 
 
+def test_pieces_go_before_a_length() -> None:
+    both = [(b"content-length", b"3"), (b"transfer-encoding", b"chunked")]
+    assert for_upstream(both) == for_upstream(both[::-1]) == []
+
+
 @pytest.mark.parametrize(
     ("headers", "carries"),
     [
@@ -106,7 +133,8 @@ def test_whether_a_client_has_a_key(headers: Headers, carries: bool) -> None:
 
 
 def test_paths_that_lead_out() -> None:
-    out = ("/../x", "/a/./b", "/%2e%2E/x", "/.%2e", "/a\\b", "/%5c..", "/..?x")
+    out = ("/../x", "/a/./b", "/%2e%2E/x", "/.%2e", "/a\\b", "/%5c..", "/..?x", "/a%2f..%2f..%2fx", "/..;/x",
+           "/%252e%252e/x")  # fmt: skip
     assert all(map(leads_out, out))
     assert not any(map(leads_out, ("/models", "/files/a..b", "/x?y=/../", "/.well")))
 
@@ -315,6 +343,23 @@ class SlowVault:
         """Nothing to close."""
 
 
+class OpenVault(SlowVault):
+    """A vault that knows whether it is open."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.is_open = True
+
+    def __enter__(self) -> OpenVault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.is_open = False
+
+
 def told(vault: SlowVault, count: int = 1) -> list[remembering.Told]:
     async def ask() -> list[remembering.Told]:
         memory = Remembering(lambda: cast("Any", vault), Limits(5, 1000, notes=False))
@@ -337,10 +382,26 @@ def test_memory_that_fails_is_none(error: Exception) -> None:
 
 
 def test_who_comes_too_late_goes_without() -> None:
-    began = time.monotonic()
     found = told(SlowVault(0.2), 80)
     assert 1 <= sum(one.memories > 0 for one in found) <= 2 * remembering.THREADS
-    assert time.monotonic() - began < 5
+
+
+def test_no_more_vaults_are_open_than_threads_recall() -> None:
+    opened: list[OpenVault] = []
+
+    def one_more() -> Any:
+        opened.append(OpenVault())
+        return opened[-1]
+
+    memory = Remembering(one_more, Limits(5, 1000, notes=False))
+    with ThreadPoolExecutor(8) as others:
+        list(others.map(memory.said_last, map(str, range(80))))
+    for _ in range(40):
+        asyncio.run(memory.told("c", "q", ()))
+    assert sum(one.is_open for one in opened) <= remembering.THREADS
+    memory.close()
+    assert len(opened) > 80
+    assert not any(one.is_open for one in opened)
 
 
 # --- Settings
@@ -387,20 +448,22 @@ def test_a_port_that_is_taken_is_said() -> None:
 
 
 def test_whose_key_learns() -> None:
-    opened: list[tuple[str | None, str]] = []
+    opened: list[tuple[Key | None, str]] = []
 
-    def open_one(key: str | None, name: str) -> None:
+    def open_one(key: Key | None, name: str) -> None:
         opened.append((key, name))
 
     item = Item("i", "c", "u", None, 0.0, None, "m")
     background = Background(open_one, has_own=False)
     background.model(item)
     background.seen("c", [(b"authorization", b"Bearer theirs")])
-    background.seen("c", [(b"authorization", b"Bearer vaultmem")])
+    # none, or none that can be sent
+    for other in (b"Bearer vaultmem", b"Bearer ", b"Bearer \xd0\xba"):
+        background.seen("c", [(b"authorization", other)])
     background.model(item)
     background.model(item)
     background.model(item._replace(conversation="other"))
-    assert opened == [(None, "m"), ("theirs", "m")]
+    assert opened == [(None, "m"), (Key("theirs"), "m")]
     own = Background(open_one, has_own=True)
     own.seen("c", [(b"authorization", b"Bearer theirs")])
     own.model(item)

@@ -17,7 +17,7 @@ import openai
 import pytest
 
 from tests.agent_run import _dies_with_us, until
-from tests.cli_run import one_line, process
+from tests.cli_run import one_line, process, ran
 from tests.index_dump import synced
 from tests.proxy_run import user
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, scripted_llm, status, text
@@ -162,13 +162,13 @@ def test_what_is_wrong_is_one_line(vault: Path) -> None:
     words = ("proxy", "--vault", str(vault), "--format", "text")
     ended = process(*words)
     assert (ended.code, one_line(ended).partition(":")[2][:20]) == (1, " no upstream is set:")
-    ended = process(*words, "--upstream", "nowhere")
+    ended = ran(*words, "--upstream", "nowhere")
     assert (ended.code, one_line(ended)[:27]) == (2, "vaultmem: --upstream must b")
-    ended = process(*words, "--port", "70000")
+    ended = ran(*words, "--port", "70000")
     assert (ended.code, one_line(ended)) == (2, "vaultmem: --port must be from 0 to 65535")
     with listen("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])
-        ended = process(*words, "--upstream", "http://127.0.0.1:9/v1", "--port", port)
+        ended = ran(*words, "--upstream", "http://127.0.0.1:9/v1", "--port", port)
         assert ended.code == 1
         assert f"127.0.0.1:{port} cannot be listened on" in one_line(ended)
 

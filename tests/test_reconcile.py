@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vaultmem.core.reconcile import LONGEST, Decisions, Existing, by_rules, decisions, says
@@ -266,7 +266,16 @@ def carries(text: str, fact: str) -> bool:
 @given(
     ANSWERS, st.lists(FACTS, max_size=4), st.lists(FACTS, max_size=6), st.sampled_from(STRATEGIES)
 )
-@settings(max_examples=1500, deadline=None)
+@example([{"event": "NONE"}], ["The user likes 不"], ["The user likes not"], "subset")
+@example(None, ["The user likes 3 茶"], ["The user likes 4 茶"], "enumerate")
+@example([{"id": 0, "event": "DELETE"}], ["The user hates tea"], ["The user hates tea"], "subset")
+@example(
+    {"0": {"event": "UPDATE", "text": "The user likes"}},
+    ["The user likes tea"],
+    ["The user lives in Oslo"],
+    "enumerate",
+)
+@settings(max_examples=300, deadline=None)
 def test_whatever_comes_back_no_fact_is_lost_and_nothing_else_is_touched(
     answer: object, new: list[str], texts: list[str], strategy: str
 ) -> None:
@@ -309,6 +318,7 @@ def law(found: Decisions, new: list[str], existing: list[Existing]) -> None:
         ("The user has 2 cats", "The user has 3 cats", False),
         ("用户喜欢喝茶和咖啡", "用户喜欢喝茶", True),
         ("用户喜欢咖啡", "用户喜欢茶", False),
+        ("The user likes tea", "The user likes 茶", False),
     ],
 )
 def test_when_a_text_says_what_a_fact_says(text: str, fact: str, same: bool) -> None:

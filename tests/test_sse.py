@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,12 +110,56 @@ def test_a_character_in_two_halves_is_one() -> None:
     assert answer.text == "🙂"
 
 
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=6), max_size=8), st.data())
+def test_what_is_new_is_handed_out_once_and_in_whole_characters(
+    words: list[str], data: st.DataObject
+) -> None:
+    """JSON has characters beyond the first plane as two, and a service may cut between them."""
+    answer, told = Answer(), ""
+    halves = _halves("".join(words))
+    while halves:
+        size = data.draw(st.integers(1, 3))
+        answer.hear(delta(content="".join(halves[:size])))
+        halves = halves[size:]
+        if data.draw(st.booleans()):
+            told += answer.fresh()
+            assert "".join(words).startswith(told)
+    told += answer.fresh()
+    assert told == answer.text == "".join(words)
+    assert answer.fresh() == ""
+
+
+def _halves(text: str) -> list[str]:
+    data = text.encode("utf-16-le")
+    pairs = (data[at : at + 2] for at in range(0, len(data), 2))
+    return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
+
+
+def test_what_is_new_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the answer is by then."""
+    answer, joined = Answer(), 0
+    whole = sse._whole
+
+    def counted(text: str) -> str:
+        nonlocal joined
+        joined += len(text)
+        return whole(text)
+
+    monkeypatch.setattr(sse, "_whole", counted)
+    for _ in range(1_000):
+        answer.hear(delta(content="word "))
+        assert answer.fresh() == "word "
+    assert joined == 5_000
+
+
 def test_an_error_in_a_stream_is_no_complete_answer() -> None:
     answer = Answer()
     answer.hear(delta(content="so far"))
     answer.hear('{"error": {"message": "overloaded"}}')
+    answer.hear('{"error": "and more"}')
     answer.hear("[DONE]")
     assert not answer.is_complete
+    assert answer.complaint == "overloaded"
 
 
 def test_calls_of_tools_are_seen() -> None:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.conversations.summing import FINAL, Arguments, Limits, next_round
+from vaultmem.conversations.summing import Arguments, Limits, next_round
 from vaultmem.core import extractive, summary_prompts
 from vaultmem.core.asking import Question
 from vaultmem.core.conversation import (
     ASSISTANT,
+    FINAL,
     MEMORY,
     SUMMARY,
     USER,
@@ -22,6 +23,7 @@ from vaultmem.core.conversation import (
     place_of,
     scope_of,
 )
+from vaultmem.core.likeness import content_hash
 from vaultmem.core.sessions import sessions, to_compress, to_evict
 from vaultmem.core.stamps import fine_stamp, seconds
 from vaultmem.core.summary_levels import (
@@ -102,7 +104,8 @@ def written(entries: list[Entry], made: Arguments | None) -> list[Entry]:
             kept = [one for one in kept if one.path != path]
             at = START + 10**6
         else:
-            path = f"vaultmem/{place_of(TALK, role, str(new['id']))}"
+            own = str(new.get("id") or derived_id("made", str(len(kept))))
+            path = f"vaultmem/{place_of(TALK, role, own)}"
             at = seconds(new["created_at"]) or 0.0
         id_ = str(new.get("id") or derived_id(TALK, path))
         kept.append(Entry(path, id_, TALK, role, text, at, at, new["properties"]))  # type: ignore[arg-type]
@@ -246,7 +249,7 @@ def test_every_turn_of_a_long_talk_is_in_some_chunk_or_still_to_come() -> None:
 
 def test_a_model_that_fails_leaves_a_summary_of_sentences() -> None:
     found = named(settled(talk(50), Scripted(fails=True), Limits()), FINAL)
-    assert found.properties["by"] == "sentences"
+    assert found.properties["made_by"] == "sentences"
     assert found.content
 
 
@@ -258,8 +261,158 @@ def test_the_words_of_a_talk_cannot_close_the_marks_around_them() -> None:
     assert told.count(">>>") == 1
 
 
+def test_marks_that_a_model_repeats_are_no_part_of_a_summary() -> None:
+    assert summary_prompts.told("<<<\nAnne moved to Bergen.\n>>>\n") == "Anne moved to Bergen."
+    assert summary_prompts.told(" <<< >>> ") == ""
+
+
+def test_a_summary_made_of_turns_leads_to_the_facts() -> None:
+    fact = entry(MEMORY, 60, "Anne is allergic to nuts.")
+    found = named(settled([*talk(50), fact], Scripted(), Limits()), FINAL)
+    assert found.properties["links"] == [f"[[{fact.path.rpartition('/')[2].removesuffix('.md')}]]"]
+
+
 def test_summaries_can_be_switched_off() -> None:
     assert next_round(talk(200), None, Limits(summaries=False), words) is None
+
+
+# What is not to be told on
+
+WIDE = Limits(most=10**6, threshold=10**6)
+
+
+class Telling(Scripted):
+    """A model whose summaries hold all that it was told: whatever leaks, leaks here."""
+
+    def ask(self, question: Question) -> object:
+        self.asked.append(question)
+        return question.messages[-1].content
+
+
+def away(entries: list[Entry], word: str, **properties: object) -> list[Entry]:
+    """What holds a word is put away."""
+    gone = {"deleted_at": "2026-11-22T10:00:00Z", **properties}
+    return [
+        one._replace(deleted=True, properties={**one.properties, **gone})  # type: ignore[dict-item]
+        if word in one.content and one.role != SUMMARY and "covers" not in one.properties
+        else one
+        for one in entries
+    ]
+
+
+def summaries(entries: list[Entry]) -> str:
+    return "\n".join(
+        one.content
+        for one in entries
+        if not one.deleted and (one.role == SUMMARY or one.properties.get("compression_source"))
+    )
+
+
+SECRET = "The user is secretly learning the zither."
+
+
+@pytest.mark.parametrize("model", [Telling(), None])
+@pytest.mark.parametrize("turns", [30, 150, 600])
+def test_what_was_forgotten_is_told_on_in_no_summary(model: Scripted | None, turns: int) -> None:
+    said = talk(turns)
+    said[4] = said[4]._replace(content=f"{SECRET} {said[4].content}")
+    entries = settled([*said, entry(MEMORY, 5, SECRET)], model, WIDE)
+    assert "zither" in summaries(entries)
+    before = {one.path: one for one in entries if one.role == SUMMARY}
+    entries = settled(away(entries, "zither"), model, WIDE)
+    assert "zither" not in summaries(entries)
+    after = {one.path: one for one in entries if one.role == SUMMARY}
+    assert after.keys() == before.keys()
+    if turns == 600:
+        same = [path for path, one in after.items() if one.content == before[path].content]
+        assert len(same) == len(after) - 3, "one chunk, its group, and the summary of all"
+
+
+@pytest.mark.parametrize("turns", [30, 600])
+def test_what_became_private_or_was_corrected_is_told_on_in_no_summary(turns: int) -> None:
+    model = Telling()
+    said = talk(turns)
+    said[4] = said[4]._replace(content=f"{SECRET} {said[4].content}")
+    entries = settled(said, model, WIDE)
+    own = entries[4]
+    for changed in (
+        own._replace(properties={"private": True}),
+        own._replace(content="The user plays chess."),
+    ):
+        after = settled([changed, *entries[:4], *entries[5:]], model, WIDE)
+        assert "zither" not in summaries(after)
+        assert ("chess" in summaries(after)) == ("chess" in changed.content)
+
+
+def test_what_had_to_make_room_stays_in_the_summaries_and_costs_nothing() -> None:
+    model = Telling()
+    entries = settled(talk(600), model, WIDE)
+    asked, before = len(model.asked), summaries(entries)
+    evicted = {one.id for one in to_evict(entries, 100)}
+    made = next_round(entries, model, WIDE._replace(most=100), words)
+    assert made is not None
+    assert {one["id"] for one in made["retire"]} == evicted
+    assert all(one["properties"] == {"evicted": True} for one in made["retire"])
+    entries = [
+        one._replace(deleted=True, properties={"evicted": True}) if one.id in evicted else one
+        for one in entries
+    ]
+    assert next_round(entries, model, WIDE._replace(most=100), words) is None
+    assert (len(model.asked), summaries(entries)) == (asked, before)
+
+
+def test_a_summary_for_which_too_little_is_left_is_put_away() -> None:
+    entries = settled(talk(10), None, WIDE)
+    final = named(entries, FINAL)
+    left = settled([entries[0], *away(entries[1:10], "On day"), final], None, WIDE)
+    assert not [one for one in left if one.role == SUMMARY]
+
+
+@pytest.mark.parametrize("change", [{"content": "Mine."}, {"private": True}])
+@pytest.mark.parametrize("turns", [50, 600])
+def test_a_summary_that_a_person_edited_or_made_private_is_left_alone(
+    change: dict[str, object], turns: int
+) -> None:
+    model = Telling()
+    entries = settled(talk(turns), model, WIDE)
+    final = named(entries, FINAL)
+    own = {**final.properties, "content_hash": content_hash(final.content)}
+    text = str(change.get("content", final.content))
+    mine = final._replace(content=text, properties={**own, "private": "private" in change})
+    entries = [mine if one is final else one for one in entries]
+    asked = len(model.asked)
+    more = [*entries, entry(MEMORY, 9_000, "Anne is allergic to nuts.")]
+    assert next_round(more, model, WIDE, words) is None
+    assert named(settled(away(more, "On day 4 "), model, WIDE), FINAL) == mine
+    assert text not in "".join(one.messages[-1].content for one in model.asked[asked:])
+
+
+def test_a_part_that_is_private_is_in_no_other_summary() -> None:
+    model = Telling()
+    entries = settled(talk(600), model, WIDE)
+    part = named(entries, "L1/chunk_0")
+    words_of_it = "On day 0 "
+    hidden = part._replace(properties={**part.properties, "private": True})
+    assert words_of_it in summaries([one for one in entries if one.path != part.path])
+    entries = settled([hidden if one is part else one for one in entries], model, WIDE)
+    assert words_of_it not in summaries([one for one in entries if one.path != part.path])
+    assert hidden in entries
+
+
+def test_the_summary_of_a_session_is_made_anew_without_what_was_forgotten() -> None:
+    said = spread(3)
+    said[0] = said[0]._replace(content=f"{SECRET} {said[0].content}")
+    limits = Limits(threshold=1, summaries=False)
+    model = Telling()
+    entries = settled(said, model, limits)
+    old = [one for one in entries if "zither" in one.content and one.role == MEMORY]
+    assert len(old) == 1
+    entries = settled(away(entries, "user is secretly"), model, limits)
+    assert "zither" not in summaries(entries)
+    new = [one for one in entries if one.properties.get("source_session_id") == old[0].properties["source_session_id"]]  # fmt: skip
+    assert [said[1].content in one.content for one in new if not one.deleted] == [True]
+    entries = settled(away(entries, said[1].content), model, limits)
+    assert said[1].content not in summaries(entries)
 
 
 # Sessions
@@ -334,14 +487,16 @@ def test_compression_comes_to_the_same_however_often_it_is_cut_off(
 @given(
     st.lists(st.sampled_from((USER, ASSISTANT, MEMORY, SUMMARY)), max_size=60), st.integers(0, 40)
 )
-def test_the_oldest_go_and_summaries_stay(roles: list[str], most: int) -> None:
+def test_the_oldest_turns_go_before_any_fact_and_summaries_stay(
+    roles: list[str], most: int
+) -> None:
     entries = [entry(role, number, "words") for number, role in enumerate(roles)]
     gone = to_evict(entries, most)
     left = [one for one in entries if one not in gone and one.role != SUMMARY]
     assert all(one.role != SUMMARY for one in gone)
     assert len(left) == min(most, sum(role != SUMMARY for role in roles))
-    if gone and left:
-        assert max(one.created for one in gone) < min(one.created for one in left)
+    order = [(one.role == MEMORY, one.created) for one in gone]
+    assert all(before < (one.role == MEMORY, one.created) for before in order for one in left)
 
 
 def test_what_is_put_away_is_not_marked_as_well() -> None:

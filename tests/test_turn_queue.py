@@ -196,6 +196,26 @@ def test_put_aside_by_the_worker(turns: Turns) -> None:
     assert json.loads(Path(turns.broken()[0]).read_text())["user"] == "x"
 
 
+def test_an_answer_that_came_meanwhile_is_not_put_aside(turns: Turns) -> None:
+    item = turns.begin("c", "x", time.time() - 2 * OPEN_FOR)
+    [seen] = turns.waiting()
+    done = turns.finish(item, "late", time.time())
+    turns.put_aside(seen, "no reason")
+    assert turns.broken() == []
+    turns.put_aside(done, "no reason")
+    assert len(turns.broken()) == 1
+
+
+def test_turns_are_read_one_by_one(turns: Turns) -> None:
+    for number in range(3):
+        turns.begin("c", str(number), time.time())
+    each = turns.each()
+    first = next(each)
+    [second, _] = turns.waiting()[1:]
+    turns.done(second)
+    assert [one.user for one in (first, *each)] == ["0", "2"]
+
+
 def test_nobody_else_can_read_it_and_no_link_is_followed(turns: Turns, tmp_path: Path) -> None:
     item = turns.begin("c", "x", 1.0)
     path = Path(turns.folder) / turn_queue._name(item)

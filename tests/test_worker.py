@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import signal
@@ -20,12 +21,15 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
+from vaultmem.client import AgentError
 from vaultmem.conversations import learning
 from vaultmem.conversations import worker as working
 from vaultmem.conversations.reconciling import Learned
 from vaultmem.conversations.worker import Worker
 from vaultmem.core.asking import Question
-from vaultmem.errors import StateError, VaultmemError
+from vaultmem.errors import ConfigError, StateError, UsageError, VaultmemError
+from vaultmem.store.turn_queue import OPEN_FOR, Item, Turns
+from vaultmem.store.write import create as real_create
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,7 +41,7 @@ def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
         yield found
 
 
-_seconds = itertools.count(time.time() - 300)
+_seconds = (time.time() - 300 + number for number in itertools.count())
 
 
 def speak(worker: Worker, user: str, assistant: str | None = "ok", conversation: str = "c") -> None:
@@ -109,9 +113,9 @@ def test_the_thread_works_when_nudged_and_ends_when_told(
     speak(worker, "one")
     worker.nudge()
     until(lambda: told)
-    begun = time.monotonic()
-    worker.stop(5.0)
-    assert time.monotonic() - begun < 4
+    worker.stop(60.0)
+    assert worker._thread is not None
+    assert not worker._thread.is_alive()
     speak(worker, "two")
     worker.nudge()
     time.sleep(0.1)
@@ -133,17 +137,14 @@ def test_a_model_that_takes_its_time_holds_no_lock_and_no_desk(opened: Vault) ->
     worker.nudge()
     assert asked.wait(30)
     with Vault(opened.path) as other:
-        begun = time.monotonic()
         other.write("Anne likes tea")
         other.converse("d", new=[{"role": "user", "content": "x"}])
         speak(worker, "meanwhile", conversation="d")
-        assert time.monotonic() - begun < 5
         assert said(other) == ["I have a cat", "ok"], (
             "both sides are there before any model is asked"
         )
-    begun = time.monotonic()
-    worker.stop(0.2)
-    assert time.monotonic() - begun < 2
+    worker.stop(0.2)  # it comes back although the model has not answered
+    assert not go_on.is_set()
     assert worker.turns.count() == 2, "it is left to the next one"
     go_on.set()
 
@@ -179,7 +180,7 @@ def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
     monkeypatch.setattr(working, "REST", 0.0)
     real = learning.learn
 
-    def learn(vault: Vault, item: Any, model: Any) -> Learned:
+    def learn(vault: Vault, item: Any, model: Any, *_: Any) -> Learned:
         if item.user == "poison":
             raise ValueError("a bug")
         return real(vault, item, model)
@@ -199,28 +200,93 @@ def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
     assert worker.turns.count() == 0
 
 
-def test_where_the_state_or_the_vault_fails_turns_wait_for_as_long_as_it_takes(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        StateError("disk full"),
+        ConfigError("no number"),
+        AgentError("busy", "it is busy"),
+        VaultmemError("slow"),
+    ],
+)
+def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch, error: VaultmemError
 ) -> None:
-    monkeypatch.setattr(working, "REST", 0.0)
     worker = Worker(opened)
     speak(worker, "x")
     real = learning.learn
-    monkeypatch.setattr(working, "learn", lambda *_: (_ for _ in ()).throw(StateError("disk full")))
+    monkeypatch.setattr(working, "learn", lambda *_: (_ for _ in ()).throw(error))
     for _ in range(3 * working.TRIES):
-        monkeypatch.setattr(worker, "_stopping", False)
-        assert _once(worker) == 0
-    monkeypatch.setattr(working, "learn", real)
-    worker._failed.clear()
-    assert worker.work_once() == 1
+        assert worker.work_once() == 0
+        _rested(worker)
     assert worker.turns.broken() == []
+    monkeypatch.setattr(working, "learn", real)
+    assert worker.work_once() == 1
+    assert said(opened) == ["x", "ok"]
 
 
-def _once(worker: Worker) -> int:
-    """One try of one item: with no rest between tries, it would try for ever."""
-    item = worker._next()
-    assert item is not None
-    return int(worker._remember(item))
+def test_what_is_wrong_with_the_turn_itself_counts_as_a_try(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = UsageError("no id")
+    monkeypatch.setattr(working, "learn", lambda *_: (_ for _ in ()).throw(wrong))
+    worker = Worker(opened)
+    speak(worker, "x")
+    for _ in range(working.TRIES):
+        assert worker.turns.broken() == []
+        worker.work_once()
+        _rested(worker)
+    assert len(worker.turns.broken()) == 1
+
+
+def _rested(worker: Worker) -> None:
+    """As if the rest between two tries were over."""
+    worker._failed = {key: (tries, -2 * working.REST) for key, (tries, _) in worker._failed.items()}
+
+
+def test_a_turn_that_is_answered_while_it_fails_for_the_last_time_is_not_put_aside(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(opened)
+    item = worker.turns.begin("c", "x", time.time() - 2 * OPEN_FOR)
+    real = learning.learn
+    tries = itertools.count(1)
+
+    def learn(vault: Vault, given: Item, model: Any, *_: Any) -> Learned:
+        if next(tries) > working.TRIES:
+            return real(vault, given, model)
+        if worker._failed.get(item.id, (0, 0.0))[0] == working.TRIES - 1:
+            worker.turns.finish(item, "late", time.time())
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(working, "learn", learn)
+    for _ in range(working.TRIES):
+        worker.work_once()
+        _rested(worker)
+    assert worker.turns.broken() == []
+    assert said(opened) == ["x", "late"]
+
+
+def test_each_turn_that_waits_is_read_about_once(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(opened)
+    many = 40
+    for number in range(many):
+        speak(worker, f"u{number}", conversation=f"c{number % 4}")
+    reads: Counter[str] = Counter()
+    real = Turns._read
+
+    def read(self: Turns, name: str) -> Item | None:
+        reads[name] += 1
+        return real(self, name)
+
+    monkeypatch.setattr(Turns, "_read", read)
+    monkeypatch.setattr(
+        working, "learn", lambda _, item, *__: Learned(item.conversation, [], [], [], False, False, "")
+    )  # fmt: skip
+    assert worker.work_once() == many
+    assert max(reads.values()) <= 2, "once to work on it, once to see that it is the same still"
 
 
 def test_a_listener_that_fails_changes_nothing(opened: Vault) -> None:
@@ -254,7 +320,7 @@ def test_an_undone_turn_does_not_come_back(opened: Vault) -> None:
     speak(worker, "hello there")
     [item] = worker.turns.waiting()
     worker.work_once()
-    opened.undo(last=True)
+    opened.undo(opened.history(conversations=True)[0]["commit"])
     assert said(opened) == []
     worker.turns.finish(item, "ok", time.time())
     worker.work_once()
@@ -299,6 +365,7 @@ def test_killed_at_any_call_each_turn_is_there_exactly_once(vault: Path, opened:
 CHILD = """
 import sys, time
 from vaultmem import Vault
+from vaultmem.client import AgentError
 from vaultmem.conversations.worker import Worker
 with Vault(sys.argv[1]) as vault:
     worker = Worker(vault)
@@ -346,19 +413,78 @@ def test_killed_processes_lose_nothing_that_was_said_to_be_kept(vault: Path, ope
         assert len(every) == len(set(every))
 
 
-def test_other_errors_of_ours_count_as_tries(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(working, "learn", lambda *_: (_ for _ in ()).throw(VaultmemError("no")))
-    worker = Worker(opened)
-    speak(worker, "x")
-    for _ in range(working.TRIES):
-        _once_now(worker)
-    assert len(worker.turns.broken()) == 1
-
-
 def _once_now(worker: Worker) -> None:
     worker._failed = {
         key: (tries, 0.0 - working.REST * 2) for key, (tries, _) in worker._failed.items()
     }
     worker.work_once()
+
+
+def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vault) -> None:
+    for kind in ("turns", "facts"):
+        blocked = vault / "vaultmem" / "entries" / kind / kind
+        blocked.parent.mkdir(parents=True)
+        blocked.write_text("in the way", encoding="utf-8")
+        worker = Worker(opened)
+        speak(worker, "I live in Porto.", conversation=kind)
+        for _ in range(working.TRIES + 1):
+            _once_now(worker)
+        assert (worker.turns.count(), worker.turns.broken()) == (1, [])
+        blocked.unlink()
+        _once_now(worker)
+        assert worker.turns.count() == 0
+        assert said(opened, kind) == ["I live in Porto.", "ok"]
+        assert len(facts(opened, kind)) == 1
+
+
+def test_a_full_disk_is_no_fault_of_a_turn(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise VaultmemError("a note cannot be written") from OSError(errno.ENOSPC, "no space")
+
+    worker = Worker(opened)
+    speak(worker, "I live in Porto.")
+    with monkeypatch.context() as patched:
+        patched.setattr(learning, "keep_turn", full)
+        for _ in range(working.TRIES + 1):
+            _once_now(worker)
+    assert (worker.turns.count(), worker.turns.broken()) == (1, [])
+    _once_now(worker)
+    assert said(opened) == ["I live in Porto.", "ok"]
+
+
+def test_a_disk_that_is_full_after_the_first_fact_costs_none(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = itertools.count()
+
+    def create(vault: str, path: str, *more: Any) -> None:
+        if "/facts/" in path and next(made) >= 1:
+            raise VaultmemError(f"{path} cannot be written") from OSError(errno.ENOSPC, "no space")
+        real_create(vault, path, *more)
+
+    class Reworded:
+        """Says the same in other words each time it is asked."""
+
+        asked = 0
+
+        def ask(self, question: Question) -> object:
+            if question.purpose != "facts":
+                return {"decisions": []}
+            self.asked += 1
+            return {
+                "facts": [
+                    f"The user owns a boat, said {self.asked}",
+                    f"The user has two cats, said {self.asked}",
+                ]
+            }
+
+    model = Reworded()
+    worker = Worker(opened, lambda _: model)
+    speak(worker, "I own a boat and have two cats")
+    with monkeypatch.context() as patched:
+        patched.setattr("vaultmem.store.batches.create", create)
+        _once_now(worker)
+    assert len(facts(opened)) == worker.turns.count() == 1
+    _once_now(worker)
+    assert facts(opened) == ["The user has two cats, said 1", "The user owns a boat, said 1"]
+    assert (model.asked, worker.turns.count()) == (1, 0)

@@ -269,7 +269,11 @@ class Vault(MemoryVerbs):
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (all with `everything`) as (path, fields), dated ones first."""
-        return catalog_read.tasks(self.searcher().catalog, everything=everything)
+        from vaultmem.core.places import ENTRIES
+
+        talks = f"{self.config.text('memory_folder')}/{ENTRIES}/"  # what somebody says in a chat is no task yet
+        found = catalog_read.tasks(self.searcher().catalog, everything=everything)
+        return [each for each in found if not each[0].startswith(talks)]
 
     def agent(self) -> dict[str, object] | None:
         """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when

@@ -27,6 +27,10 @@ class NoteNotFoundError(VaultmemError):
     """No note, or more than one, answers to the name given."""
 
 
+class NotWrittenError(VaultmemError):
+    """What was to be kept is not in the vault yet; nothing is wrong with it, so it can be tried again."""
+
+
 class NoteChangedError(VaultmemError):
     """Somebody else changed the note while we were about to write it."""
 

@@ -50,6 +50,13 @@ class Remembered:
 
         return recall_rows.summed_up(self._catalog, self._memory_folder)
 
+    @cached_property
+    def spoken(self) -> frozenset[int]:
+        """What was said in conversations: many short notes, which would stand before a person's own."""
+        from vaultmem.store import recall_rows  # few need it to start
+
+        return recall_rows.spoken(self._catalog, self._memory_folder)
+
     def faded(self, minimum: float, now: float) -> set[int]:
         """Memories whose confidence has sunk below the minimum."""
         if minimum <= 0:

@@ -41,6 +41,9 @@ class Ask:
     notes: frozenset[int] | None = None  # in these alone,
     all_but: bool = False  # or in all but these
     compressed: bool = False  # also what a summary stands for; who names the notes means those
+    talks: bool = (
+        False  # also what was said in conversations; who filters by scope or path may mean that
+    )
 
 
 @value
@@ -197,6 +200,9 @@ class Searcher:
         faded = known.faded(ask.min_confidence, self._now())
         if ask.notes is None and not ask.compressed and known.summed_up:
             faded = faded | known.summed_up
+        fields = {each.field for each in (*query.filters, *ask.filters)}
+        if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and known.spoken:
+            faded = faded | known.spoken
         text = language.wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes

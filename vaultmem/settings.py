@@ -23,10 +23,8 @@ LARGEST = {
 # other numbers: what 32 bits can hold
 SMALLEST = {"llm.retries": 0}  # others: 1
 MAY_BE_OFF = {"embedding.model", "pending.path", "llm.key", "llm.schema", "conversations.summaries"}
-UNTOLD = {
-    "llm.base_url",
-    "llm.key",
-}  # where a key may have been pasted, a wrong value is not repeated
+# Where a key may have been pasted, a wrong value is not repeated.
+UNTOLD = {"llm.base_url", "llm.key"}
 
 
 @value
@@ -44,9 +42,8 @@ class Setting:
 
 def schedule(text: str) -> str:
     """The check of a setting that says when a job runs."""
-    from vaultmem.core import (
-        schedule as schedules,
-    )  # only for those who set one: most commands need none
+    # Only for those who set one: most commands need none.
+    from vaultmem.core import schedule as schedules
 
     schedules.read(text)
     return " ".join(text.lower().split())
@@ -113,10 +110,10 @@ def _key(text: str) -> str:
 
 
 def _conversation(text: str) -> str:
-    from vaultmem.core.conversation import LONGEST_ID
+    from vaultmem.core.conversation import LONGEST_ID, problem
 
-    if not (text.strip() and text.isprintable() and len(text) <= LONGEST_ID):
-        raise ValueError(f"one line of 1 to {LONGEST_ID} characters")
+    if why := problem(text):
+        raise ValueError(f"one line of 1 to {LONGEST_ID} characters, and not one that {why}")
     return text
 
 
@@ -255,7 +252,7 @@ SETTINGS = {
         10, False, "with how many known facts a new one is compared"
     ),
     "conversations.max_entries": Setting(
-        500, False, "above so many entries the oldest of a conversation are archived"
+        500, False, "above so many entries the oldest of a conversation are put away into deleted/"
     ),
     "conversations.compress_after": Setting(
         20, False, "above so many sessions the oldest are summed up"

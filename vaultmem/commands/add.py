@@ -14,6 +14,7 @@ from vaultmem.output import Output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from vaultmem.conversations.reconciling import Learned
 
@@ -86,21 +87,25 @@ def _facts(words: list[str]) -> list[str]:
 
 def _say(learned: Learned, said: list[str], output: Output, *, dry_run: bool) -> None:
     if output.as_json:
-        output.data({**learned._asdict(), "dry_run": dry_run})
+        told = learned._asdict()
+        del told["turn"]  # there is none
+        output.data({**told, "dry_run": dry_run})
         return
-    show(learned, output, dry_run=dry_run)
+    show(learned, output, output.line, dry_run=dry_run)
     if not (learned.added or learned.updated or learned.deleted):
         output.line("known already" if len(said) == 1 else "all of it is known already")
 
 
-def show(learned: Learned, output: Output, *, dry_run: bool = False) -> None:
-    """What was learned, a line each."""
+def show(
+    learned: Learned, output: Output, say: Callable[[str], None], *, dry_run: bool = False
+) -> None:
+    """What was learned, a line each; `say` is where to."""
     would = "would be " if dry_run else ""
     for text in learned.added:
-        output.line(f"{would}{output.paint('added', 'green')}: {text}")
+        say(f"{would}{output.paint('added', 'green')}: {text}")
     for old, new in learned.updated:
-        output.line(f"{would}{output.paint('updated', 'yellow')}: {old} → {new}")
+        say(f"{would}{output.paint('updated', 'yellow')}: {old} → {new}")
     for text in learned.deleted:
-        output.line(f"{would}{output.paint('put away', 'red')}: {text}")
+        say(f"{would}{output.paint('put away', 'red')}: {text}")
     if learned.trouble:
         output.remark(f"vaultmem: by rules, not by the model: {learned.trouble}")

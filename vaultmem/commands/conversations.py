@@ -167,7 +167,7 @@ def _learn(args: argparse.Namespace, output: Output) -> int:
         output.data({"waiting": waiting, "remembered": done, "learned": told})
         return 0
     for one in learned:
-        show(one, output)
+        show(one, output, output.line)
     is_left = waiting > done and not args.dry_run
     left = ", the others are still being answered, or another process is at it" if is_left else ""
     output.line(f"{plural(waiting, 'turn')} waited, {done:,} remembered{left}")

@@ -26,13 +26,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
     parser.add_argument("--by", metavar="NAME", help="what this assistant, job or person did")
     parser.add_argument(
+        "--conversations", action="store_true", help="also the turns of conversations"
+    )
+    parser.add_argument(
         "--since", metavar="WHEN", help="a day or a time, also in words, or a span such as 2h"
     )
 
 
 def prepare(words: list[str]) -> list[str]:
     """The options before the words."""
-    return apart(words, SWITCHES)
+    return apart(words, (*SWITCHES, "--conversations"))
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -41,7 +44,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
         raise UsageError("--limit must be 1 or more")
     given = " ".join(args.id).strip() or None
     with vault_of(args, output) as vault:
-        found = vault.history(given, limit=args.limit, by=args.by, since=args.since)
+        found = vault.history(
+            given, limit=args.limit, by=args.by, since=args.since, conversations=args.conversations
+        )
     if output.as_json:
         output.data({"history": found, "count": len(found)})
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 from vaultmem.core.values import TYPE_CHECKING
@@ -29,7 +30,6 @@ examples:
   curl $OPENAI_BASE_URL/chat/completions -H 'Content-Type: application/json' \\
        -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hi"}]}'
 """
-MOST_PORT = 65_535
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +50,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
     from vaultmem.commands.shared import open_vault
     from vaultmem.errors import UsageError
     from vaultmem.proxy import guard, proxy, serving
+    from vaultmem.settings import LARGEST
 
-    if args.port is not None and not 0 <= args.port <= MOST_PORT:
-        raise UsageError(f"--port must be from 0 to {MOST_PORT}")
+    if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
+        raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
     wish = proxy.Wish(args.host, args.port, args.upstream, args.conversation)
     with open_vault(args, output) as vault:
         folder = vault.path
@@ -71,6 +72,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
         f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with OPENAI_BASE_URL={address}"
     )
     made.serve()
+    if made.is_busy():  # the turn waits for the next one; a model that is in the middle of it would abort the process
+        sys.stderr.flush()
+        os._exit(0)
     return 0
 
 

@@ -104,7 +104,8 @@ def _list(found: list[dict[str, Any]], output: Output) -> None:
 def _line(one: dict[str, Any], output: Output) -> str:
     line = f":{one['line']}" if one.get("line") else ""
     where = output.paint(f"{one['path']}{line}", "cyan")
-    return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}"
+    reason = f" ({one['reason']})" if one.get("reason") else ""
+    return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}{reason}"
 
 
 def _show(one: dict[str, Any], output: Output) -> None:

@@ -76,6 +76,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
     )
     narrow.add_argument(
+        "--conversations", action="store_true", help="also what was said in conversations"
+    )
+    narrow.add_argument(
         "--include-compressed", action="store_true", help="also memories that a summary stands for"
     )
 
@@ -83,7 +86,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 _SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
 
 
-_WITHOUT_VALUE = ("-s", "--semantic", "--open", "--batch", "--global", "--include-compressed")
+_WITHOUT_VALUE = (
+    "-s",
+    "--semantic",
+    "--open",
+    "--batch",
+    "--global",
+    "--include-compressed",
+    "--conversations",
+)
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -115,7 +126,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         limit = args.limit or vault.config.number("search.limit")
         ask = Ask(
             text, limit, args.semantic, args.group or "note", filters, args.min_confidence,
-            compressed=args.include_compressed,
+            compressed=args.include_compressed, talks=args.conversations,
         )  # fmt: skip
         if ask.semantic and vault is not args.vault:  # the agent embeds by itself
             embed_first(vault, output)
@@ -250,6 +261,7 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
                 continue
             ask = Ask(
                 text, limit, args.semantic, group, filters, least, compressed=args.include_compressed,
+                talks=args.conversations,
             )  # fmt: skip
             answer = vault.answer(ask)
             reply: dict[str, object] = {

@@ -1,1 +1,1 @@
-"""What becomes of the turns of conversations: notes, facts, summaries. Models are asked here and nowhere below."""
+"""What becomes of the turns of conversations: notes, facts, summaries. It asks models; the verbs below ask none."""

@@ -26,10 +26,11 @@ from vaultmem.conversations.turn import Turn
 from vaultmem.conversations.worker import Worker
 from vaultmem.core.asking import Model
 from vaultmem.core.chat_memory import Told
-from vaultmem.core.sse import Answer, Events
+from vaultmem.core.conversation import problem
+from vaultmem.core.sse import Answer
 from vaultmem.errors import LlmError, UsageError
 from vaultmem.store.keys import Key
-from vaultmem.store.llm import Budget, open_chat, open_model
+from vaultmem.store.llm import Budget, open_model, streamed_chat, whole_chat
 from vaultmem.store.turn_queue import Item
 
 PATIENCE = 30.0  # seconds for the turn that is being learned from when it is closed
@@ -53,11 +54,14 @@ class MemoryClient:
         given = {"llm.base_url": base_url, "llm.model": model}
         wanted = {settings.variable(key): text for key, text in given.items() if text}
         self.vault.config = settings.load(self.vault.path, {**os.environ, **wanted})
+        if not self.vault.is_indexed():
+            self.vault.sync()
         self.told = Told("", 0)  # what the model was told last
+        self.turn = ""  # the id of the turn that was kept last, as Learned tells it
         self._key = None if api_key is None else Key(api_key)
-        self._api_key = api_key
         self._worker = Worker(self.vault, self._model, on_learned)
         self._is_working = False
+        self._learned = 0  # turns, when learn() was called last
 
     def __enter__(self) -> Self:
         return self
@@ -80,8 +84,7 @@ class MemoryClient:
         messages as the service wants them; `options` go into the request as they are."""
         answer = Answer()
         with self._turn(messages, conversation, model, options) as turn:
-            whole = b"".join(open_chat(self.vault.config, turn.body, self._key))
-            answer.hear_whole(whole)
+            whole = whole_chat(self.vault.config, turn.body, answer, self._key)
             turn.answered(answer)
         try:
             found = json.loads(whole)
@@ -95,16 +98,9 @@ class MemoryClient:
         self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
     ) -> Iterator[str]:  # fmt: skip
         """The same, word by word."""
-        events, answer = Events(), Answer()
-        with self._turn(messages, conversation, model, {**options, "stream": True}) as turn:
-            for piece in open_chat(self.vault.config, turn.body, self._key):
-                before = answer.text
-                for event in events.feed(piece):
-                    answer.hear(event)
-                if len(answer.text) > len(before):
-                    yield answer.text[len(before) :]
-            for event in events.close():
-                answer.hear(event)
+        answer = Answer()
+        with self._turn(messages, conversation, model, options, is_stream=True) as turn:
+            yield from streamed_chat(self.vault.config, turn.body, answer, self._key)
             turn.answered(answer)
 
     def search(
@@ -124,22 +120,37 @@ class MemoryClient:
         return take_in(self.vault, source, said, self._budget(self._model(None)))._asdict()
 
     def learn(self) -> int:
-        """Learn from all turns that wait, now; how many that were."""
-        return self._worker.work_once()
+        """Learn from all turns that wait, now, or wait until another thread or process has; how many turns this client
+        has learned from since this was called last."""
+        self._worker.work_once(wait=True)
+        before, self._learned = self._learned, self._worker.remembered
+        return self._learned - before
+
+    def is_waiting(self, turn: str) -> bool:
+        """Whether a turn, by its id, is still to be learned from."""
+        # In this order: what has left the queue is told of before the worker goes on.
+        return self._worker.turns.holds(turn) or self._worker.is_at == turn
 
     @contextmanager
     def _turn(
-        self, messages: Messages, conversation: str | None, model: str, options: Mapping[str, object]
+        self, messages: Messages, conversation: str | None, model: str, options: Mapping[str, object],
+        *, is_stream: bool = False,
     ) -> Iterator[Turn]:  # fmt: skip
+        if "stream" in options:
+            raise UsageError(
+                "chat() gives the whole answer, stream() its words; neither takes stream="
+            )
         name = model or self.vault.config.text("llm.model")
         if not name:
             raise UsageError("no model is named; give one as model, or set llm.model")
         listed = (
             [{"role": "user", "content": messages}] if isinstance(messages, str) else [*messages]
         )
-        body = json.dumps({"model": name, "messages": listed, **options}).encode()
+        wanted = {**options, **({"stream": True} if is_stream else {})}
+        body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
         turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
         self.told = turn.begin()
+        self.turn = turn.id
         try:
             yield turn
         finally:
@@ -147,10 +158,13 @@ class MemoryClient:
             self._start()
 
     def _named(self, conversation: str | None) -> str:
-        return (conversation or self.vault.config.text("conversations.id")).strip()
+        id_ = (conversation or self.vault.config.text("conversations.id")).strip()
+        if why := problem(id_):
+            raise UsageError(f"the id of the conversation {why}")
+        return id_
 
     def _model(self, _: Item | None) -> Model | None:
-        return open_model(self.vault.config, key=self._api_key)
+        return open_model(self.vault.config, key=self._key)
 
     def _budget(self, model: Model | None) -> Model | None:
         return None if model is None else Budget(model, self.vault.config.number("llm.calls"))

@@ -7,7 +7,7 @@ model is set, or it fails, rules do what they can, and nothing is lost.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from vaultmem.api import Vault
@@ -16,6 +16,7 @@ from vaultmem.conversations.reconciling import (
     Record,
     Source,
     entries,
+    entry_of,
     is_fact,
     newest_facts,
     take_in,
@@ -24,31 +25,39 @@ from vaultmem.conversations.summing import Limits, next_round
 from vaultmem.core import durations, facts, secrets
 from vaultmem.core.asking import Model
 from vaultmem.core.conversation import ASSISTANT, USER, Entry, scope_of
-from vaultmem.core.private import is_private
 from vaultmem.core.stamps import fine_stamp
-from vaultmem.errors import LlmError
+from vaultmem.errors import LlmError, NotWrittenError
 from vaultmem.memories.conversing import bounded
 from vaultmem.store import tokens
-from vaultmem.store.turn_queue import Item
+from vaultmem.store.turn_queue import SAID, Item
 
 __all__ = ["Learned", "keep_turn", "learn", "said_facts", "sum_up"]
 
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
+LONGEST_SECRET = 10_000  # characters: one that would be cut in half would not be seen
 LONGEST = 20_000  # characters of a message that are looked through for facts
 
+Keep = Callable[[Item, list[str]], None]
 
-def learn(vault: Vault, item: Item, model: Model | None) -> Learned:
-    """Remember a turn and what it says."""
+
+def learn(vault: Vault, item: Item, model: Model | None, keep: Keep | None = None) -> Learned:
+    """Remember a turn and what it says. `keep` puts its facts beside it before they are written: where a disk is full
+    after the first of them, another try writes the others."""
     keep_turn(vault, item)
     source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
     known = entries(vault, item.conversation)
-    said: list[str] = []
-    trouble = ""
-    if not _is_learned(newest_facts(vault, item.conversation), item.user_id):
+    said, trouble = _kept(item), ""
+    if not said and not _is_learned(newest_facts(vault, item.conversation), item.user_id):
         said, trouble = said_facts(item.user, model, item.began)
+        if said and keep is not None:
+            keep(item, said)
     learned = take_in(vault, source, said, model, known)
     is_summed = sum_up(vault, item.conversation, model)
-    return learned._replace(summary=is_summed, trouble=learned.trouble or trouble)
+    return learned._replace(
+        summary=is_summed,
+        by_model=learned.by_model and not trouble,
+        trouble=learned.trouble or trouble,
+    )
 
 
 def keep_turn(vault: Vault, item: Item) -> None:
@@ -73,7 +82,9 @@ def keep_turn(vault: Vault, item: Item) -> None:
         })  # fmt: skip
     scope = scope_of(item.conversation)
     for part in _parts(new):
-        vault.converse(item.conversation, new=part, by=scope)
+        left = vault.converse(item.conversation, new=part, by=scope)["skipped"]
+        if left:
+            raise NotWrittenError(f"what was said cannot be kept: {left[0][1]}")
 
 
 def _words(text: str) -> str:
@@ -88,6 +99,12 @@ def _parts(new: list[Record]) -> list[list[Record]]:
     return [[one] for one in new]
 
 
+def _kept(item: Item) -> list[str]:
+    """The facts that a try before this one has found."""
+    found = item.meta.get(SAID)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
 def _is_learned(known: Sequence[Entry], turn: str) -> bool:
     """Whether facts of that turn are there, from before a kill: a model would find them in other words."""
     return any(is_fact(one) and turn in str(one.properties.get("links", "")) for one in known)
@@ -95,14 +112,14 @@ def _is_learned(known: Sequence[Entry], turn: str) -> bool:
 
 def said_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
     """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
-    words = secrets.redacted(text[:LONGEST]).text
+    words = secrets.redacted(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
     if not words.strip():
         return [], ""
     now = datetime.fromtimestamp(at).astimezone()
     trouble = ""
     if model is not None:
         try:
-            return facts.read(model.ask(facts.question(words, now))), ""
+            return facts.believed(facts.read(model.ask(facts.question(words, now))), words), ""
         except LlmError as error:
             trouble = str(error)
     return facts.said_facts(words, now), trouble
@@ -120,13 +137,18 @@ def sum_up(vault: Vault, conversation: str, model: Model | None) -> bool:
         durations.seconds(config.text("conversations.session_gap")),
         config.text("conversations.summaries") == "on",
     )
-    told = [one for one in entries(vault, conversation) if not is_private(one.properties)]
-    wanted = next_round(told, model, limits, tokens.count)
+    every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
+    wanted = next_round(every, model, limits, tokens.count)
     if wanted is None:
         return False
-    why = f"summary of conversation {conversation}"
     new, retire, mark = (wanted.get(name, []) for name in ("new", "retire", "mark"))
-    vault.converse(
-        conversation, new=new, retire=retire, mark=mark, by=scope_of(conversation), why=why
-    )
-    return bool(wanted.get("new"))
+    aside = [one for one in retire if one.get("properties")]  # for want of room
+    gone = [one for one in retire if not one.get("properties")]
+    scope = scope_of(conversation)
+    if new or gone or mark:
+        why = f"summary of conversation {conversation}"
+        vault.converse(conversation, new=new, retire=gone, mark=mark, by=scope, why=why)
+    if aside:
+        why = f"put away the oldest of conversation {conversation}"
+        vault.converse(conversation, retire=aside, by=scope, why=why)
+    return bool(new)

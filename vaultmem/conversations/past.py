@@ -9,13 +9,14 @@ from typing import NamedTuple
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.core.chat_memory import Told, composed
-from vaultmem.core.conversation import SUMMARIES, TURNS, USER, scope_of
+from vaultmem.core.conversation import FINAL, SUMMARIES, TURNS, USER, scope_of
+from vaultmem.core.private import is_private
 from vaultmem.errors import VaultmemError
 from vaultmem.store import tokens
 
 log = logging.getLogger("vaultmem.conversations")
 
-FINAL = "/summaries/L3/final.md"
+_FINAL = f"/{SUMMARIES}/{FINAL}.md"
 _HALF = 1_000  # characters of a long question, from its beginning and from its end
 
 
@@ -77,17 +78,16 @@ def said_last(vault: Vault, conversation: str) -> Said | None:
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
-    """The summary of all of a conversation, as far as it fits."""
+    """The summary of all of a conversation, as far as it fits; none where the person keeps it to themselves."""
     try:
         found = vault.entries(conversation, kinds=[SUMMARIES])
     except VaultmemError as error:
         log.warning("a request goes without summary: %s", error)
         return ""
-    if not found:
+    whole = [one for one in found if str(one["path"]).endswith(_FINAL)]
+    if not whole or is_private(whole[0]["properties"]):
         return ""
-    whole = [one for one in found if str(one["path"]).endswith(FINAL)]
-    newest = max(whole or found, key=lambda one: str(one["updated_at"]))
-    summary = str(newest["content"])[: 8 * budget]
+    summary = str(whole[0]["content"])[: 8 * budget]
     while tokens.count(summary) > budget / 2:
         summary = summary[: len(summary) * 3 // 4]
     return summary

@@ -20,7 +20,7 @@ from vaultmem.core.query import Filter
 from vaultmem.core.recall_text import plain
 from vaultmem.core.reconcile import Decisions, Existing
 from vaultmem.core.stamps import fine_stamp, seconds
-from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
 from vaultmem.search import Ask
 
 NEWEST = 100  # facts; one turn has three, and in between others may have been added
@@ -37,6 +37,7 @@ class Learned(NamedTuple):
     summary: bool  # whether one was written
     by_model: bool
     trouble: str  # why a model was set and not used, in one line
+    turn: str = ""  # the id under which the turn was kept
 
 
 class Source(NamedTuple):
@@ -137,7 +138,8 @@ def _searched(vault: Vault, conversation: str, said: Sequence[str], most: int) -
 
 
 def _write(vault: Vault, source: Source, decided: Decisions) -> str:
-    """Carry the decisions out as one batch; why something could not be done, if so."""
+    """Carry the decisions out as one batch; why something known could not be put away, if so. Raises
+    NotWrittenError where a new fact could not be written."""
     new = [_fact(source, text) for text in decided.adds]
     retire: list[Record] = []
     for id_, text in decided.updates:
@@ -151,6 +153,10 @@ def _write(vault: Vault, source: Source, decided: Decisions) -> str:
         source.conversation, new=new, retire=retire, by=source.by, dry_run=source.dry_run,
         why=f"learned in conversation {source.conversation}",
     )  # fmt: skip
+    ids = {fact["id"] for fact in new}
+    lost = [reason for id_, reason in done["skipped"] if id_ in ids]
+    if lost:
+        raise NotWrittenError(f"a new fact cannot be kept: {lost[0]}")
     return "; ".join(reason for _, reason in done["skipped"])
 
 

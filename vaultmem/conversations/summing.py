@@ -1,5 +1,9 @@
 """Keeps the summaries of a conversation true, compresses its old sessions, and puts away what is too much: one round
-after a turn, as arguments of the verb `converse`. Without a model, the summaries are sentences as they were said."""
+after a turn, as arguments of the verb `converse`. Without a model, the summaries are sentences as they were said.
+
+A summary says in `covers` of which words it was made. Where one of them was forgotten, corrected or made private since,
+it is made anew out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from vaultmem.core import extractive, summary_prompts
 from vaultmem.core.asking import Model, Question
 from vaultmem.core.conversation import (
     ASSISTANT,
+    FINAL,
     MEMORY,
     SUMMARY,
     USER,
@@ -20,7 +25,8 @@ from vaultmem.core.conversation import (
     place_of,
 )
 from vaultmem.core.places import ENTRIES
-from vaultmem.core.sessions import Session, sessions, to_compress, to_evict
+from vaultmem.core.private import is_private
+from vaultmem.core.sessions import NOTHING, TOKENS, Session, sessions, to_compress, to_evict
 from vaultmem.core.stamps import fine_stamp, seconds, stamp
 from vaultmem.core.summary_levels import (
     HIERARCHICAL,
@@ -34,16 +40,24 @@ from vaultmem.core.summary_levels import (
     is_stale,
     level_of,
 )
+from vaultmem.core.summary_sources import (
+    covers,
+    is_other,
+    is_ours,
+    links,
+    may_be_told,
+    name,
+    sources,
+)
 from vaultmem.errors import LlmError
 
 log = logging.getLogger("vaultmem.conversations")
 
 Arguments = dict[str, list[dict[str, object]]]
-FINAL = "L3/final"
 EXTRACTIVE = "sentences"  # what made a summary where no model did
 MOST_AT_ONCE = 2  # chunks, groups and sessions that are summed up in one round
+LINKED = 12  # facts that the summary of a short conversation links to
 LATELY = 12_000  # characters of new turns that the summary of all is told
-SESSION_TOKENS = 160
 
 
 class Limits(NamedTuple):
@@ -61,8 +75,9 @@ def next_round(
     limits: Limits,
     count: Callable[[str], int],
 ) -> Arguments | None:
-    """What is to be written now, of all living entries of one conversation; None where all is well."""
-    return _Round([one for one in entries if not one.deleted], model, limits, count).made()
+    """What is to be written now, of all entries of one conversation, also those that were put away or are private;
+    None where all is well."""
+    return _Round(list(entries), model, limits, count).made()
 
 
 class _Sum(NamedTuple):
@@ -87,26 +102,33 @@ class _Round:
         limits: Limits,
         count: Callable[[str], int],
     ) -> None:
-        self._entries = sorted(entries, key=lambda one: (one.created, one.path))
+        ordered = sorted(entries, key=lambda one: (one.created, one.path))
+        told = [one for one in ordered if not is_private(one.properties)]
+        self._entries = [one for one in told if not one.deleted]
         self._turns = [one for one in self._entries if one.role in (USER, ASSISTANT)]
         self._facts = [one for one in self._entries if one.role == MEMORY]
-        self._sums = {_name(one): one for one in self._entries if one.role == SUMMARY}
+        self._sources = sources(told)
+        living = [one for one in ordered if not one.deleted]
+        self._sums = {_name(one): one for one in living if one.role == SUMMARY}
+        self._ids = {each: one.id for each, one in self._sums.items()}
         self._model, self._limits, self._count = model, limits, count
         self._new: list[dict[str, object]] = []
         self._marks: list[dict[str, object]] = []
+        self._retire: list[dict[str, object]] = []
 
     def made(self) -> Arguments | None:
         """Summaries first: what is put away has been summed up by then."""
         if self._limits.summaries:
             self._sum_up()
+        for one in self._facts:
+            self._renew_session(one)
         for session in to_compress(
             sessions(self._entries, self._limits.gap), self._limits.threshold
         )[:MOST_AT_ONCE]:
             self._compress(session)
-        retire: list[dict[str, object]] = [
-            {"id": one.id} for one in to_evict(self._entries, self._limits.most)
-        ]
-        gone = {one["id"] for one in retire}
+        gone = {one.id for one in to_evict(self._entries, self._limits.most)}
+        retire = list(self._retire)
+        retire += [{"id": id_, "properties": {"evicted": True}} for id_ in sorted(gone)]
         marks = [one for one in self._marks if one["id"] not in gone]
         if not (self._new or marks or retire):
             return None
@@ -115,21 +137,62 @@ class _Round:
     # --- Summaries
 
     def _sum_up(self) -> None:
+        is_renewed = self._renew()
         tokens = self._tokens()
         level = level_of(tokens)
-        if level == NONE:
-            return
         if is_chunked(level):
             self._chunks()
             if level == HIERARCHICAL:
                 self._groups()
         before = self._sums.get(FINAL)
-        until = _until(before)
-        facts = [one for one in self._facts if one.created > until]
-        summed = _number(before, "input_tokens")
-        if before is not None and not is_stale(tokens, summed, new_facts=bool(facts)):
+        if before is not None and not is_ours(before):
             return
-        self._final(level, tokens, before, facts)
+        if before is not None and (is_renewed or self._is_told_on(before)):
+            self._retire.append({"id": before.id})  # unless it is written anew
+            before = None
+        facts = [one for one in self._told(MEMORY) if one.created > _until(before)]
+        summed = _number(before, "input_tokens")
+        if level != NONE and (before is None or is_stale(tokens, summed, new_facts=bool(facts))):
+            self._final(level, tokens, before, facts)
+
+    def _is_told_on(self, final: Entry) -> bool:
+        """Whether it tells what is not to be told any more."""
+        until = _until(final)
+        covered = [one for one in self._sources if one.created <= until]
+        parts = {
+            f"[[{name(one)}]]" for one in (*self._sums.values(), *self._sources) if may_be_told(one)
+        }
+        return is_other(final, covered) or not parts.issuperset(links(final))
+
+    def _told(self, *roles: str) -> list[Entry]:
+        """The words that summaries are made of."""
+        return [one for one in self._sources if one.role in roles]
+
+    def _renew(self) -> bool:
+        """Make those parts anew of which something is gone; whether there were any."""
+        turns = self._told(USER, ASSISTANT)
+        chunks = [self._renew_part(one, turns, summary_prompts.chunk) for one in self._level("L1")]
+        parts = [one for one in self._level("L1") if may_be_told(one)]
+        groups = [self._renew_part(one, parts, summary_prompts.group) for one in self._level("L2")]
+        return any((*chunks, *groups))
+
+    def _renew_part(
+        self, one: Entry, there: Sequence[Entry], asking: Callable[[Sequence[Entry], int], Question]
+    ) -> bool:
+        linked = links(one)
+        left = [each for each in there if f"[[{name(each)}]]" in linked]
+        if not is_ours(one) or not is_other(one, left):
+            return False
+        del self._sums[_name(one)]
+        self._retire.append({"id": one.id})  # unless it is written anew
+        if left:
+            sizes = [_number(each, "output_tokens") or self._count(each.content) for each in left]
+            is_group = left[0].role == SUMMARY
+            most = max(1, round(sum(sizes) * PART * (2 if is_group else 1)))
+            text, by = self._answer(asking(left, most), (), [each.content for each in left], most)
+            until = _until(left[-1]) if is_group else left[-1].created
+            self._write(_Sum(_name(one), text, by, sum(sizes), until, left))
+        return True
 
     def _tokens(self) -> int:
         """All that was said, also what a chunk has summed up and what was put away since."""
@@ -160,38 +223,45 @@ class _Round:
         chunks = self._level("L1")
         numbers = {_number_of(one): one for one in chunks}
         for group in full_groups(max(numbers, default=-1) + 1, self._next("L2"))[:MOST_AT_ONCE]:
-            parts = [numbers[number] for number in group if number in numbers]
+            parts = [
+                numbers[number]
+                for number in group
+                if number in numbers and may_be_told(numbers[number])
+            ]
             if not parts:
                 continue
             texts = [one.content for one in parts]
             tokens = sum(_number(one, "output_tokens") for one in parts)
             most = max(1, round(tokens * PART * 2))
-            text, by = self._answer(summary_prompts.group(texts, most), (), texts, most)
+            text, by = self._answer(summary_prompts.group(parts, most), (), texts, most)
             number = group.start // len(group)
             self._write(_Sum(f"L2/group_{number}", text, by, tokens, _until(parts[-1]), parts))
 
     def _final(self, level: str, tokens: int, before: Entry | None, facts: Sequence[Entry]) -> None:
         most = aim(level, tokens)
         parts = self._parts() if is_chunked(level) else []
-        since = [one for one in self._turns if one.created > _until(before)]
+        turns = self._told(USER, ASSISTANT)
+        since = [one for one in turns if one.created > _until(before)]
         texts = [one.content for one in parts] or [_lately(since)]
         told = [one.content for one in facts]
         question = summary_prompts.final(level, before.content if before else "", told, texts, most)
         known = [one.content for one in self._facts]  # without a model all of them are weighed anew
         said = [one.content for one in parts or self._turns]
         text, by = self._answer(question, known, said, most)
-        newest = max(one.created for one in [*self._turns, *self._facts])
-        self._write(_Sum(FINAL, text, by, tokens, newest, parts, level))
+        newest = max(one.created for one in self._sources)
+        linked = parts or self._told(MEMORY)[-LINKED:]
+        self._write(_Sum(FINAL, text, by, tokens, newest, linked, level))
 
     def _parts(self) -> list[Entry]:
         """What the summary of all is made of: groups, and the chunks that are in none yet."""
         groups = self._level("L2")
         grouped = max((_until(one) for one in groups), default=0.0)
-        return [*groups, *(one for one in self._level("L1") if _until(one) > grouped)]
+        every = [*groups, *(one for one in self._level("L1") if _until(one) > grouped)]
+        return [one for one in every if may_be_told(one)]
 
     def _level(self, level: str) -> list[Entry]:
         """The summaries of a level in their order, those of this round among them."""
-        found = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
+        found = [one for each, one in self._sums.items() if each.startswith(f"{level}/")]
         return sorted(found, key=_number_of)
 
     def _next(self, level: str) -> int:
@@ -207,14 +277,17 @@ class _Round:
             "output_tokens": written,
             "compression": round(written / made.tokens, 3) if made.tokens else 1.0,
             "covers_until": fine_stamp(made.until),
-            "by": made.by,
-            "links": [f"[[{_link(one)}]]" for one in made.parts],
+            "covers": covers(self._sources if made.name == FINAL else made.parts),
+            "made_by": made.by,
+            "links": [f"[[{name(one)}]]" for one in made.parts],
         }
         if made.level:
             properties["summary_level"] = made.level
         self._new.append(
             {"role": SUMMARY, "name": made.name, "content": made.text, "properties": properties}
         )
+        own = self._ids.get(made.name)
+        self._retire = [one for one in self._retire if one["id"] != own]
         talk = self._entries[0].conversation
         folder = self._entries[0].path.partition(f"/{ENTRIES}/")[0]
         path = f"{folder}/{place_of(talk, SUMMARY, made.name)}"
@@ -226,31 +299,43 @@ class _Round:
     # --- Sessions
 
     def _compress(self, session: Session) -> None:
-        said = [one.content for one in session.turns]
-        question = summary_prompts.session(session.turns, SESSION_TOKENS)
-        text, by = self._answer(question, (), said, SESSION_TOKENS)
-        if not text:  # nothing but greetings: there is nothing to keep of it but the turns
-            text = "Nothing to remember was said."
-        properties: dict[str, Value] = {
-            "memory_type": "semantic",
-            "compression_source": True,
-            "source_session_id": session.id,
-            "by": by,
-            "links": [f"[[{_link(one)}]]" for one in session.turns],
-        }
-        self._new.append(
-            {
-                "role": MEMORY,
-                "id": derived_id(session.id, "session"),
-                "content": text,
-                "created_at": stamp(session.turns[0].created),
-                "properties": properties,
-            }
-        )
+        made = self._session(session.id, session.turns)
+        self._new.append({**made, "id": derived_id(session.id, "session")})
         self._marks += [
             {"id": one.id, "properties": {"compressed": True, "session_id": session.id}}
             for one in session.turns
         ]
+
+    def _renew_session(self, one: Entry) -> None:
+        """Make the summary of a session anew when something of it is gone."""
+        if one.properties.get("compression_source") is not True or not is_ours(one):
+            return
+        linked = links(one)
+        left = [each for each in self._told(USER, ASSISTANT) if f"[[{name(each)}]]" in linked]
+        if not is_other(one, left):
+            return
+        self._retire.append({"id": one.id})
+        if left:  # under another id: that of what was put away stays known
+            self._new.append(self._session(str(one.properties.get("source_session_id")), left))
+
+    def _session(self, id_: str, turns: Sequence[Entry]) -> dict[str, object]:
+        """The memory that stands for a session."""
+        said = [one.content for one in turns]
+        text, by = self._answer(summary_prompts.session(turns, TOKENS), (), said, TOKENS)
+        properties: dict[str, Value] = {
+            "memory_type": "semantic",
+            "compression_source": True,
+            "source_session_id": id_,
+            "covers": covers(turns),
+            "made_by": by,
+            "links": [f"[[{name(one)}]]" for one in turns],
+        }
+        return {
+            "role": MEMORY,
+            "content": text or NOTHING,
+            "created_at": stamp(turns[0].created),
+            "properties": properties,
+        }
 
     def _answer(
         self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
@@ -262,8 +347,9 @@ class _Round:
             except LlmError as error:
                 log.info("summed up without a model: %s", error)
             else:
-                if isinstance(said, str) and said.strip():
-                    return said.strip(), "model"
+                text = summary_prompts.told(said) if isinstance(said, str) else ""
+                if text:
+                    return text, "model"
         return extractive.summary(facts, texts, most, self._count), EXTRACTIVE
 
 
@@ -289,9 +375,3 @@ def _until(one: Entry | None) -> float:
 def _number(one: Entry | None, key: str) -> int:
     found = one.properties.get(key) if one is not None else 0
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
-
-
-def _link(one: Entry) -> str:
-    """What leads to an entry: names of turns are unique, those of summaries are not."""
-    path = one.path.removesuffix(".md")
-    return path if one.role == SUMMARY else path.rpartition("/")[2]

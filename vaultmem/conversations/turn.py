@@ -8,12 +8,13 @@ import time
 
 from vaultmem.api import Vault
 from vaultmem.conversations import past
+from vaultmem.conversations.worker import service_of
 from vaultmem.core import chat_body
 from vaultmem.core.chat_body import Chat
 from vaultmem.core.chat_memory import Told
 from vaultmem.core.sse import Answer
 from vaultmem.errors import VaultmemError
-from vaultmem.store.turn_queue import Item, Turns
+from vaultmem.store.turn_queue import SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.conversations")
 
@@ -24,6 +25,7 @@ class Turn:
     def __init__(self, vault: Vault, turns: Turns, conversation: str, body: bytes) -> None:
         self.body = body
         self._vault, self._turns, self._conversation = vault, turns, conversation
+        self.id = ""  # that it is kept under; "" where it is not
         self._item: Item | None = None
 
     def begin(self) -> Told:
@@ -36,9 +38,9 @@ class Turn:
         if told.text:
             at = chat.at(self._vault.config.text("proxy.place"))
             self.body = chat_body.spliced(self.body, at, told.text)
-        self._item = self._turns.begin(
-            self._conversation, chat.question, time.time(), meta={"model": chat.model}
-        )
+        meta = {"model": chat.model, SERVICE: service_of(self._vault.config)}
+        self._item = self._turns.begin(self._conversation, chat.question, time.time(), meta=meta)
+        self.id = self._item.id
         return told
 
     def _told(self, chat: Chat) -> Told:

@@ -11,21 +11,31 @@ import time
 from collections.abc import Callable
 
 from vaultmem.api import Vault
+from vaultmem.config import Config
 from vaultmem.conversations.learning import learn
 from vaultmem.conversations.reconciling import Learned
+from vaultmem.core import llm_url
 from vaultmem.core.asking import Model
-from vaultmem.errors import StateError, VaultGoneError, VaultmemError, VaultNotFoundError
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.store.llm import Budget
-from vaultmem.store.turn_queue import FOLDER, Item, Turns
+from vaultmem.store.turn_queue import FOLDER, SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.conversations")
 
 LOOK = 5.0  # seconds after which the queue is looked at, for turns of other processes
 REST = 30.0  # seconds before a turn that could not be remembered is tried again
 TRIES = 3  # before it is put aside
-_LATER = (StateError, VaultGoneError, VaultNotFoundError)  # nothing is wrong with the turn itself
+# What is wrong with the turn itself, and will be again. Other errors of ours are of the vault, the settings or the
+# agent: they may be mended in a day, and the words of a user wait for it.
+_HOPELESS = (UsageError, NoteNotFoundError)
 
 ModelFor = Callable[[Item], Model | None]
+
+
+def service_of(config: Config) -> str:
+    """The origin of the service that is asked; "" where none is set."""
+    given = config.text("llm.base_url")
+    return llm_url.origin(llm_url.endpoint(given)) if given else ""
 
 
 def no_model(_: Item) -> Model | None:
@@ -49,6 +59,8 @@ class Worker:
         self._wake = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self.is_at = ""  # the id of the turn that is worked on
+        self.remembered = 0  # turns, since this worker was made
         self._failed: dict[str, tuple[int, float]] = {}  # by item: how often, and when at last
 
     def start(self) -> None:
@@ -68,11 +80,16 @@ class Worker:
         if self._thread is not None:
             self._thread.join(patience)
 
-    def work_once(self) -> int:
-        """Remember all that is waiting; how many turns that were. None, while another process is the worker."""
-        if not self.turns.count():
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def work_once(self, *, wait: bool = False) -> int:
+        """Remember all that is waiting; how many turns that were. While another one is the worker, be it a process or
+        the thread of this one: none, or with `wait` those that are left when it has done its work."""
+        if not wait and not self.turns.count():
             return 0
-        claim = self.turns.claim()
+        claim = self.turns.claim(wait=wait)
         if claim is None:
             return 0
         with claim:
@@ -90,45 +107,70 @@ class Worker:
                 log.exception("the turns of conversations cannot be worked on")
 
     def _work(self) -> int:
+        """Go through the queue for as long as that gets on: more may come meanwhile."""
         done = 0
-        while not self._stopping:
-            item = self._next()
-            if item is None:
-                break
-            done += self._remember(item)
+        gets_on = True
+        while gets_on and not self._stopping:
+            remembered, is_more = self._go_through()
+            done += remembered
+            gets_on = remembered > 0 or is_more
         return done
 
-    def _next(self) -> Item | None:
-        """The first turn of a conversation that is over and has not just failed."""
-        passed: set[str] = set()
-        for item in self.turns.waiting():
+    def _go_through(self) -> tuple[int, bool]:
+        """Once through the queue: how many turns were remembered, and whether one was tried that can be tried again at
+        once, for an answer came meanwhile, or it makes room for the next one."""
+        done, is_more = 0, False
+        passed: set[str] = set()  # conversations, each of which waits for its first turn
+        for item in self.turns.each():
+            if self._stopping:
+                break
             if item.conversation in passed:
                 continue
+            if self._is_ready(item):
+                self.is_at = item.id
+                is_done = self._remember(item)
+                self.is_at = ""
+                done += is_done
+                if is_done:
+                    continue
+                is_more = is_more or self._is_ready(item)
             passed.add(item.conversation)
-            failed = self._failed.get(item.id)
-            if not item.is_open and (failed is None or time.monotonic() - failed[1] > REST):
-                return item
-        return None
+        return done, is_more
+
+    def _is_ready(self, item: Item) -> bool:
+        """Whether it is over and has not just failed."""
+        failed = self._failed.get(item.id)
+        return not item.is_open and (failed is None or time.monotonic() - failed[1] > REST)
 
     def _remember(self, item: Item) -> bool:
         """Have one turn remembered; whether it is."""
         try:
-            model = self._model(item)
+            model = self._model(item) if self._may_learn(item) else None
             calls = self._vault.config.number("llm.calls")
             with Vault(self._vault.path) as vault:
-                learned = learn(vault, item, None if model is None else Budget(model, calls))
+                vault.config = self._vault.config
+                budget = None if model is None else Budget(model, calls)
+                learned = learn(vault, item, budget, self.turns.said)
+                learned = learned._replace(turn=item.id)
             is_done = self.turns.done(item)
         except VaultmemError as error:
-            self._fail(item, str(error), counts=not isinstance(error, _LATER))
+            self._fail(item, str(error), counts=isinstance(error, _HOPELESS))
             return False
         except Exception as error:  # whatever it is, other conversations must not wait for it
             log.exception("a turn of a conversation could not be remembered")
-            self._fail(item, repr(error), counts=True)
+            self._fail(item, repr(error), counts=not isinstance(error, OSError))
             return False
         self._failed.pop(item.id, None)
         if is_done:
+            self.remembered += 1
             self._tell(learned)
         return is_done
+
+    def _may_learn(self, item: Item) -> bool:
+        """Whether the model is of the service that the turn was spoken to. To no other one it was told: then rules
+        learn from it."""
+        spoken = item.meta.get(SERVICE)
+        return spoken in (None, "", service_of(self._vault.config))
 
     def _fail(self, item: Item, why: str, *, counts: bool) -> None:
         tries = self._failed.get(item.id, (0, 0.0))[0] + counts

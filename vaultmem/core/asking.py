@@ -18,9 +18,8 @@ class Question(NamedTuple):
 
     purpose: str  # facts, reconcile, summary, ...: for logs and for the budget of calls
     messages: tuple[Message, ...]
-    schema: Mapping[str, object] | None = (
-        None  # the JSON Schema of the answer; None: the answer is plain text
-    )
+    # The JSON Schema of the answer; None: the answer is plain text.
+    schema: Mapping[str, object] | None = None
     most_tokens: int = 512  # of the answer
 
 

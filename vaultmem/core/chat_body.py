@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from vaultmem.core.json_text import Part, parts
 
-TURN, START = (
-    "turn",
-    "start",
-)  # where a message is put in: before the last words of the user, or first of all
+# Where a message is put in: before the last words of the user, or first of all.
+TURN, START = "turn", "start"
 TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
 _TEXTS = ("text", "input_text")
 _OFF = ("off", False)
@@ -25,9 +23,7 @@ class Chat(NamedTuple):
     """What a request says."""
 
     question: str  # the text of the last message of the user; "" if it has none
-    is_turn: (
-        bool  # whether that message is the last of all: else a tool's result goes on with the turn
-    )
+    is_turn: bool  # that message is the last of all; else a tool's result goes on with the turn
     earlier: tuple[str, ...]  # the texts of all messages
     asked: str  # the same for the same messages up to the question
     model: str

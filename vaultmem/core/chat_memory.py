@@ -38,6 +38,7 @@ class Told(NamedTuple):
 
     text: str
     memories: int
+    lines: tuple[str, ...] = ()  # of the text, without what stands around them
 
 
 def composed(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence[str]) -> Told:
@@ -49,7 +50,8 @@ def composed(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequenc
         lines.insert(0, f"[summary] {harmless(_cut(summary))}")
     if not lines:
         return Told("", 0)
-    return Told("\n".join((HEAD, OPEN, *lines, CLOSE)), len(fresh))
+    told = tuple("\n".join(lines).split("\n"))  # an entry may have several
+    return Told("\n".join((HEAD, OPEN, *told, CLOSE)), len(fresh), told)
 
 
 def harmless(content: str) -> str:

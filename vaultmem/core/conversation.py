@@ -14,12 +14,15 @@ from vaultmem.core.places import ENTRIES
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
 NAMESPACE = uuid.UUID("0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52")  # of ids that follow from others
-LONGEST_ID = (
-    180  # characters of a conversation's id; with its prefix it is a scope, which has 200 at most
-)
+# Characters of a conversation's id; with its prefix it is a scope, which has 200 at most.
+LONGEST_ID = 180
+FINAL = "L3/final"  # the name of the summary of all
 _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _MADE = re.compile(r".*-[0-9a-f]{8}")  # as folder_of() makes names
-_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Control characters, and what nobody sees but changes how a line looks; emoji need their joiner (U+200D).
+_ODD = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 _OTHER = re.compile(r"[^a-z0-9]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
 
@@ -67,7 +70,7 @@ def problem(conversation: str) -> str:
     if len(conversation) > LONGEST_ID:
         return f"has {len(conversation):,} characters, and may have {LONGEST_ID}"
     if _ODD.search(conversation) or conversation != conversation.strip():
-        return "holds control characters, or blanks around it"
+        return "holds control characters, invisible ones, or blanks around it"
     return "begins with a colon" if conversation.startswith(":") else ""
 
 
@@ -95,9 +98,8 @@ def entry_of(inner: str, properties: Mapping[str, Value]) -> tuple[str, str]:
     scope, prefix = properties.get("scope"), scope_of("")
     told: object = properties.get("conversation_id")
     if isinstance(scope, str) and scope.startswith(prefix):
-        told = scope[
-            len(prefix) :
-        ]  # always text: an id such as 1.0 is a number where properties are typed
+        # Always text: an id such as 1.0 is a number where properties are typed.
+        told = scope.removeprefix(prefix)
     role = role_in("/".join(parts[2:])) or str(properties.get("role") or "")
     return in_folder(parts[1], told), role if role in ROLES else ""
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from datetime import datetime
+from itertools import pairwise
 
 from vaultmem.core import told_chinese, told_english
 from vaultmem.core.asking import Message, Question
 from vaultmem.core.importance import salience
 from vaultmem.core.likeness import normal
+from vaultmem.core.llm_answers import json_of
 from vaultmem.core.own_words import Sentence, sentences, typed
 
 MOST = 3  # facts of one message
@@ -71,7 +74,19 @@ _KEYS = (
     "data",
 )
 _WORDS = ("fact", "text", "content", "statement", "memory", "value")
-_BULLET = re.compile(r"\s*(?:[-*•–+]\s+|\(?\d{1,2}[.):、]\s*|\[[ xX]?\]\s*)+")
+_STEM = 4  # letters that words with other endings share
+_WORD = re.compile(r"[^\W_\u3400-\u9fff]{2,}|\d")
+_SAYS_NOTHING = frozenset(
+    "the user users is are was were has have had of an to in on at and or for with that this not no it its my me we "
+    "our you your he she they named called".split()
+)
+_QUESTION = re.compile(
+    r"[?？]\s*$|^(?:where|what|who|whom|whose|when|why|how|which)\b.{0,30}?\b(?:do|does|did|is|are|was|were|am|can|"
+    r"could|should|would|will|have|has)\b",
+    re.IGNORECASE,
+)
+# A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are what is said.
+_BULLET = re.compile(r"\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
 _NOTHING = re.compile(
     r"(?:none|null|nil|n/a|nothing|empty|no (?:new )?(?:facts?|information)\b.*|there (?:are|"
     r"is) no\b.*|(?:the )?facts?:?|here (?:are|is)\b.*:?|sure\b.{0,60}|无|没有|没有事实|string|\.\.\.|…|"
@@ -150,12 +165,33 @@ def read(answer: object) -> list[str]:
     """The facts in whatever a model answered: an object, a list, text with bullets. At most three, each one line."""
     found: dict[str, str] = {}
     for given in _strings(answer, 0):
-        fact = " ".join(_BULLET.sub("", given, count=1).split()).strip("\"'“”`,; ").rstrip("\\")
+        fact = " ".join(_unlisted(given).split()).strip("\"'“”`,; ").rstrip("\\")
         if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _TOLD:
             continue
         if len(fact) <= LONGEST:
             found.setdefault(fact.casefold().rstrip(".。!！"), normal(fact))
     return list(found.values())[:MOST]
+
+
+def believed(found: list[str], message: str) -> list[str]:
+    """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere, and
+    questions."""
+    there = _told_of(message)
+    return [one for one in found if _told_of(one) & there and not _QUESTION.search(one)]
+
+
+def _told_of(text: str) -> set[str]:
+    """What a text speaks of: the beginnings of its words, and pairs of Chinese characters."""
+    words = (word for word in _WORD.findall(text.casefold()) if word not in _SAYS_NOTHING)
+    return {word[:_STEM] for word in words} | {
+        a + b for a, b in pairwise(text) if _HAN.match(a) and _HAN.match(b) and a + b != "用户"
+    }
+
+
+def _unlisted(line: str) -> str:
+    """A line without what makes it an item of a list, at its beginning only."""
+    found = _BULLET.match(line)
+    return line[found.end() :] if found else line
 
 
 def _strings(answer: object, depth: int) -> list[str]:
@@ -175,12 +211,12 @@ def _strings(answer: object, depth: int) -> list[str]:
 
 
 def _of_text(text: str, depth: int) -> list[str]:
-    """Strings of a text: JSON in it, else its lines."""
-    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-    end = max(text.rfind("}"), text.rfind("]"))
-    if 0 <= begin < end and depth < 4:
-        try:
-            return _strings(json.loads(text[begin : end + 1]), depth + 1)
-        except (ValueError, RecursionError):
-            pass
+    """Strings of a whole answer in words: those of the JSON in it, if there is any; else the lines. A bracket inside
+    a fact begins nothing."""
+    if depth == 0 and ("{" in text or "[" in text):
+        with suppress(ValueError):
+            found = json_of(text)
+            said = _strings(found, 1)
+            if said or isinstance(found, dict) or found == []:
+                return said
     return [line for line in text[:8000].splitlines() if not line.strip().startswith("```")]

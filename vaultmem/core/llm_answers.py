@@ -19,9 +19,8 @@ _FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[^\n`]*$", re.MULTILINE)
 _LINE = re.compile(
     r"[ \t]*(?:[-*•][ \t]+|[0-9]{1,3}[.)][ \t]+)?(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\")[ \t]*,?[ \t]*\r?"
 )
-_HALVES = re.compile(
-    r"\\u[dD][89a-fA-F]"
-)  # of letters; only the loose reader looks whether they fit
+# Halves of letters; only the loose reader looks whether they fit.
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 _COMPLAINTS = ("error", "message", "detail")
 WRAPPED = "answer"  # the key under which a value that is no object is asked for
 
@@ -58,7 +57,7 @@ def said(body: bytes) -> Said:
     return Said(loose_json.sound(text), ending if isinstance(ending, str) else "")
 
 
-def complaint(body: bytes) -> str:
+def complaint(body: bytes | str) -> str:
     """What a reply says of an error, in whichever of the usual places; "" when it says nothing there."""
     try:
         reply = json.loads(body)
@@ -68,6 +67,15 @@ def complaint(body: bytes) -> str:
         if isinstance(reply, dict):
             reply = next((reply[name] for name in _COMPLAINTS if reply.get(name)), "")
     return loose_json.sound(reply) if isinstance(reply, str) else ""
+
+
+def models(body: bytes) -> list[str]:
+    """The names in a service's list of its models; none where it is no such list."""
+    try:
+        listed = json.loads(body)["data"]
+        return [str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
 
 
 def status(code: int, body: bytes) -> int:

@@ -33,6 +33,13 @@ def endpoint(base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 
+def origin(address: str) -> str:
+    """Scheme, host and port of an address: two with the same are the same server."""
+    parted = urlsplit(address)
+    usual = 443 if parted.scheme == "https" else 80
+    return f"{parted.scheme}://{parted.hostname}:{parted.port or usual}"
+
+
 def is_here(url: str) -> bool:
     """Whether the host is this machine."""
     host = (urlsplit(url).hostname or "").rstrip(".")

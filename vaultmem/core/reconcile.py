@@ -133,14 +133,22 @@ def says(text: str, fact: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """What a text is about: its words without endings and small words; Chinese in pairs of characters."""
+    """What a text is about: its words without endings and small words; Chinese in pairs of characters, and one
+    character where it stands alone amid other words."""
     found = [word for word in _WORD.findall(fold(text)) if word not in _SMALL]
-    pairs = {a + b for a, b in pairwise(found) if "\u3400" <= a[0] <= "\u9fff"}
+    pairs = {a + b for a, b in pairwise(found) if _is_han(a)}
+    alone = (
+        word
+        for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False)
+        if not (_is_han(word) and (_is_han(before) or _is_han(after)))
+    )
     return pairs | {
-        word if len(word) < 4 else word.removesuffix("'s").removesuffix("s")
-        for word in found
-        if not "\u3400" <= word[0] <= "\u9fff" or len(found) == 1
+        word if len(word) < 4 else word.removesuffix("'s").removesuffix("s") for word in alone
     }
+
+
+def _is_han(word: str) -> bool:
+    return "\u3400" <= word[:1] <= "\u9fff"
 
 
 def _says_any(texts: Iterable[str], fact: str) -> bool:

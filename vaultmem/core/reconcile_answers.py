@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from vaultmem.core.llm_answers import json_of
 
 MOST = 100  # decisions that are looked at
 _LISTS = (
@@ -111,12 +112,7 @@ def _short_id(given: object) -> int | None:
 
 def _json(text: str) -> object:
     """The JSON in a text that says more than that; None where there is none."""
-    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-    end = max(text.rfind("}"), text.rfind("]"))
-    if not 0 <= begin < end:
-        return None
     try:
-        found: object = json.loads(text[begin : end + 1])
-    except (ValueError, RecursionError):
+        return json_of(text)
+    except ValueError:
         return None
-    return found

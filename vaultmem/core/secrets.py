@@ -8,6 +8,7 @@ value counts only where it has the form of a key, looks random behind the name o
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from vaultmem.core.secret_blocks import private_keys
@@ -17,7 +18,9 @@ from vaultmem.core.secret_names import assigned
 from vaultmem.core.secret_places import in_commands, in_urls
 from vaultmem.core.secret_wrapped import wrapped
 
-__all__ = ["Redacted", "mark", "named_by", "redact", "redacted", "title_without_marks"]
+__all__ = [
+    "Redacted", "behind", "in_either", "mark", "named_by", "redact", "redacted", "title_without_marks",
+]  # fmt: skip
 
 _STEPS = (private_keys, wrapped, known_forms, in_urls, in_commands, assigned)
 
@@ -44,3 +47,15 @@ def redacted(text: str) -> Redacted:
     for step in _STEPS:
         text = step(text, found)
     return Redacted(text, tuple(found))
+
+
+def behind(name: str, text: str) -> Redacted:
+    """What redacted() does with one line that is the value of a property: its name may say that it is a secret."""
+    found = redacted(f"{name}: {text}")
+    return found._replace(text=found.text.partition(": ")[2]) if found.kinds else Redacted(text, ())
+
+
+def in_either(title: Redacted, path: Redacted) -> list[str]:
+    """The kinds in a title and in a path. The title is as often as not the name of the file: a secret in both is
+    one."""
+    return [*(Counter(title.kinds) | Counter(path.kinds)).elements()]

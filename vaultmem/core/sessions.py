@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, Entry, derived_id
 
+TOKENS = 160  # of what stands for a session
+NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
+
 
 class Compressible(Protocol):
     """A session, of whatever it is made."""
@@ -76,12 +79,13 @@ def to_compress(found: Sequence[Some], threshold: int) -> list[Some]:
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The oldest facts and turns, until no more than `most` are left. Summaries stay, also those of sessions."""
+    """The oldest turns, until no more than `most` facts and turns are left; facts only when no turn is left to go: a
+    fact is what the turns were kept for. Summaries stay, also those of sessions."""
     found = [
         one
         for one in entries
         if one.role in (MEMORY, USER, ASSISTANT)
         and one.properties.get("compression_source") is not True
     ]
-    found.sort(key=lambda one: (one.created, one.path))
+    found.sort(key=lambda one: (one.role == MEMORY, one.created, one.path))
     return found[: max(0, len(found) - most)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 
+from vaultmem.core import llm_answers
+
 MOST_LINE = 1_000_000  # bytes of a line, and of the data of an event; longer ones are passed over
 MOST_TEXT = 1_000_000  # characters of an answer that are collected
 DONE = "[DONE]"
@@ -79,16 +81,26 @@ class Answer:
     def __init__(self) -> None:
         self._said: list[str] = []
         self._size = 0
+        self._given = 0  # how many of these fresh() has handed out
+        self._half = ""  # the first half of a character that it keeps
         self.reason = ""  # why it ended, as the server says: stop, length, tool_calls, ...
         self.calls = False  # it calls tools, so the turn goes on
+        self.is_begun = False  # an event has come
         self.is_done = False  # the server has said that nothing more comes
         self.is_broken = False  # the server has sent an error instead
+        self.complaint = ""  # what it says of that error
 
     @property
     def text(self) -> str:
         """The words so far. Halves of a character that came in two events are one again."""
-        joined = "".join(self._said).encode("utf-16-le", "surrogatepass")
-        return joined.decode("utf-16-le", "replace")
+        return _whole("".join(self._said))
+
+    def fresh(self) -> str:
+        """The words that have come since this was asked last. Half of a character waits for its other half."""
+        new = self._half + "".join(self._said[self._given :])
+        self._given = len(self._said)
+        self._half = new[-1:] if "\ud800" <= new[-1:] <= "\udbff" else ""
+        return _whole(new.removesuffix(self._half))
 
     @property
     def is_complete(self) -> bool:
@@ -97,18 +109,22 @@ class Answer:
 
     def hear(self, data: str) -> None:
         """The data of one event of a stream."""
+        self.is_begun = True
         if data.strip() == DONE:
             self.is_done = True
         else:
-            self._take(_object(data), "delta")
+            self._take(data, "delta")
 
     def hear_whole(self, body: bytes) -> None:
         """The body of an answer that is no stream."""
-        self._take(_object(body), "message")
+        self._take(body, "message")
         self.is_done = bool(self._said or self.reason)
 
-    def _take(self, told: dict[str, object], where: str) -> None:
-        self.is_broken = self.is_broken or bool(told.get("error"))
+    def _take(self, data: str | bytes, where: str) -> None:
+        told = _object(data)
+        if told.get("error"):
+            self.is_broken = True
+            self.complaint = self.complaint or llm_answers.complaint(data)
         choices = told.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (0, None):
@@ -125,6 +141,11 @@ class Answer:
         if isinstance(content, str) and self._size < MOST_TEXT:
             self._said.append(content[: MOST_TEXT - self._size])
             self._size += len(content)
+
+
+def _whole(text: str) -> str:
+    """The text with its halves of characters joined."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _object(text: str | bytes) -> dict[str, object]:

@@ -15,9 +15,8 @@ _SHORTEST = 20
 CHUNK = 1_500  # tokens from which a chunk is full
 PART = 0.2  # of a chunk's tokens, what its summary may have
 GROUP = 5  # chunk summaries in a group
-STALE = (
-    0.25  # by which share a conversation has to grow before it is summed up anew without a new fact
-)
+# By which share a conversation has to grow before it is summed up anew without a new fact.
+STALE = 0.25
 
 
 class Spoken(NamedTuple):

@@ -46,9 +46,10 @@ def chunk(turns: Iterable[Entry], most: int) -> Question:
     return _question(_CHUNK, [("Part", spoken(turns))], most)
 
 
-def group(parts: Iterable[str], most: int) -> Question:
+def group(parts: Iterable[Entry], most: int) -> Question:
     """The summary of some parts' summaries."""
-    return _question(_GROUP, [("Parts", "\n\n".join(parts))], most)
+    said = "\n\n".join(one.content for one in parts)
+    return _question(_GROUP, [("Parts", said)], most)
 
 
 def session(turns: Iterable[Entry], most: int) -> Question:
@@ -67,6 +68,11 @@ def spoken(turns: Iterable[Entry]) -> str:
         f"{'Assistant' if one.role == ASSISTANT else 'User'}: {one.content.strip()}"
         for one in turns
     )
+
+
+def told(answer: str) -> str:
+    """The summary in an answer: small models repeat the marks, too."""
+    return answer.strip().removeprefix(_OPEN).removesuffix(_CLOSE).strip()
 
 
 def _question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Question:

@@ -16,7 +16,7 @@ Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _TYPED = {"since": "--from", "until": "--to"}  # days, as the command line calls them
 _AHEAD = re.compile(r"next|coming|下")  # no Friday of the past
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
@@ -35,7 +35,7 @@ class Asked:
         given = self._params.get(name, default)
         if not isinstance(given, str):
             raise UsageError(f'"{name}" must be text')
-        if len(given) > MAX_FIELD or "\n" in given or _CONTROL.search(given):
+        if len(given) > MAX_FIELD or "\n" in given or CONTROL.search(given):
             raise VaultmemError(
                 f"{name} must be one line of at most {MAX_FIELD} characters without control characters"
             )
@@ -102,7 +102,7 @@ class Asked:
         text = given.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
-        found = _CONTROL.search(text)
+        found = CONTROL.search(text)
         if found:
             raise VaultmemError(
                 f"the content holds a control character (U+{ord(found[0]):04X} at character "
@@ -119,7 +119,7 @@ class Asked:
         each = (tag.strip() for one in texts for tag in one.split(","))
         found = [tag.removeprefix("#") for tag in each if tag]
         for tag in found:
-            if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or _CONTROL.search(tag):
+            if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or CONTROL.search(tag):
                 raise VaultmemError(
                     f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
                 )

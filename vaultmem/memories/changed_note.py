@@ -13,7 +13,7 @@ from vaultmem.core.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.core.places import GENERATED
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Desk, Session
-from vaultmem.memories.past import LONGEST_WHY, UNDO
+from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
 from vaultmem.plans.report import GENERATED as GENERATED_BY
 from vaultmem.plans.report import WEEKS, Record, what_changed
 from vaultmem.store import pages, write
@@ -42,6 +42,7 @@ def keep(session: Session) -> bool:
             _day(commit), commit.by, _action(one, desk.folder), _title(one), one.why or commit.why
         )
         for commit, one in standing(commits)
+        if not is_said(commit)
     ]
     living = [memory.title for memory in desk.collection.live()]
     if not records:

@@ -11,8 +11,8 @@ from vaultmem.config import Config
 from vaultmem.core import advice, summary_prompts
 from vaultmem.core.advice import CONTRADICTION, FIRST, KINDS, MERGE, SECOND, Doubt
 from vaultmem.core.asking import Model
+from vaultmem.core.sessions import TOKENS
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.plans.compress import TOKENS
 from vaultmem.plans.dream import DEEP
 from vaultmem.store.llm import Budget, open_model
 

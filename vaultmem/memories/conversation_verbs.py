@@ -44,9 +44,9 @@ class ConversationVerbs:
     def converse(self, conversation: str, **wishes: Unpack[Wishes]) -> Report:
         """Write entries (`new`, each with "role" and "content", and maybe "created_at", "id", "of": the ids of the
         entries it follows from, "properties", and of a summary its "name", such as L1/chunk_0), put others away
-        (`retire`, each with "id" and maybe "replaced_by"), set properties of others (`mark`, "id" and "properties").
-        All of it is one entry of the history. Secrets are taken out. The report has the ids "written", "retired",
-        "marked" and "known" (what was so already), and "skipped", each with its reason."""
+        (`retire`, each with "id" and maybe "replaced_by" and "properties"), set properties of others (`mark`, "id" and
+        "properties"). All of it is one entry of the history. Secrets are taken out. The report has the ids "written",
+        "retired", "marked" and "known" (what was so already), and "skipped", each with its reason."""
         given: dict[str, object] = {**wishes}
         for name in ("new", "retire", "mark"):
             listed = given.get(name)

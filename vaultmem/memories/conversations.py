@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from vaultmem.adapter import Value
 from vaultmem.core.changes import Plan
 from vaultmem.core.conversation import (
     ASSISTANT,
     FACTS,
+    FINAL,
     MEMORY,
     SUMMARIES,
     SUMMARY,
@@ -14,7 +16,9 @@ from vaultmem.core.conversation import (
     Entry,
 )
 from vaultmem.core.memory import DEFAULT_SCOPE
-from vaultmem.core.stamps import fine_stamp, stamp
+from vaultmem.core.private import is_private
+from vaultmem.core.stamps import fine_stamp, seconds, stamp
+from vaultmem.core.summary_sources import is_edited
 from vaultmem.core.titles import free_title
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.asked import Asked
@@ -97,13 +101,20 @@ def promote(session: Session, asked: Asked) -> Report:
     content = own.content()
     found = look(session, content, DEFAULT_SCOPE, contradictions=False)
     draft = session.draft()
+    if found.same and is_private(fact.properties) and not is_private(found.same.properties):
+        raise VaultmemError(
+            f"the fact is private, and “{found.same.title}” says the same and is not; make that private first"
+        )
     kept = found.same.id if found.same else ""
     if not kept:
         new = new_memory(session, own, content, found)
         name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
+        private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
         link = fact.path.rpartition("/")[2].removesuffix(".md")
         draft.create(
-            new._replace(title=name, properties={**new.properties, "links": [f"[[{link}]]"]}),
+            new._replace(
+                title=name, properties={**new.properties, **private, "links": [f"[[{link}]]"]}
+            ),
             f"promoted from the conversation {fact.conversation}",
         )
         kept = new.id
@@ -125,10 +136,11 @@ def promote(session: Session, asked: Asked) -> Report:
 
 
 def forget(session: Session, asked: Asked) -> Report:
-    """Put an entry away."""
+    """Put an entry away, and with it the summaries in which it is told on; they are made anew without it."""
     one = _meant(session, asked)
     who = header(asked, f"forget an entry of conversation {one.conversation}"[:200], session.now)
-    plan = Plan("forget", (away(session, one, who.by),))
+    gone = [one, *_telling_on(session, one)]
+    plan = Plan("forget", tuple(away(session, each, who.by) for each in gone))
     if asked.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)
@@ -138,6 +150,32 @@ def forget(session: Session, asked: Asked) -> Report:
         "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
         "conversation_id": one.conversation, "content": one.content,
     }  # fmt: skip
+
+
+def _telling_on(session: Session, one: Entry) -> list[Entry]:
+    """What of the conversation is told in its place: the summary of all, and that of its session. Not what a person
+    has written or keeps to themselves."""
+    if one.role == SUMMARY:
+        return []
+    link = f"[[{one.path.rpartition('/')[2].removesuffix('.md')}]]"
+    return [
+        each
+        for each in session.desk.talks.entries(one.conversation)
+        if not (each.deleted or each.id == one.id or is_edited(each) or is_private(each.properties))
+        and (_is_final_of(each, one) or _is_session_of(each, link))
+    ]
+
+
+def _is_final_of(each: Entry, one: Entry) -> bool:
+    until = seconds(each.properties.get("covers_until"))
+    is_final = each.role == SUMMARY and each.path.endswith(f"/{SUMMARIES}/{FINAL}.md")
+    return is_final and until is not None and until >= one.created
+
+
+def _is_session_of(each: Entry, link: str) -> bool:
+    links = each.properties.get("links")
+    is_sum = each.role == MEMORY and each.properties.get("compression_source") is True
+    return is_sum and isinstance(links, list) and link in links
 
 
 def _meant(session: Session, asked: Asked) -> Entry:

@@ -20,15 +20,15 @@ from vaultmem.core.exchange import checked_properties
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.places import INBOX
 from vaultmem.core.stamps import fine_stamp, seconds, stamp
+from vaultmem.core.summary_sources import is_edited
 from vaultmem.core.titles import free_path
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.asked import MAX_TEXT, Asked, one_of
+from vaultmem.memories.asked import CONTROL, MAX_TEXT, Asked, one_of
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.store.batches import Header
 
 LONGEST_WHY = 200  # characters of an entry of the history
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")  # it becomes part of a file's name
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")
 _KEY = re.compile(r"[^\W\d][\w -]{0,59}")
@@ -36,7 +36,7 @@ _ABOUT = frozenset(("role", "content", "created_at", "id", "name", "of", "proper
 # What says what an entry is, which nobody may say otherwise.
 _OURS = frozenset(
     ("id", "role", "phase", "category", "scope", "conversation_id", "created_at", "updated_at", "deleted_at",
-     "replaced_by")
+     "replaced_by", "agent", "title", "decay_policy", "by", "content_hash")
 )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ class _Work:
         text = told.get("content")
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
-        text = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+        text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
         found = secrets.redacted(text)
         self.redacted += found.kinds
         return bounded(found.text)
@@ -197,9 +197,12 @@ class _Work:
         return found or next((one for one in living if one.id == new.id), None)
 
     def _replace(self, before: Entry, new: _Given) -> None:
+        if is_edited(before):
+            self.skipped.append([before.id, "a person has edited it, and their words stay"])
+            return
         sets = {
             key: value
-            for key, value in self._linked(new).items()
+            for key, value in {**self._linked(new), **_written(new)}.items()
             if before.properties.get(key) != value
         }
         same = content_hash(before.content) == content_hash(new.content)
@@ -222,6 +225,7 @@ class _Work:
         }  # fmt: skip
         if new.role == SUMMARY:  # a level has one of each name in every conversation
             made["title"] = f"{talk.folder_of(self.conversation)} {new.name.replace('/', ' ')}"
+        made |= _written(new)
         by = self.asked.text("by")
         return {**made, "agent": by} if by and by != talk.scope_of(self.conversation) else made
 
@@ -244,7 +248,9 @@ class _Work:
         replaced_by = _text(told, "replaced_by")
         if replaced_by and not _ID.fullmatch(replaced_by):
             raise UsageError(f"{replaced_by[:40]!r} can be no id")
-        self._add("retired", away(self.session, one, self.who.by, replaced_by))
+        change = away(self.session, one, self.who.by, replaced_by)
+        sets = {**change.properties, **_properties(told)}
+        self._add("retired", change._replace(properties=sets))
 
     def mark(self, told: Mapping[str, object]) -> None:
         """Set properties of an entry."""
@@ -295,6 +301,12 @@ class _Work:
         }  # fmt: skip
 
 
+def _written(new: _Given) -> dict[str, Value]:
+    """How we wrote a summary, to know it from what a person has made of it."""
+    is_summary = new.role == SUMMARY or new.properties.get("compression_source") is True
+    return {"content_hash": content_hash(new.content)} if is_summary else {}
+
+
 def _text(told: Mapping[str, object], name: str) -> str:
     given = told.get(name)
     if given is None:
@@ -322,7 +334,7 @@ def _properties(told: Mapping[str, object]) -> dict[str, Value]:
 def _plain(value: Value) -> Value:
     """A value whose texts a page can hold."""
     if isinstance(value, str):
-        return _CONTROL.sub("\ufffd", value)
+        return CONTROL.sub("\ufffd", value)
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return {key: _plain(each) for key, each in value.items()} if isinstance(value, dict) else value

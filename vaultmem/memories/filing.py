@@ -17,6 +17,7 @@ from vaultmem.memories.reports import Report, header, planned
 from vaultmem.plans import links
 from vaultmem.store import reads
 
+SHORTEST_ID = 4  # characters of an id that can mean an entry
 MOST_LOOKED = 1_000  # commits in which a file is looked for that a person has deleted
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
@@ -26,10 +27,27 @@ _NO_REINFORCING = {
 
 def read(session: Session, asked: Asked) -> dict[str, object]:
     """One memory; being read is remembered."""
-    memory = session.find(asked.needed("id"))
+    try:
+        memory = session.find(asked.needed("id"))
+    except NoteNotFoundError as error:
+        raise _said(session, asked.needed("id")) or error from None
     with contextlib.suppress(StateError):  # to read is possible where nothing can be written
         reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
     return {**session.record(memory)}
+
+
+def _said(session: Session, given: str) -> NoteNotFoundError | None:
+    """What to do where the id is that of an entry of a conversation, which is no memory."""
+    if len(given) < SHORTEST_ID:
+        return None
+    for talk in session.desk.talks.talks():
+        for one in talk.entries:
+            if one.id.startswith(given.lower()):
+                return NoteNotFoundError(
+                    f"{given!r} is an entry of a conversation ({one.path}); "
+                    f"vaultmem conversations show {one.conversation} shows it"
+                )
+    return None
 
 
 def listed(session: Session, asked: Asked) -> dict[str, object]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.core import secrets
 from vaultmem.core.keys import KEYS, key_of
+from vaultmem.core.secrets import Redacted
 from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked
 
@@ -60,16 +60,17 @@ def item_of(asked: Asked, given: Mapping[str, object]) -> Item:
         f"[[{each}]]" for each in line.names(given.get("links")) if "]]" not in each
     ]
     aliases: list[Value] = [*line.names(given.get("aliases"))]
-    path, title = _Lines(), _Lines()
-    properties |= {
-        "aliases": aliases, "source_path": path.of(given.get("path"), 1_000), "links": links,
-    }  # fmt: skip
-    name = secrets.title_without_marks(title.of(given.get("title")))
-    # The title is as often as not the name of the file: a secret in both is one.
-    kinds = [*line.kinds, *(Counter(title.kinds) | Counter(path.kinds)).elements()]
-    return Item(
-        str(properties["source_path"]), text, name, Asked(about, _ABOUT), properties, tuple(kinds)
-    )
+    path, title = _line(given.get("path"), 1_000), _line(given.get("title"))
+    properties |= {"aliases": aliases, "source_path": path.text, "links": links}
+    name = secrets.title_without_marks(title.text)
+    kinds = (*line.kinds, *secrets.in_either(title, path))
+    return Item(path.text, text, name, Asked(about, _ABOUT), properties, kinds)
+
+
+def _line(given: object, most: int = _LONGEST) -> Redacted:
+    """One line without secrets: they are looked for before it is cut."""
+    found = secrets.redacted(_ONE_LINE.sub(" ", str(given or "")).strip()[: 4 * most])
+    return found._replace(text=found.text[:most])
 
 
 class _Lines:
@@ -79,10 +80,10 @@ class _Lines:
         self.kinds: list[str] = []
 
     def of(self, given: object, most: int = _LONGEST) -> str:
-        """Without secrets: they are looked for before it is cut."""
-        found = secrets.redacted(_ONE_LINE.sub(" ", str(given or "")).strip()[: 4 * most])
+        """One of them."""
+        found = _line(given, most)
         self.kinds += found.kinds
-        return found.text[:most]
+        return found.text
 
     def all_of(self, given: object) -> list[str]:
         """Each of a list once."""
@@ -124,6 +125,6 @@ class _Lines:
         if not isinstance(given, str):
             return None
         line = self.of(given, 1_000)
-        kept = secrets.redacted(f"{key}: {line}")
+        kept = secrets.behind(key, line)
         self.kinds += kept.kinds
-        return kept.text.partition(": ")[2] if kept.kinds else line or None
+        return kept.text or None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -43,8 +42,7 @@ def pieces(found: Found) -> Iterator[Piece]:
         properties=_properties(found, kinds),
     )  # fmt: skip
     path, title, text = map(secrets.redacted, (found.path, found.title, found.text))
-    # The title is as often as not the name of the file: a secret in both is one.
-    kinds += (Counter(title.kinds) | Counter(path.kinds)).elements()
+    kinds += secrets.in_either(title, path)
     named, redacted = named._replace(title=title.text), (*text.kinds, *kinds)
     for part in _cut(text.text):
         yield Piece(named, path.text, part, redacted)
@@ -88,9 +86,9 @@ def _value(key: str, value: Value, kinds: list[str]) -> Value:
         return [_value(key, each, kinds) for each in value]
     if not isinstance(value, str):
         return value
-    clean = secrets.redacted(f"{key}: {value}")
+    clean = secrets.behind(key, value)
     kinds += clean.kinds
-    return clean.text.partition(": ")[2] if clean.kinds else value
+    return clean.text
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vaultmem.adapter import Value
+from vaultmem.core.conversation import scope_of
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import (
@@ -24,19 +25,19 @@ from vaultmem.store.commits import Record
 from vaultmem.store.vault import decode
 
 MOST = 1_000
+ALL = 10_000  # that are looked through for some of them
 UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
 
 
 def history(session: Session, asked: Asked) -> Report:
-    """What was done, the newest first; of one memory, if one is named."""
+    """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
+    somebody asks for them: they would be most of it."""
     _remember(session)
     path = _path(session, asked.text("id")) if asked.text("id") else None
-    found = session.desk.history.log(
-        path,
-        int(asked.number("limit", 20, 1, MOST)),
-        asked.text("by") or None,
-        _since(session, asked),
-    )
+    limit, by = int(asked.number("limit", 20, 1, MOST)), asked.text("by") or None
+    every = bool(path or by or asked.flag("conversations"))
+    found = session.desk.history.log(path, limit if every else ALL, by, _since(session, asked))
+    found = [one for one in found if every or not is_said(one)][:limit]
     return {"history": [_shown(one) for one in found], "count": len(found)}
 
 
@@ -136,12 +137,20 @@ def _chosen(session: Session, asked: Asked) -> list[Record]:
     since = _since(session, asked)
     if not asked.flag("last") and since is None:
         raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
-    done = past.log(limit=MOST, by=name or None, since=since)
+    done = past.log(limit=ALL if asked.flag("last") else MOST, by=name or None, since=since)
     found = [one for one in done if one.is_ours]  # what people do in their editor, they undo there
-    found = found[:1] if asked.flag("last") else found
+    if asked.flag(
+        "last"
+    ):  # a turn of a chat that came in meanwhile is not what somebody wants back
+        found = [one for one in found if not is_said(one)][:1]
     if not found:
         raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
     return found
+
+
+def is_said(one: Record) -> bool:
+    """Whether a conversation did it: a turn, what was learned from it, a summary."""
+    return one.by.startswith(scope_of(""))
 
 
 def _since(session: Session, asked: Asked) -> float | None:

@@ -79,7 +79,7 @@ VERBS = {
     "consolidate": Verb("upkeep", "consolidate", _JOB),
     "overview": Verb("overview", "overview", frozenset(), writes=False),
     "waiting": Verb("overview", "waiting", frozenset(), writes=False),
-    "history": Verb("past", "history", _names("id limit by since")),
+    "history": Verb("past", "history", _names("id limit by since conversations")),
     "diff": Verb("past", "diff", _names("commit")),
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
     "approve": Verb("approving", "approve", _names("id agent source undo by dry_run")),

@@ -59,6 +59,14 @@ if TYPE_CHECKING:
         deleted: bool
         include_compressed: bool
 
+    class Past(TypedDict, total=False):
+        """Which part of the history."""
+
+        limit: int
+        by: str | None
+        since: str | None
+        conversations: bool
+
     class Taking(TypedDict, total=False):
         """How to take in; `limit` is how many memories to write at most."""
 
@@ -334,13 +342,10 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
 
     # The past
 
-    def history(
-        self, given: str | None = None, *, limit: int = 20, by: str | None = None, since: str | None = None
-    ) -> list[Report]:  # fmt: skip
-        """What was done, the newest first: "commit", "at", "by", "kind" (assistant, job, person), "why", "files"."""
-        found: list[Report] = self.ask("history", id=given, limit=limit, by=by, since=since)[
-            "history"
-        ]
+    def history(self, given: str | None = None, **past: Unpack[Past]) -> list[Report]:
+        """What was done, the newest first: "commit", "at", "by", "kind" (assistant, job, person), "why", "files". What
+        conversations did is left out without `conversations`, `by` or a memory."""
+        found: list[Report] = self.ask("history", id=given, **past)["history"]
         return found
 
     def diff(self, commit: str) -> str:

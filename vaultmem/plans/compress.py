@@ -13,7 +13,7 @@ from vaultmem.core.conversation import derived_id
 from vaultmem.core.memory import REMINDERS, Memory, link_targets
 from vaultmem.core.places import ENTRIES
 from vaultmem.core.private import is_private
-from vaultmem.core.sessions import to_compress
+from vaultmem.core.sessions import NOTHING, TOKENS, to_compress
 from vaultmem.core.stamps import stamp
 from vaultmem.core.titles import free_title
 from vaultmem.core.view import Draft, New
@@ -21,12 +21,10 @@ from vaultmem.core.wording import plural
 from vaultmem.plans.links import entries
 from vaultmem.plans.names import folded, link_to
 
-TOKENS = 160  # of a summary
 LONGEST = 4_000  # characters of one, whoever wrote it
 MOST_OF_ONE = 2_000  # characters of a memory that a model is told,
 MOST_TOLD = 24_000  # and of a session
 FILED = "knowledge"
-NOTHING = "Nothing to remember was said."
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # A summary says whose words it sums up, so that nobody trusts it more than them: they are never mixed.
 _KEPT = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")

@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from vaultmem.core.asking import Model
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import LlmError, VaultmemError
 from vaultmem.proxy.asgi import Headers, header
 from vaultmem.proxy.upstream import carries_key
+from vaultmem.store.keys import Key
 from vaultmem.store.turn_queue import Item
 
 log = logging.getLogger("vaultmem.proxy")
@@ -22,7 +23,7 @@ MOST_KEYS = 1_000
 MOST_MODELS = 8
 _BEARER = "bearer "
 
-Opened = Callable[[str | None, str], Model | None]  # from a client's key and the name of a model
+Opened = Callable[[Key | None, str], Model | None]  # from a client's key and the name of a model
 
 
 class Background:
@@ -30,16 +31,20 @@ class Background:
 
     def __init__(self, opened: Opened, *, has_own: bool) -> None:
         self._opened, self._has_own = opened, has_own
-        self._keys: OrderedDict[str, str] = OrderedDict()
-        self._models: OrderedDict[tuple[str | None, str], Model | None] = OrderedDict()
+        self._keys: OrderedDict[str, Key] = OrderedDict()
+        self._models: OrderedDict[tuple[Key | None, str], Model | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def seen(self, conversation: str, headers: Headers) -> None:
-        """A client has come with this key, or with none."""
+        """A client has come. Its key learns from the conversation from now on; if it has none that can be sent, the one
+        before still does, as turns of it may be waiting."""
         given = header(headers, b"authorization")
         if self._has_own or not carries_key(headers) or not given.lower().startswith(_BEARER):
             return
-        key = given[len(_BEARER) :].strip()
+        try:
+            key = Key(given[len(_BEARER) :])
+        except LlmError:
+            return
         with self._lock:
             self._keys[conversation] = key
             self._keys.move_to_end(conversation)
@@ -56,7 +61,7 @@ class Background:
                     self._models.popitem(last=False)
             return self._models[wanted]
 
-    def _open(self, key: str | None, name: str) -> Model | None:
+    def _open(self, key: Key | None, name: str) -> Model | None:
         try:
             return self._opened(key, name)
         except VaultmemError as error:

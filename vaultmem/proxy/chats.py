@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from vaultmem.core import chat_body
 from vaultmem.core.chat_body import Chat
 from vaultmem.core.chat_memory import Told
-from vaultmem.core.conversation import LONGEST_ID
+from vaultmem.core.conversation import problem
 from vaultmem.proxy.asgi import (
     Fault,
     GoneError,
@@ -170,8 +170,8 @@ class Chats:
             return None
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
         id_ = (named.strip() or chat.conversation.strip()) or self._parts.conversation
-        if len(id_) > LONGEST_ID or not id_.isprintable():
-            log.warning("a request goes without memory: its conversation id cannot be one")
+        if why := problem(id_):
+            log.warning("a request goes without memory: its conversation id %s", why)
             return None
         return _Wanted(id_, chat)
 

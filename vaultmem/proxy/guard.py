@@ -1,7 +1,8 @@
 """Who may talk to the proxy: programs of this machine, and no web page that a browser of this machine shows.
 
 A page can send requests to 127.0.0.1, and by a name of its own that leads there. It cannot hide that: a browser says by
-which name it came (Host), and from which page (Origin).
+which name it came (Host), and from which page (Origin). Our own page would have the name that it asks; another machine
+may serve pages by any other name or address, where we listen at all of them.
 """
 
 from __future__ import annotations
@@ -52,15 +53,11 @@ class Guard:
         if not self._is_ours(host):
             return Fault(403, "the Host is not one of this server", code="host_not_allowed")
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
-        if any(not self._is_own_page(origin) for origin in origins):
+        if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
             return Fault(403, "web pages may not use this server", code="origin_not_allowed")
         if header(headers, b"sec-fetch-site") in ("cross-site", "same-site"):
             return Fault(403, "web pages may not use this server", code="origin_not_allowed")
         return None
-
-    def _is_own_page(self, origin: str) -> bool:
-        scheme, mark, host = origin.partition("://")
-        return scheme == "http" and bool(mark) and self._is_ours(host)
 
     def _is_ours(self, given: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from vaultmem.conversations.past import Said
 from vaultmem.core.chat_body import Chat
 from vaultmem.errors import VaultmemError
-from vaultmem.store.turn_queue import Item, Turns
+from vaultmem.store.turn_queue import SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.proxy")
 
@@ -44,8 +44,10 @@ class Keeping:
         nudge: Callable[[], None],
         earlier: Callable[[str], Said | None],
         now: Callable[[], float] = time.time,
+        service: str = "",
     ) -> None:
         self._turns, self._nudge, self._earlier, self._now = turns, nudge, earlier, now
+        self._service = service  # that answers, see conversations.worker
         self._newest: OrderedDict[str, _Newest] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -59,7 +61,7 @@ class Keeping:
             if item is None:
                 item = self._turns.begin(
                     conversation, cut(chat.question), self._now(), user_id=newest.user_id,
-                    meta={"model": chat.model},
+                    meta={"model": chat.model, SERVICE: self._service},
                 )  # fmt: skip
         except VaultmemError as error:
             log.warning("a turn is not kept: %s", error)

@@ -15,7 +15,7 @@ from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.conversations import past
 from vaultmem.conversations.learning import Learned
-from vaultmem.conversations.worker import Worker
+from vaultmem.conversations.worker import Worker, service_of
 from vaultmem.core import llm_url
 from vaultmem.core.asking import Model
 from vaultmem.core.wording import plural
@@ -27,10 +27,9 @@ from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.passing import Passing
 from vaultmem.proxy.remembering import Remembering
-from vaultmem.proxy.upstream import Upstream, origin
+from vaultmem.proxy.upstream import Upstream
 from vaultmem.store import keys
 from vaultmem.store.llm import open_model
-from vaultmem.store.turn_queue import Turns
 
 log = logging.getLogger("vaultmem.proxy")
 
@@ -38,6 +37,7 @@ _OPTIONS = {
     "llm.base_url": "--upstream", "proxy.host": "--host", "conversations.id": "--conversation",
     "proxy.port": "--port",
 }  # fmt: skip
+FEW = 200  # blocks that are embedded between two turns
 LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
 
 
@@ -63,7 +63,10 @@ def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -
             f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
         )
     if wish.upstream and not _is_same(wish.upstream, found.text("llm.base_url")):
-        given["llm.key"] = keys.OFF  # it was given for another service
+        given["llm.key"] = (
+            keys.OFF
+        )  # it was given for another service, like the model: that of each request learns
+        given["llm.model"] = ""
     wanted = {settings.variable(key): text for key, text in given.items() if text is not None}
     try:
         found = settings.load(folder, {**environ, **wanted})
@@ -86,7 +89,9 @@ def _as_option(said: str) -> str:
 def _is_same(one: str, other: str) -> bool:
     """Whether two addresses are of the same server; one that is no address is nobody's."""
     with contextlib.suppress(ValueError):
-        return bool(other) and origin(llm_url.endpoint(one)) == origin(llm_url.endpoint(other))
+        return bool(other) and llm_url.origin(llm_url.endpoint(one)) == llm_url.origin(
+            llm_url.endpoint(other)
+        )
     return False
 
 
@@ -101,10 +106,15 @@ class Proxy:
         key = own_key(config)
         self._upstream = Upstream(address, key)
         self._background = Background(self._model, has_own=key is not None)
-        self._worker = Worker(Vault(folder), self._background.model, self._learned)
+        self._learning = self._vault()
+        self._worker = Worker(self._learning, self._background.model, self._learned)
         self._memory = Remembering(self._vault, past.limits_of(config))
-        turns = Turns(self._worker.turns.folder)
-        self._keeping = Keeping(turns, self._worker.nudge, self._memory.said_last)
+        self._keeping = Keeping(
+            self._worker.turns,
+            self._worker.nudge,
+            self._memory.said_last,
+            service=service_of(config),
+        )
         self._chats = Chats(
             Parts(
                 self._upstream, self._memory, self._keeping, self._background,
@@ -119,7 +129,7 @@ class Proxy:
         vault.config = self._config
         return vault
 
-    def _model(self, key: str | None, name: str) -> Model | None:
+    def _model(self, key: keys.Key | None, name: str) -> Model | None:
         """The settings go before what a client has asked for; its key goes nowhere else than where it was sent."""
         return open_model(
             self._config, key=key, model="" if self._config.text("llm.model") else name
@@ -133,6 +143,11 @@ class Proxy:
             serving.serve(self.server, self._listening)
         finally:
             self._worker.stop(LAST_TURN)
+            self._learning.close()
+
+    def is_busy(self) -> bool:
+        """Whether a turn is being learned from still."""
+        return self._worker.is_alive()
 
     async def _end(self) -> None:
         await self._upstream.close()
@@ -155,7 +170,11 @@ class Proxy:
             with Vault(self._folder) as vault:
                 if vault.agent() is None:
                     vault.sync()
-                    vault.embed()
+                    done, total, _ = vault.embedded()
+                    if (
+                        total - done <= FEW
+                    ):  # all of a vault takes minutes, in which nothing would be learned
+                        vault.embed()
         except VaultmemError as error:
             log.warning("what was learned is not in the index yet: %s", error)
 

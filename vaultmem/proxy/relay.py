@@ -20,9 +20,8 @@ class Relayed(NamedTuple):
     is_whole: bool
 
 
-Heard = Callable[
-    [Tee], Awaitable[None]
-]  # told as soon as the answer is complete, before its end is passed on
+# Told as soon as the answer is complete, before its end is passed on.
+Heard = Callable[[Tee], Awaitable[None]]
 
 
 async def pass_on(reply: Reply, send: Send, heard: Heard | None) -> Relayed:

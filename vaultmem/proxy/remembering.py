@@ -58,8 +58,10 @@ class Remembering:
         return past.told(self._vault(), conversation, question, earlier, self._limits)
 
     def said_last(self, conversation: str) -> Said | None:
-        """The newest words of the user that are notes already."""
-        return past.said_last(self._vault(), conversation)
+        """The newest words of the user that are notes already. Any thread may ask: it is asked once for a conversation,
+        so the vault is opened for it, which is soon done."""
+        with self._opened() as vault:
+            return past.said_last(vault, conversation)
 
     def _vault(self) -> Vault:
         vault: Vault | None = getattr(self._of_thread, "vault", None)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import httpx
 
 from vaultmem.core.llm_url import endpoint, is_here
 from vaultmem.proxy.asgi import Fault, Headers
 from vaultmem.store.keys import Key
+from vaultmem.store.llm_wire import certificates
 
 CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is what clients wait for by themselves
+_UNQUOTED = 3  # times that a path is decoded to see where it leads
 FULL, MOST_POOLS = 8, 64  # answers that come in through one pool of connections; such pools
-_PLACEHOLDERS = (
-    b"bearer vaultmem",
-    b"bearer",
-)  # clients want a key: this one says that it is ours to give
+# Clients want a key: this one says that it is ours to give.
+_PLACEHOLDERS = (b"bearer vaultmem", b"bearer")
 _AUTH = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
 _HOPS = frozenset((
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
@@ -90,7 +90,6 @@ class Upstream:
         self._key = key
         # A proxy of the environment sees nothing of what goes through TLS, and all of what does not.
         self._trusts = self._root.startswith("https:") and not is_here(self._root)
-        self._certificates = httpx.create_ssl_context(trust_env=self._trusts)
         self._pools: list[_Pool] = []
 
     async def send(self, asked: Asked) -> Reply:
@@ -125,7 +124,7 @@ class Upstream:
             timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=FULL),
             trust_env=self._trusts,
-            verify=self._certificates,
+            verify=certificates(self._root),
         )
 
     def _with_key(self, headers: Headers) -> Headers:
@@ -164,6 +163,9 @@ def for_upstream(headers: Headers, length: int | None = None) -> Headers:
     be read as well, so it is asked for unpacked."""
     kept = [pair for pair in passed_on(headers) if pair[0].lower() not in _OURS]
     if length is None:
+        names = {name.lower() for name, _ in headers}
+        if b"transfer-encoding" in names:  # it goes before a length that is named besides
+            return kept
         lengths = [pair for pair in headers if pair[0].lower() == b"content-length"]
         return [*kept, *lengths[:1]]
     others = [pair for pair in kept if pair[0].lower() != b"accept-encoding"]
@@ -174,18 +176,13 @@ def for_upstream(headers: Headers, length: int | None = None) -> Headers:
     ]
 
 
-def origin(address: str) -> str:
-    """Scheme, host and port of an address: two with the same are the same server."""
-    parted = urlsplit(address)
-    usual = 443 if parted.scheme == "https" else 80
-    return f"{parted.scheme}://{parted.hostname}:{parted.port or usual}"
-
-
 def leads_out(path: str) -> bool:
     """Whether a path would leave the folder it is put behind."""
-    return any(unquote(part) in (".", "..") for part in path.partition("?")[0].split("/")) or (
-        "\\" in unquote(path.partition("?")[0])
-    )
+    plain = path.partition("?")[0]
+    for _ in range(_UNQUOTED):  # some servers decode what was decoded already, and slashes with it
+        plain = unquote(plain)
+    parts = [part.partition(";")[0] for part in plain.replace("\\", "/").split("/")]
+    return "\\" in plain or "." in parts or ".." in parts
 
 
 def _fault(error: Exception) -> Fault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hmac import compare_digest
 from importlib.util import find_spec
 
 from vaultmem.core import llm_url
@@ -30,6 +31,12 @@ class Key:
     def __repr__(self) -> str:
         return f"Key({HIDDEN})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and compare_digest(self._text, other._text)
+
+    def __hash__(self) -> int:
+        return hash((Key, self._text))
+
     def header(self) -> str:
         """What a request says to be let in."""
         return f"Bearer {self._text}"
@@ -50,6 +57,11 @@ def find(setting: str, url: str, environ: Mapping[str, str] = os.environ) -> Key
         return Key(given) if given.strip() else None
     service, _, user = name.rpartition("/")
     return Key(_from_keyring(service, user))
+
+
+def is_named(setting: str) -> bool:
+    """Whether somebody has said where the key is."""
+    return setting not in (OFF, EVERYBODYS)
 
 
 def lacks(setting: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,10 +14,11 @@ from vaultmem.core.asking import Model, Question
 from vaultmem.core.defused import one_line
 from vaultmem.core.llm_answers import NoAnswerError
 from vaultmem.core.llm_request import Manner
+from vaultmem.core.sse import Answer, Events
 from vaultmem.errors import LlmError
 from vaultmem.store import keys
 from vaultmem.store.keys import Key
-from vaultmem.store.llm_wire import Reply, UnreachableError, Wire
+from vaultmem.store.llm_wire import MOST_STREAMED, Reply, UnreachableError, Wire
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -51,7 +52,7 @@ class Patience(NamedTuple):
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-def open_model(settings: Settings, *, key: str | None = None, model: str = "") -> Model | None:
+def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:
     """The model of the settings, or None when no service is set. Nothing is asked or read yet. `key` and `model` are
     those of somebody else's request, and go before the settings. Any thread may ask it."""
     given = settings.text("llm.base_url")
@@ -66,28 +67,63 @@ def open_model(settings: Settings, *, key: str | None = None, model: str = "") -
         model or settings.text("llm.model"),
         settings.text("llm.schema"),
         Patience(settings.number("llm.retries")),
-        None if key is None else Key(key),
+        key,
     )
 
 
-def open_chat(settings: Settings, body: bytes, key: Key | None = None) -> Iterator[bytes]:
-    """The answer of the service to a chat completion, as it comes. Nothing is tried again: words of it may have been
-    shown already. Raises LlmError."""
+def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None = None) -> bytes:
+    """The answer of the service to a chat completion, which `answer` hears. Nothing is tried again: who has asked is
+    there, and decides. Raises LlmError."""
+    wire, where = _chat_wire(settings, key)
+    reply = wire.exchange(CHAT, body, MOST_STREAMED)
+    if not 200 <= reply.status < 300:
+        raise _refused(wire, where, reply)
+    answer.hear_whole(reply.body)
+    if answer.is_broken:
+        raise LlmError(f"{wire.url} gave no answer: {_shown(answer.complaint, wire.key)}")
+    return reply.body
+
+
+def streamed_chat(
+    settings: Settings, body: bytes, answer: Answer, key: Key | None = None
+) -> Iterator[str]:
+    """The words of the answer as they come; `answer` hears all of it. Nothing is tried again: words of it have been
+    shown already. Raises LlmError, also when the answer breaks off."""
+    wire, where = _chat_wire(settings, key)
+    events = Events()
+    with wire.streamed(CHAT, body) as (head, pieces):
+        if not 200 <= head.status < 300:
+            raise _refused(wire, where, head._replace(body=b"".join(pieces)))
+        for piece in pieces:
+            yield from _heard(answer, events.feed(piece))
+    yield from _heard(answer, events.close())
+    if not answer.is_complete:
+        said = _shown(answer.complaint, wire.key)
+        raise LlmError(
+            f"{wire.url} broke off in the middle of its answer" + (f" ({said})" if said else "")
+            if answer.is_begun
+            else f"{wire.url} does not answer in a stream; look at llm.base_url"
+        )
+
+
+def _heard(answer: Answer, events: Iterable[str]) -> Iterator[str]:
+    """The words that are new."""
+    for event in events:
+        answer.hear(event)
+    if words := answer.fresh():
+        yield words
+
+
+def _chat_wire(settings: Settings, key: Key | None) -> tuple[Wire, str]:
+    """Where a chat is asked, and the setting of its key."""
     given = settings.text("llm.base_url")
     if not given:
         raise LlmError(
             "no language model is set; set llm.base_url, such as http://localhost:11434/v1"
         )
     url, where = llm_url.endpoint(given), settings.text("llm.key")
-    wire = Wire(url, key or keys.find(where, url), durations.seconds(settings.text("llm.timeout")))
-    with wire.streamed(CHAT, body) as (status, pieces):
-        if not 200 <= status < 300:
-            said = _shown(llm_answers.complaint(b"".join(pieces)), wire.key)
-            advice = (
-                keys.lacks(where) if status in (401, 403) else "look at llm.base_url and llm.model"
-            )
-            raise LlmError(f"{url} answers {status}{f' ({said})' if said else ''}; {advice}")
-        yield from pieces
+    seconds = durations.seconds(settings.text("llm.timeout"))
+    return Wire(url, key or keys.find(where, url), seconds), where
 
 
 class Budget:
@@ -145,7 +181,7 @@ class Llm:
                 manner, reply.status, said, schema=question.schema is not None
             )
             if next_one is None:
-                raise self._refused(reply, said, wire.key)
+                raise _refused(wire, self._service.key, reply)
             manner = next_one
         if len(_manners) >= MOST_MANNERS:
             _manners.clear()
@@ -213,19 +249,6 @@ class Llm:
                 f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
             ) from None
 
-    def _refused(self, reply: Reply, said: str, key: Key | None) -> LlmError:
-        url, words = self._service.url, _shown(said, key)
-        what = f"{url} answers {reply.status}" + (f" ({words})" if words else "")
-        if reply.status in (401, 403):
-            return LlmError(f"{what}; {keys.lacks(self._service.key)}")
-        if 300 <= reply.status < 400:
-            return LlmError(
-                f"{what} and leads to {_shown(reply.location, key)}; set llm.base_url to the place itself"
-            )
-        if reply.status in PASSING or reply.status >= 500:
-            return LlmError(f"{what}; it may do so later")
-        return LlmError(f"{what}; look at llm.base_url and llm.model")
-
 
 def examined(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set. Asks it
@@ -248,10 +271,30 @@ def examined(settings: Settings) -> Iterator[tuple[str, str, str]]:
     if reply.status in (401, 403):
         what = "refuses the key that llm.key names" if key else "wants a key"
         yield "warning", f"{url} {what}", keys.lacks(where)
+    elif key is None and keys.is_named(where):
+        yield "warning", f"llm.key is {where}, and there is none", keys.lacks(where)
     elif key is None and where != keys.OFF and not llm_url.is_here(url):
         yield "note", f"{url} is asked without a key", keys.lacks(where)
     if reply.status >= 500:
         yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
+    there, model = llm_answers.models(reply.body), settings.text("llm.model")
+    if reply.status == 200 and there and model and model not in there:
+        known = one_line(", ".join(there[:5]), MOST_WORDS)
+        yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
+
+
+def _refused(wire: Wire, where: str, reply: Reply) -> LlmError:
+    """The error for a reply that is no answer; `where` is the setting of the key."""
+    said = _shown(llm_answers.complaint(reply.body), wire.key)
+    what = f"{wire.url} answers {reply.status}" + (f" ({said})" if said else "")
+    if reply.status in (401, 403):
+        return LlmError(f"{what}; {keys.lacks(where)}")
+    if 300 <= reply.status < 400:
+        leads = f" and leads to {_shown(reply.location, wire.key)}" if reply.location else ""
+        return LlmError(f"{what}{leads}; set llm.base_url to the place itself")
+    if reply.status in PASSING or reply.status >= 500:
+        return LlmError(f"{what}; it may do so later")
+    return LlmError(f"{what}; look at llm.base_url and llm.model")
 
 
 def _shown(text: str, key: Key | None) -> str:

@@ -59,20 +59,43 @@ class Wire(NamedTuple):
 
     def send(self, path: str, body: Mapping[str, object] | None = None) -> Reply:
         """POST a body of JSON, or GET without one. Raises LlmError, or UnreachableError where it may pass."""
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return self.exchange(path, content, MOST_BYTES)
+
+    def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
+        """The same of a body as it is written already, for a reply of at most so many bytes."""
+        with _clock(self.seconds) as clock, self._opened(path, content, clock) as response:
+            body = b"".join(_pieces(response, most))
+            told = response.headers.get
+        status = llm_answers.status(response.status_code, body)
+        return Reply(status, body, told("Retry-After", ""), told("Location", ""))
+
+    @contextmanager
+    def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
+        """POST a body of JSON; the reply without its body, and that as it comes, which may take as long as it likes
+        while bytes come. Raises LlmError."""
+        with self._opened(path, content, _Clock()) as response:
+            told = response.headers.get
+            head = Reply(response.status_code, b"", told("Retry-After", ""), told("Location", ""))
+            yield head, _pieces(response, MOST_STREAMED)
+
+    @contextmanager
+    def _opened(self, path: str, content: bytes | None, clock: _Clock) -> Iterator[httpx.Response]:
+        """The reply to a request, of which only the headers have come."""
         import httpx
 
         headers = {
-            "Accept": "application/json",
+            "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity",
             "User-Agent": "vaultmem",
         }
-        content = None
-        if body is not None:
+        if content is not None:
             headers["Content-Type"] = "application/json"
-            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if self.key:
             headers["Authorization"] = self.key.header()
-        with _clock(self.seconds) as clock, self._client() as client:
+        with self._client() as client:
             request = client.build_request(
                 "GET" if content is None else "POST",
                 self.url + path,
@@ -81,36 +104,13 @@ class Wire(NamedTuple):
                 extensions={"trace": clock.hears},
             )
             try:
-                reply = _read(client.send(request, stream=True))
-            except httpx.HTTPError as error:
-                raise self._told(error, clock.is_over) from None
-        return reply
-
-    @contextmanager
-    def streamed(self, path: str, content: bytes) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """POST a body of JSON; the status, and the reply as it comes, which may take as long as it likes while bytes
-        come. Raises LlmError."""
-        import httpx
-
-        headers = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": "vaultmem",
-        }
-        if self.key:
-            headers["Authorization"] = self.key.header()
-        with self._client() as client:
-            request = client.build_request(
-                "POST", self.url + path, content=content, headers=headers
-            )
-            try:
                 response = client.send(request, stream=True)
                 try:
-                    yield response.status_code, _bounded(response)
+                    yield response
                 finally:
                     response.close()
             except httpx.HTTPError as error:
-                raise self._told(error, too_late=False) from None
+                raise self._told(error, clock.is_over) from None
 
     def _client(self) -> httpx.Client:
         """A proxy of the environment is used for https only, where it carries what it cannot read. No redirect is
@@ -120,7 +120,7 @@ class Wire(NamedTuple):
         secure = self.url.startswith("https:")
         try:
             return httpx.Client(
-                verify=_certificates() if secure else _none(),
+                verify=certificates(self.url),
                 trust_env=secure and not llm_url.is_here(self.url),
                 timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, CONNECT)),
                 follow_redirects=False,
@@ -148,32 +148,16 @@ class Wire(NamedTuple):
         )
 
 
-def _bounded(response: httpx.Response) -> Iterator[bytes]:
+def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
+    """The bytes of a reply as they come."""
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise LlmError(f"{response.url} answers in an encoding that was not asked for")
     size = 0
     for piece in response.iter_raw():
         size += len(piece)
-        if size > MOST_STREAMED:
-            raise LlmError(f"{response.url} answers with more than {MOST_STREAMED // 1_000_000} MB")
+        if size > most:
+            raise LlmError(f"{response.url} answers with more than {most // 1_000_000} MB")
         yield piece
-
-
-def _read(response: httpx.Response) -> Reply:
-    try:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise LlmError(f"{response.url} answers in an encoding that was not asked for")
-        parts, size = [], 0
-        for part in response.iter_raw():
-            size += len(part)
-            if size > MOST_BYTES:
-                raise LlmError(
-                    f"{response.url} answers with more than {MOST_BYTES // 1_000_000} MB"
-                )
-            parts.append(part)
-    finally:
-        response.close()
-    body, told = b"".join(parts), response.headers.get
-    status = llm_answers.status(response.status_code, body)
-    return Reply(status, body, told("Retry-After", ""), told("Location", ""))
 
 
 class _Clock:
@@ -201,9 +185,8 @@ class _Clock:
             self.is_over = True
             for sock in self._open:
                 with suppress(OSError):
-                    socket.socket.shutdown(
-                        sock, socket.SHUT_RDWR
-                    )  # past TLS, which another thread reads
+                    # Past TLS, which another thread reads.
+                    socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 @contextmanager
@@ -216,6 +199,11 @@ def _clock(seconds: float) -> Iterator[_Clock]:
         yield clock
     finally:
         timer.cancel()
+
+
+def certificates(url: str) -> ssl.SSLContext:
+    """Whom to trust there; made once in a process."""
+    return _certificates() if url.startswith("https:") else _none()
 
 
 @cache

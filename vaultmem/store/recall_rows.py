@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from vaultmem.core.places import ENTRIES
 from vaultmem.core.stamps import seconds
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.catalog_read import ids
@@ -24,6 +25,7 @@ _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
 _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%"compressed"%'"""
+_INSIDE = "SELECT id FROM files WHERE path >= ? AND path < ?"
 _SESSIONS = ("session_id", "conversation_id", "source_session_id")
 _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = b.note
     JOIN json_each(?) w ON f.path = json_extract(w.value, '$[0]') AND b.line = json_extract(w.value, '$[1]')"""
@@ -66,6 +68,11 @@ def summaries(catalog: Catalog, folder: str) -> list[dict[str, object]]:
     """The properties of memories that sum others up."""
     rows = catalog.db.execute(_SUMMARIES, _range(folder)).fetchall()
     return [found for row in rows if isinstance(found := json.loads(row[0]), dict)]
+
+
+def spoken(catalog: Catalog, folder: str) -> frozenset[int]:
+    """The notes of conversations."""
+    return frozenset(ids(catalog, _INSIDE, _range(f"{folder}/{ENTRIES}")))
 
 
 def summed_up(catalog: Catalog, folder: str) -> frozenset[int]:

@@ -26,6 +26,8 @@ from vaultmem.store.journal import fsync_folder, write_all
 
 log = logging.getLogger("vaultmem.turns")
 
+SAID = "facts"  # in `meta`: what was found in the user's words
+SERVICE = "service"  # in an item's meta: the origin of the model's service that it was spoken to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which nobody waits for an answer any more
 LATEST = 9e9  # of a clock that goes wrong
@@ -90,6 +92,17 @@ class Turns:
         self._put(done)
         return done
 
+    def said(self, item: Item, facts: list[str]) -> None:
+        """These facts are in it. Where an answer came meanwhile they are not kept: it is looked at once more."""
+        temp = self._prepared(item._replace(meta={**item.meta, SAID: facts}))
+        with self._changing():
+            now = self._read(_name(item))
+            if now is None or (now.assistant, now.finished) != (item.assistant, item.finished):
+                with contextlib.suppress(OSError):
+                    os.unlink(temp)
+                return
+            self._placed(temp, item)
+
     def drop(self, item: Item) -> None:
         """As if it had never been."""
         with self._changing():
@@ -98,19 +111,32 @@ class Turns:
     def done(self, item: Item) -> bool:
         """It is remembered. False where an answer came meanwhile, which is not yet: it stays then."""
         with self._changing():
-            now = self._read(_name(item))
-            if now is not None and (now.assistant, now.finished) != (item.assistant, item.finished):
+            if self._is_changed(item):
                 return False
             self._remove(item)
             return True
 
     def put_aside(self, item: Item, why: str) -> None:
-        """What cannot be remembered is kept for a person to look at."""
-        self._set_aside(_name(item), why)
+        """What cannot be remembered is kept for a person to look at; but where an answer came meanwhile, the turn is
+        another one and is tried again."""
+        with self._changing():
+            if not self._is_changed(item):
+                self._set_aside(_name(item), why)
 
     def waiting(self) -> list[Item]:
         """All that is not remembered yet, in order; those that are open among them."""
-        return [item for name in self._names() if (item := self._read(name)) is not None]
+        return list(self.each())
+
+    def each(self) -> Iterator[Item]:
+        """The same one by one: those that are there now, each read when its turn has come."""
+        for name in self._names():
+            item = self._read(name)
+            if item is not None:
+                yield item
+
+    def holds(self, id_: str) -> bool:
+        """Whether a turn, by its id, is not remembered yet."""
+        return any(name.endswith(f"-{id_}.json") for name in self._names())
 
     def count(self) -> int:
         """How many are waiting."""
@@ -120,15 +146,27 @@ class Turns:
         """The paths of files that were set aside."""
         return [f"{self.folder}/{name}" for name in self._listed() if name.endswith(_BROKEN)]
 
-    def claim(self) -> AbstractContextManager[None] | None:
-        """Be the one who works on them, until the end of the block; None where another one is."""
+    def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
+        """Be the one who works on them, until the end of the block; None where another one is, but for `wait`: then it
+        is waited for, be it a process or a thread of this one."""
         handle = self._lock("worker")
-        if not _take(handle, wait=False):
-            os.close(handle)
+        is_ours = False
+        try:
+            is_ours = _take(handle, wait=wait)
+        finally:  # whoever waits may be interrupted
+            if not is_ours:
+                os.close(handle)
+        if not is_ours:
             return None
         return self._claimed(handle)
 
     # --- Files
+
+    def _is_changed(self, item: Item) -> bool:
+        """Whether more is known of it by now. The caller holds the lock."""
+        now = self._read(_name(item))
+        seen = (item.assistant, item.finished)
+        return now is not None and (now.assistant, now.finished) != seen
 
     @contextlib.contextmanager
     def _claimed(self, handle: int) -> Iterator[None]:
@@ -163,7 +201,12 @@ class Turns:
 
     def _put(self, item: Item) -> None:
         """Write the file of an item, whole or not at all."""
-        path = f"{self.folder}/{_name(item)}"
+        temp = self._prepared(item)
+        with self._changing():
+            self._placed(temp, item)
+
+    def _prepared(self, item: Item) -> str:
+        """The file of an item under another name, on the disk."""
         temp = f"{self.folder}/{item.id}-{os.getpid()}-{next(_temps)}{_TEMPORARY}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -174,13 +217,21 @@ class Turns:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            with self._changing():
-                os.replace(temp, path)
+        except OSError as error:
+            raise self._unwritten(temp, item, error) from error
+        return temp
+
+    def _placed(self, temp: str, item: Item) -> None:
+        try:
+            os.replace(temp, f"{self.folder}/{_name(item)}")
             fsync_folder(self.folder)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temp)
-            raise StateError(f"{path} cannot be written: {error.strerror}") from error
+            raise self._unwritten(temp, item, error) from error
+
+    def _unwritten(self, temp: str, item: Item, error: OSError) -> StateError:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+        return StateError(f"{self.folder}/{_name(item)} cannot be written: {error.strerror}")
 
     def _remove(self, item: Item) -> None:
         try:

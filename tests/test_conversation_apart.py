@@ -1,0 +1,100 @@
+"""What is said in conversations does not stand before a person's own notes: searches, tasks, the history, tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from vaultmem import Filter, Vault
+from vaultmem.errors import NoteNotFoundError, VaultmemError
+from vaultmem.search import Ask
+from vaultmem.tools.notes import note_path, note_text
+
+
+@pytest.fixture
+def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    (vault / "Boiler.md").write_text(
+        "# Boiler\n\nThe boiler is serviced in May.\n- [ ] Ring the plumber\n"
+    )
+    with Vault(str(vault)) as found:
+        found.write("The boiler is a Vaillant.")
+        found.converse(
+            "home",
+            new=[
+                {
+                    "id": "turn-0001",
+                    "role": "user",
+                    "content": "My boiler leaks.\n- [ ] Buy a bucket",
+                },
+                {"id": "fact-0001", "role": "memory", "content": "The user's boiler leaks."},
+            ],
+            by="conversation:home",
+            why="turn of conversation home",
+        )
+        found.sync()
+        yield found
+
+
+def test_a_search_finds_what_was_said_only_when_it_is_asked_for(opened: Vault) -> None:
+    said = {hit.path for hit in opened.search("boiler")}
+    assert not any("/entries/" in path for path in said)
+    assert len(said) == 2
+    for how in (
+        {"talks": True},
+        {"filters": (Filter("path", "entries/home"),)},
+        {"filters": (Filter("scope", "conversation:home"),)},
+    ):
+        found = {hit.path for hit in opened.answer(Ask("boiler", **how)).results}  # type: ignore[arg-type]
+        assert sum("/entries/home/" in path for path in found) == 2, how
+    assert any("/entries/" in hit.path for hit in opened.search("boiler path:entries"))
+
+
+def test_the_command_has_a_switch_for_it(opened: Vault) -> None:
+    assert "entries" not in ran("search", "boiler", "--vault", opened.path, "--format", "text").out
+    told = ran(
+        "search", "boiler", "--conversations", "--vault", opened.path, "--format", "text"
+    ).out
+    assert "entries/home" in told
+
+
+def test_a_task_in_a_chat_is_no_task_of_the_vault(opened: Vault) -> None:
+    assert [task["text"] for _, task in opened.tasks()] == ["Ring the plumber"]
+
+
+def test_the_history_is_not_full_of_turns(opened: Vault) -> None:
+    assert ["conversation:home" not in one["by"] for one in opened.history()] == [True]
+    assert opened.history(conversations=True, limit=1)[0]["by"] == "conversation:home"
+    assert len(opened.history(by="conversation:home")) == 1
+
+
+def test_undo_of_the_last_thing_takes_no_turn_back(opened: Vault) -> None:
+    [undone] = opened.undo(last=True)["undone"]
+    assert undone["why"].startswith("write")
+    assert len(opened.entries("home")) == 2
+    [turn] = opened.history(by="conversation:home")
+    opened.undo(turn["commit"])
+    assert opened.entries("home") == []
+
+
+def test_a_tool_reads_no_turn(opened: Vault) -> None:
+    path = note_path(opened, "turn-0001")
+    with pytest.raises(VaultmemError, match="was said in a conversation"):
+        note_text(opened, path)
+
+
+def test_who_reads_an_entry_as_a_memory_is_told_where_it_is(opened: Vault) -> None:
+    with pytest.raises(NoteNotFoundError, match="vaultmem conversations show home"):
+        opened.read("fact-0001")
+    with pytest.raises(NoteNotFoundError, match="Memory not found"):
+        opened.read("nothing-like-it")
+
+
+def test_what_changed_speaks_of_memories_and_not_of_turns(opened: Vault) -> None:
+    opened.dream(1)
+    page = Path(opened.path, "vaultmem", "What changed.md").read_text()
+    assert "Vaillant" in page
+    assert "conversation" not in page
