@@ -98,6 +98,24 @@ def test_a_person_approves(knowing: Path) -> None:
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
 
 
+@pytest.mark.parametrize(
+    "head", ["private: true\nbroken: [", '"private": yes\n\t: x', "a: {\nPrivate: on"]
+)
+def test_a_note_whose_properties_are_broken_is_private_where_it_says_so(
+    knowing: Path, write: Write, head: str
+) -> None:
+    write("Broken.md", f"---\n{head}\n---\nThe boiler key is under the mat.\n")
+    write("Open.md", "---\nprivate: no\nbroken: [\n---\nThe boiler is green.\n")
+    with Vault(str(knowing)) as opened:
+        opened.sync()
+        told = [
+            one["content"]
+            for one in opened.recall("boiler", notes=True, top_k=20, **WORDS)["memories"]
+        ]  # type: ignore[arg-type]
+    assert not any("under the mat" in one for one in told)
+    assert any("green" in one for one in told)
+
+
 def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[

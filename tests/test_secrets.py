@@ -124,10 +124,16 @@ HOSTILE = [
 
 
 def seconds(work: Callable[[str], object], part: str, length: int) -> float:
+    """Of the processor, in the best of three tries: others use it, too."""
     text = part * (length // len(part))
-    started = time.process_time()
-    work(text)
-    return time.process_time() - started
+    found = []
+    for _ in range(3):
+        started = time.process_time()
+        work(text)
+        found.append(time.process_time() - started)
+        if found[-1] < 0.05:
+            break
+    return min(found)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.sign}")

@@ -35,7 +35,7 @@ MODEL_AND_GIT = {
     "ssl",
 }
 
-MOST = 89  # 83 when this was written; json and what it imports are 23 of them
+MOST = 90  # 83 when this was written; json and what it imports are 23 of them
 
 DUMP = """
 import sys

@@ -22,7 +22,7 @@ from vaultmem.core.places import (
     GENERATED,
     category_of,
 )
-from vaultmem.core.private import is_private
+from vaultmem.core.private import is_private, says_private
 from vaultmem.core.recall_candidate import Candidate, Wanted
 from vaultmem.core.recall_filters import LEAST_IMPORTANCE, NEAR
 from vaultmem.core.recall_text import plain
@@ -267,7 +267,7 @@ class Sources:
             memory_type="episodic" if place.day else "semantic",
             scope=_scope_of(own),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(own),
+            private=is_private(own) or (not own and says_private(text)),
             trusted=not foreign,
             vouched=not foreign,
             note=True,
