@@ -807,7 +807,7 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_survived(own: Path, scra
 # Flatness
 
 
-SOAK = float(os.environ.get("VAULTMEM_SOAK", "8"))  # seconds
+SOAK = float(os.environ.get("VAULTMEM_SOAK", "6"))  # seconds
 
 
 @linux
@@ -816,7 +816,7 @@ def test_it_does_not_grow(own: Path, scratch: Path) -> None:
     vault = fill(own / "soaked", 300)
     with agent_on(vault) as agent:
         agent.watches()
-        measured = [work_on(agent, 0, 3.0)]  # warm: searchers are open, the writer has its memory
+        measured = [work_on(agent, 0, 2.0)]  # warm: searchers are open, the writer has its memory
         turn, end = 1, time.monotonic() + SOAK
         while time.monotonic() < end:
             measured.append(work_on(agent, turn, SOAK / 8))
