@@ -273,6 +273,8 @@ def test_what_a_model_takes_from_a_message_is_believed(fact: str, message: str) 
         ("Where do I live", "Where do I live, and who is my wife?"),
         ("Who is the user's wife?", "Where do I live, and who is my wife?"),
         ("The user is a person", "Hello there!"),
+        ("Alice", "Hi, my name is Alice."),
+        ("上海", "我住在上海"),
         ("用户喜欢喝茶", "我住在上海"),
         ("", "My wife is Anne."),
     ],

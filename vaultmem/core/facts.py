@@ -80,6 +80,9 @@ _SAYS_NOTHING = frozenset(
     "the user users is are was were has have had of an to in on at and or for with that this not no it its my me we "
     "our you your he she they named called".split()
 )
+_SAYS = re.compile(
+    r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}"
+)  # says something of something
 _QUESTION = re.compile(
     r"[?？]\s*$|^(?:where|what|who|whom|whose|when|why|how|which)\b.{0,30}?\b(?:do|does|did|is|are|was|were|am|can|"
     r"could|should|would|will|have|has)\b",
@@ -174,10 +177,14 @@ def read(answer: object) -> list[str]:
 
 
 def believed(found: list[str], message: str) -> list[str]:
-    """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere, and
-    questions."""
+    """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere,
+    questions, and single words."""
     there = _told_of(message)
-    return [one for one in found if _told_of(one) & there and not _QUESTION.search(one)]
+    return [
+        one
+        for one in found
+        if _told_of(one) & there and _SAYS.search(one) and not _QUESTION.search(one)
+    ]
 
 
 def _told_of(text: str) -> set[str]:
