@@ -195,9 +195,14 @@ def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
     assert len(whole) == 7
 
 
+def test_a_session_of_one_memory_has_nothing_to_sum_up() -> None:
+    plan, _ = view(session(0, "Anne moved to Graz."), session(1), session(2)).run(step(1))
+    assert [one.properties["source_session_id"] for one in made(plan)] == ["s1"]
+
+
 def test_secrets_are_in_no_summary_and_greetings_make_none() -> None:
     plan, _ = view(
-        session(0, f"Anne keeps the token {SECRET} for the deploy server in Graz."),
+        session(0, f"Anne keeps the token {SECRET} for the deploy server in Graz.", "Ok."),
         session(1, "Thanks!", "Ok."),
         session(2),
     ).run(step(0))

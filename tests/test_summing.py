@@ -430,7 +430,7 @@ def spread(count: int) -> list[Entry]:
     """Sessions of two turns, a day apart."""
     found = []
     for day in range(count):
-        for turn in talk(2, seed=day):
+        for turn in talk(2, 120, seed=day):
             at = START + day * 86_400 + turn.created - START
             own = derived_id(turn.id, str(day))
             path = turn.path.replace(turn.id, own).replace("__", f"-{day:04}__")
@@ -451,6 +451,13 @@ def test_the_oldest_half_of_the_sessions_is_compressed_and_kept() -> None:
         one.properties["session_id"] for one in compressed
     }
     assert all(one.properties["memory_type"] == "semantic" for one in made)
+
+
+def test_a_session_that_is_shorter_than_its_summary_needs_none() -> None:
+    short = [one._replace(content="Hello there.") for one in spread(21)]
+    entries = settled(short, None, Limits(threshold=20, summaries=False))
+    assert sum(one.properties.get("compressed") is True for one in entries) == 20
+    assert not [one for one in entries if one.properties.get("compression_source")]
 
 
 def test_the_session_in_which_somebody_speaks_is_never_compressed() -> None:

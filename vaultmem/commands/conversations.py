@@ -120,7 +120,8 @@ def _show(args: argparse.Namespace, output: Output) -> int:
 
 def _show_one(one: dict[str, Any], output: Output) -> None:
     first, *more = one["content"].split("\n")
-    role = output.paint(_ROLES.get(one["role"], one["role"]), "cyan")
+    is_sum = one["properties"].get("compression_source") is True
+    role = output.paint("session" if is_sum else _ROLES.get(one["role"], one["role"]), "cyan")
     head = f"{output.paint(short(one['id']), 'yellow')}  {_local(one['created_at'])}  {role}"
     output.line(f"{head}: {first}")
     for line in more:

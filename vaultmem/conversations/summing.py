@@ -299,8 +299,10 @@ class _Round:
     # --- Sessions
 
     def _compress(self, session: Session) -> None:
-        made = self._session(session.id, session.turns)
-        self._new.append({**made, "id": derived_id(session.id, "session")})
+        """What is no longer than its summary would be needs none, and is told on as it is."""
+        if sum(self._count(one.content) for one in session.turns) > TOKENS:
+            made = self._session(session.id, session.turns)
+            self._new.append({**made, "id": derived_id(session.id, "session")})
         self._marks += [
             {"id": one.id, "properties": {"compressed": True, "session_id": session.id}}
             for one in session.turns

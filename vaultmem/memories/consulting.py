@@ -105,7 +105,7 @@ class _Counsel:
         except LlmError as error:
             self._give_up(error)
             return ""
-        text = said.strip() if isinstance(said, str) else ""
+        text = summary_prompts.told(said) if isinstance(said, str) else ""
         self._summed += bool(text)
         return text
 

@@ -104,13 +104,17 @@ def _texts(draft: Draft, part: Part) -> list[str]:
 
 
 def _spells(draft: Draft) -> list[Spell]:
-    """All sessions, the oldest first."""
+    """All sessions, the oldest first. One of a single memory has nothing to sum up."""
     groups: dict[tuple[str, str], list[Memory]] = {}
     for memory in draft.memories():
         name = _session_of(memory)
         if name:
             groups.setdefault((memory.scope, name), []).append(memory)
-    found = [Spell(*key, tuple(sorted(group, key=_when))) for key, group in groups.items()]
+    found = [
+        Spell(*key, tuple(sorted(group, key=_when)))
+        for key, group in groups.items()
+        if len(group) > 1
+    ]
     return sorted(found, key=lambda spell: (_when(spell.memories[0]), spell.scope, spell.name))
 
 
