@@ -265,9 +265,9 @@ def test_hostile_notes_cost_linear_time(tmp_path: Path, dialect: str) -> None:
 
 def _seconds(vault: Path, note: Path, text: str) -> float:
     note.write_text(text)
-    started = time.process_time()
+    started = time.thread_time()
     synced(vault)
-    return time.process_time() - started
+    return time.thread_time() - started
 
 
 def test_long_lines_and_many_lines(vault: Path, write: Write, untouched: Mark) -> None:
@@ -276,9 +276,9 @@ def test_long_lines_and_many_lines(vault: Path, write: Write, untouched: Mark) -
     write("Word.md", "a" * 1_000_000)
     write("Headings.md", "# h\n" * 50_000)
     untouched()
-    started = time.process_time()
+    started = time.thread_time()
     assert sync_cli(vault).code == 0
-    assert time.process_time() - started < 40
+    assert time.thread_time() - started < 40
     assert {"Line.md", "Lines.md"} <= set(found(vault, "apple"))
 
 

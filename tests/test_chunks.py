@@ -69,7 +69,7 @@ def test_no_word_is_lost_and_no_part_is_too_long(parts: list[str]) -> None:
 
 
 def test_it_takes_time_in_proportion() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for hostile in ("`" * 100_000, "a" * 100_000, ". " * 50_000, "\n" * 100_000, "```\n" * 25_000):
         chunks(clean(hostile))
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5

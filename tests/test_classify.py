@@ -195,9 +195,9 @@ def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
 )
 def test_hostile_text_is_classified_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    began = time.perf_counter()
+    began = time.thread_time()
     classify(text)
-    assert time.perf_counter() - began < 1.0  # 30 ms on a quiet machine
+    assert time.thread_time() - began < 1.0  # 30 ms on a quiet machine
 
 
 def test_what_comes_late_in_a_text_does_not_count() -> None:

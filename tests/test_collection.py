@@ -600,16 +600,16 @@ def test_two_thousand_memories_are_known_in_a_moment(folder: Folder) -> None:
         folder.memory(
             f"vaultmem/people/Memory number {number}.md", f"{number:08x}-0", f"{number} {TEA}"
         )
-    started = time.process_time()
+    started = time.thread_time()
     folder.known.refresh()
     assert len(folder.known.live()) == 2000
-    cold = time.process_time() - started
+    cold = time.thread_time() - started
     again = folder.opened()
-    started = time.process_time()
+    started = time.thread_time()
     again.refresh()
     assert len(again.live()) == 2000
-    warm = time.process_time() - started
-    started = time.process_time()
+    warm = time.thread_time() - started
+    started = time.thread_time()
     assert not again.refresh()
-    still = time.process_time() - started
+    still = time.thread_time() - started
     assert (cold < 2, warm < 0.4, still < 0.1) == (True, True, True), (cold, warm, still)

@@ -236,8 +236,8 @@ def test_every_stamped_copy_finds_its_note(stem: str) -> None:
     ],
 )
 def test_odd_names_take_no_time(name: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for _ in range(20):
         conflicts([name, "Plan.md"])
         doubtful([name, "Plan.md"])
-    assert time.process_time() - started < 1.0
+    assert time.thread_time() - started < 1.0

@@ -132,9 +132,9 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
     taken = {}
     for size in (1_000, 4_000, 100_000):  # at the first one patterns are compiled
         text = (piece * size)[:size]
-        begun = time.process_time()
+        begun = time.thread_time()
         assert len(said_facts(text, NOW)) <= MOST
-        taken[size] = time.process_time() - begun
+        taken[size] = time.thread_time() - begun
     assert taken[100_000] < 25 * 8 * max(taken[4_000], 0.005), "25 times the text"
 
 
@@ -246,9 +246,9 @@ def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
 
 
 def test_blanks_take_no_longer_than_their_length() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert read({"facts": ["\t\xa0" * 4000] * 50}) == []
-    assert time.perf_counter() - began < 5.0
+    assert time.thread_time() - began < 5.0
 
 
 @pytest.mark.parametrize(

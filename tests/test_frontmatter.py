@@ -262,9 +262,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_blocks_are_refused_at_once(name: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     error(HOSTILE[name])
-    assert time.process_time() - started < 1.0
+    assert time.thread_time() - started < 1.0
 
 
 def test_large_honest_blocks_are_read() -> None:

@@ -124,7 +124,7 @@ def test_any_text_has_a_salience_and_a_type(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a", " ", "的", "\n", "AbC", "Aa ", "1", "`", "/a", "王", ". "])
 def test_hostile_text_is_judged_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    began = time.perf_counter()
+    began = time.thread_time()
     salience(text)
     memory_type(text)
-    assert time.perf_counter() - began < 1.0
+    assert time.thread_time() - began < 1.0

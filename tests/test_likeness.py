@@ -166,6 +166,6 @@ def test_a_sketch_takes_less_than_a_millisecond_for_a_kilobyte() -> None:
 
 def _seconds(done: object) -> float:
     assert callable(done)
-    started = time.perf_counter()
+    started = time.thread_time()
     done()
-    return time.perf_counter() - started
+    return time.thread_time() - started

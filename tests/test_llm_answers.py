@@ -180,12 +180,12 @@ HEAVY = [
 def test_time_grows_no_faster_than_the_text(piece: str) -> None:
     def spent(size: int) -> float:
         text = (piece * (size // len(piece) + 1))[:size]
-        start = time.process_time()
+        start = time.thread_time()
         for wanted in (ARRAY, OBJECT):
             with suppress(ValueError):
                 json_of(text, wanted)
         without_thoughts(text)
-        return time.process_time() - start
+        return time.thread_time() - start
 
     assert (
         spent(400_000) < 3.0

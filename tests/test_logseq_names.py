@@ -98,11 +98,11 @@ def test_a_strange_format_only_fails_to_match(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["yyyy" + "Md" * 20, "yyyyMd" + "E" * 40, "yyyyMd" + "-" * 60])
 def test_a_format_of_many_ways_is_not_used(pattern: str) -> None:
     days = JournalDays(pattern, pattern)
-    began = time.process_time()
+    began = time.thread_time()
     assert days.day("2026" + "1" * 90) is None
     assert days.day_of_file("2026" + "1" * 90) is None
     assert DayFormat(pattern).day("2026" + "1" * 90) is None
-    assert time.process_time() - began < 0.5
+    assert time.thread_time() - began < 0.5
     assert (days.title("2026-11-03"), days.day_of_file("2026_11_03")) == (
         "Nov 3rd, 2026",
         "2026-11-03",

@@ -123,10 +123,10 @@ def test_only_the_start_of_a_path_is_compared() -> None:
 @given(st.text(alphabet="ab.*+?{}09,()[]|^$\\:<!=", min_size=1, max_size=60))
 def test_any_expression_answers_soon(source: str) -> None:
     door = rules({".obsidian/app.json": {"userIgnoreFilters": [f"/{source}/"]}})
-    began = time.process_time()
+    began = time.thread_time()
     door.excluded("a" * 3000)
     door.excluded("ab" * 1500)
-    assert time.process_time() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 @pytest.mark.parametrize(
@@ -349,9 +349,9 @@ def test_hostile_notes_take_linear_time(part: str, before: str) -> None:
 
     def seconds(size: int) -> float:
         text = before + part * (size // len(part))
-        start = time.process_time()
+        start = time.thread_time()
         door.parse("n.md", text, FrontMatter({}, None, 0))
-        return time.process_time() - start
+        return time.thread_time() - start
 
     # Eight times the text in 64 times the time would be quadratic, at every try; a busy machine is slow at
     # some, and small times are all noise.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import example, given, settings
@@ -149,10 +149,10 @@ def test_a_monstrous_page_is_read_in_a_moment() -> None:
         "- [x] own\n" * 3_000,
     ]
     many = [Item(name, "soon", f"thing {at}") for at, name in enumerate(item_ids([("a", str(n)) for n in range(5_000)]))]  # fmt: skip
-    began = perf_counter()
+    began = thread_time()
     for text in [*texts, "# " + " " * 20_000 + "x", "- " + "[[" * 20_000]:
         assert text in merged(text, many, "frontmatter", NOW).text
-    assert perf_counter() - began < 10
+    assert thread_time() - began < 10
 
 
 def test_two_items_with_the_same_words_are_not_mistaken() -> None:

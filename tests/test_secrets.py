@@ -128,9 +128,9 @@ def seconds(work: Callable[[str], object], part: str, length: int) -> float:
     text = part * (length // len(part))
     found = []
     for _ in range(3):
-        started = time.process_time()
+        started = time.thread_time()
         work(text)
-        found.append(time.process_time() - started)
+        found.append(time.thread_time() - started)
         if found[-1] < 0.05:
             break
     return min(found)

@@ -206,9 +206,9 @@ def test_a_long_line_ends_with_a_word() -> None:
 def test_time_is_linear_in_the_content(part: str) -> None:
     import time
 
-    started = time.process_time()
+    started = time.thread_time()
     safe(title_of(part * (60_000 // len(part))))
-    assert time.process_time() - started < 1
+    assert time.thread_time() - started < 1
 
 
 @given(TITLES, st.uuids().map(str), st.integers(0, 6))

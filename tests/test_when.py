@@ -623,9 +623,9 @@ def test_no_day_is_too_far(aware: datetime, one: str, other: str) -> None:
 def test_reading_takes_linear_time(part: str) -> None:
     def seconds(length: int) -> float:
         text = part * (length // len(part))
-        start = time.process_time()
+        start = time.thread_time()
         absolute(text, NOW)
-        return time.process_time() - start
+        return time.thread_time() - start
 
     small = min(seconds(2_000), seconds(2_000))
     assert seconds(16_000) < 24 * small + 0.05
