@@ -1,0 +1,69 @@
+"""What leaves the machine: an upstream that records everything never gets to see what a person keeps to themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import until
+from tests.conftest import Write
+from tests.index_dump import synced
+from tests.proxy_run import proxied
+from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
+from vaultmem import Vault
+
+HIDDEN = {  # by a word that stands in it and nowhere else
+    "Diary.md": "---\nprivate: true\n---\nThe boiler made me cry, canaryone.\n",
+    "Broken.md": "---\nprivate: yes\nodd: [\n---\nThe boiler code is canarytwo.\n",
+    "Attic/Old.md": "The boiler in the attic is canarythree.\n",
+    ".obsidian/boiler.md": "The boiler plugin is canaryfour.\n",
+    ".trash/Boiler.md": "The boiler I threw away is canaryfive.\n",
+    "Clippings/Web.md": "Buy a boiler from canarysix now.\n",
+}
+WORDS = (
+    "canaryone",
+    "canarytwo",
+    "canarythree",
+    "canaryfour",
+    "canaryfive",
+    "canarysix",
+    "canaryseven",
+    "canaryeight",
+)
+
+
+def by_purpose(asked: Asked) -> Reply:
+    return as_json({"facts": ["The user's boiler leaks"]}) if asked.schema_mode else text("I see.")
+
+
+def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
+    vault: Path, write: Write, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    write("Boiler.md", "# Boiler\n\nThe boiler is serviced in May.\n")
+    for path, content in HIDDEN.items():
+        write(path, content)
+    (vault / ".obsidian" / "app.json").write_text(json.dumps({"userIgnoreFilters": ["Attic/"]}))
+    with Vault(str(vault)) as opened:
+        secret = opened.write("The boiler's pin is canaryseven")["path"]
+        opened.write("The boiler says canaryeight", by="claude")
+        opened.write("The boiler is a Vaillant")
+    (vault / secret).write_text(
+        (vault / secret).read_text().replace("---\n", "---\nprivate: true\n", 1)
+    )
+    synced(vault)
+    scripted_llm.otherwise = by_purpose
+    with proxied(vault, scripted_llm, learns=True, environ={"VAULTMEM_PROXY_NOTES": "on"}) as proxy:
+        for said in (
+            "How is my boiler?",
+            "My boiler leaks.",
+            "What of the boiler code, pin, attic?",
+        ):
+            assert proxy.ask(said).status == 200
+        until(lambda: not proxy.turns(), 30)
+    everything = b"".join(one.body for one in scripted_llm.requests).decode()
+    assert "serviced in May" in everything, "what may be told is told"
+    assert "Vaillant" in everything
+    assert not [word for word in WORDS if word in everything]
