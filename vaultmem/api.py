@@ -269,11 +269,12 @@ class Vault(MemoryVerbs):
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (all with `everything`) as (path, fields), dated ones first."""
-        from vaultmem.core.places import ENTRIES
+        from vaultmem.core.places import in_conversation
 
-        talks = f"{self.config.text('memory_folder')}/{ENTRIES}/"  # what somebody says in a chat is no task yet
+        folder = self.config.text("memory_folder")
         found = catalog_read.tasks(self.searcher().catalog, everything=everything)
-        return [each for each in found if not each[0].startswith(talks)]
+        # What somebody says in a chat is no task yet.
+        return [each for each in found if not in_conversation(each[0], folder)]
 
     def agent(self) -> dict[str, object] | None:
         """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when

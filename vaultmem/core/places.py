@@ -38,6 +38,11 @@ def category_of(inner: str, given: object) -> str:
     return said or INBOX
 
 
+def in_conversation(path: str, folder: str) -> bool:
+    """Whether the file at a path of the vault is an entry of a conversation: nobody's memory yet."""
+    return path.startswith(f"{folder}/{ENTRIES}/")
+
+
 def page_path(folder: str, given: str) -> str:
     """Where pending.md is kept, by the setting pending.path; "" for nowhere."""
     return "" if given == "off" else given or f"{folder}/{GENERATED[0]}"

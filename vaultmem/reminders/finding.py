@@ -14,7 +14,7 @@ from vaultmem.core import due_notes, dues
 from vaultmem.core.due import Due
 from vaultmem.core.dues import Named, Place, Wish
 from vaultmem.core.pending_page import item_ids
-from vaultmem.core.places import ENTRIES
+from vaultmem.core.places import in_conversation
 from vaultmem.core.private import is_private
 from vaultmem.core.stems import numbered_original, stem
 from vaultmem.core.written import BEGAN, Source, Written, names_day
@@ -152,7 +152,7 @@ class Finder:
 
     def _wishes(self, note: DueNote, place: Place) -> Iterator[Wish]:
         """Words tell when only in notes that a person means as such; memories say it in their properties."""
-        if due_notes.is_generated(note.properties) or self._is_talk(note.path):
+        if due_notes.is_generated(note.properties) or in_conversation(note.path, self._folder):
             return
         ours = note.path.startswith(self._folder + "/")
         plain = not (ours or note.excluded or due_notes.is_template(note.path))
@@ -170,10 +170,6 @@ class Finder:
                 yield from due_notes.wishes(
                     place, note.properties, due_notes.Own(memory, text, bool(note.journal))
                 )
-
-    def _is_talk(self, path: str) -> bool:
-        """Whether it was said in a conversation: nobody has set himself a task with that."""
-        return path.startswith(f"{self._folder}/{ENTRIES}/")
 
     def _remember(self, fresh: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Keep since when words are there, and forget those that are gone."""

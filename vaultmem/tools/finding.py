@@ -9,7 +9,7 @@ from itertools import islice
 
 from vaultmem.core import private
 from vaultmem.core.conversation import scope_of
-from vaultmem.core.places import ARCHIVE, ENTRIES
+from vaultmem.core.places import ARCHIVE, in_conversation
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import TYPE_CHECKING
@@ -68,11 +68,11 @@ def related(vault: Vault, call: Call) -> Outcome:
     path = note_path(vault, call.text("id"))
     check_public(vault, path)
     near = vault.related(path, limit=call.number("limit", LIMIT, 1, 100))
-    talks = f"{vault.config.text('memory_folder')}/{ENTRIES}/"
+    folder = vault.config.text("memory_folder")
     found: list[Found] = []
     each: list[str] = []
     for one in near:
-        if is_private(vault, one.path) or one.path.startswith(talks):
+        if is_private(vault, one.path) or in_conversation(one.path, folder):
             continue  # the words that both share would be told
         reasons = [quoted(reason) for reason in one.reasons]
         title = quoted(one.title)
@@ -86,22 +86,22 @@ def related(vault: Vault, call: Call) -> Outcome:
 
 def _hits(vault: Vault, call: Call, *, semantic: bool) -> Iterator[Result]:
     """What fits and may be shown, the best first; of memories only, unless notes are wanted."""
-    folder = f"{vault.config.text('memory_folder')}/"
+    folder = vault.config.text("memory_folder")
     notes = call.flag("notes")
     limit = call.number("limit", LIMIT, 1, 100) * (MORE if semantic else 1) + _SPARE
-    given = () if notes else (Filter("path", folder),)
+    given = () if notes else (Filter("path", f"{folder}/"),)
     filters = (*given, *_filters(call, semantic=semantic))
     for hit in vault.answer(Ask(call.text("query"), limit, semantic, "note", filters)).results:
-        is_memory = hit.path.startswith(folder)
+        is_memory = hit.path.startswith(f"{folder}/")
         if (notes or is_memory) and not _is_hidden(hit, folder, call.text("scope")):
             yield hit
 
 
 def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
     """What is said in a conversation is nobody's memory yet: it is shown to whoever asks for that conversation."""
-    if private.is_private(hit.properties) or hit.path.startswith(f"{folder}{ARCHIVE}/"):
+    if private.is_private(hit.properties) or hit.path.startswith(f"{folder}/{ARCHIVE}/"):
         return True
-    return hit.path.startswith(f"{folder}{ENTRIES}/") and not scope.startswith(scope_of(""))
+    return in_conversation(hit.path, folder) and not scope.startswith(scope_of(""))
 
 
 def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:

@@ -6,7 +6,7 @@ import re
 import threading
 
 from vaultmem.core import private
-from vaultmem.core.places import ENTRIES
+from vaultmem.core.places import in_conversation
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.store.lines import as_text, read_regular
@@ -49,7 +49,7 @@ def note_text(vault: Vault, path: str) -> str:
 
 def check_public(vault: Vault, path: str) -> None:
     """Raises VaultmemError where the note is private, or what was said in a conversation."""
-    if path.startswith(f"{vault.config.text('memory_folder')}/{ENTRIES}/"):
+    if in_conversation(path, vault.config.text("memory_folder")):
         raise VaultmemError(
             f"{path!r} was said in a conversation; memory_recall with its scope tells what is known of it"
         )
