@@ -17,6 +17,7 @@ import pytest
 
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched, until
 from tests.cli_run import one_line, process
+from tests.mounting import mounts, runs_with_mounts
 from vaultmem import client, paths
 from vaultmem.store.state import State
 
@@ -785,23 +786,11 @@ with agent_on(vault, "from vaultmem.agent import reconciler; reconciler.RETRY_AF
 """
 
 
-def can_mount() -> bool:
-    """Whether a small disk can be had without being root."""
-    if sys.platform != "linux" or not shutil.which("unshare"):
-        return False
-    tried = ["unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt"]
-    return subprocess.run(tried, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_mount(), reason="no disk can be mounted here")
+@mounts
 def test_a_full_disk_and_one_that_cannot_be_written_are_survived(own: Path, scratch: Path) -> None:
     vault, place = fill(own / "crowded", 30), own / "disk"
     place.mkdir()
-    done = subprocess.run(
-        ["unshare", "-Urm", sys.executable, "-c", SMALL_DISK, str(vault), str(place), str(scratch)],
-        cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False, timeout=4 * PATIENCE,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-4000:]
+    runs_with_mounts(SMALL_DISK, vault, place, scratch)
 
 
 # Flatness

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Write
 from tests.index_dump import synced
+from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.warm import WarmSearcher
@@ -111,3 +112,42 @@ def test_none_is_forgotten_whoever_comes_first(vault: Path, pool: Pool) -> None:
     assert len(seen) > 1
     pool.replaced()
     assert not any(is_open(searcher) for searcher in seen)
+
+
+UNWRITABLE = """
+import os, subprocess, sys
+from pathlib import Path
+from vaultmem import Vault
+from vaultmem.agent.pool import Pool
+from vaultmem.search import Ask
+
+vault, state = sys.argv[1:]
+os.environ["VAULTMEM_STATE"] = state
+with Vault(vault) as opened:
+    opened.sync()
+    pool = Pool(opened.path, opened.config)
+
+    def found():
+        with pool.searcher() as searcher:
+            return [one.path for one in searcher.search(Ask("slate")).results]
+
+    assert found() == ["Roof.md"]
+    Path(vault, "Wall.md").write_text("slate, too")
+    opened.sync()
+    pool.changed()
+    subprocess.run(["mount", "--bind", state, state], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", state], check=True)
+    assert found() == found() == ["Roof.md"]
+    subprocess.run(["umount", state], check=True)
+    assert sorted(found()) == ["Roof.md", "Wall.md"]
+"""
+
+
+@mounts
+def test_where_it_cannot_look_again_it_finds_what_it_found_before(
+    vault: Path, write: Write, tmp_path: Path
+) -> None:
+    """Tantivy makes a lock file before it reads what is new, and a disk may have become read-only."""
+    write("Roof.md", "slate\n")
+    (tmp_path / "state").mkdir()
+    runs_with_mounts(UNWRITABLE, vault, tmp_path / "state")

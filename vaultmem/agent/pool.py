@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -9,8 +10,10 @@ from contextlib import ExitStack, contextmanager
 
 from vaultmem.agent.warm import SharedMeaning, WarmSearcher
 from vaultmem.config import Config
-from vaultmem.errors import StateError, VaultmemError
+from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.store.state import State
+
+log = logging.getLogger("vaultmem.agent")
 
 MOST = 8  # searches at once; more of them would only share two processors
 KEPT = 3  # searchers that stay open for the next requests; each remembers some megabytes
@@ -105,12 +108,16 @@ class Pool:
 
     def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
         """A searcher that sees what was written last: this one, or another where its index was just swept
-        away, a moment before replaced() says so."""
+        away, a moment before replaced() says so. Where the disk forbids even the lock that Tantivy makes before it
+        looks again, this one as it is: what was found yesterday beats no answer."""
         if searcher is not None:
             try:
                 self._refresh(searcher)
-            except StateError:
+            except DamagedError:
                 searcher.close()
+            except StateError as error:
+                log.debug("searching what was read before: %s", error)
+                return searcher
             else:
                 return searcher
         try:
