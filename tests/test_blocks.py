@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from vaultmem.adapter import Piece
 from vaultmem.core.blocks import (
     MAX_TOKENS,
@@ -142,14 +142,11 @@ def test_sentences_stay_whole() -> None:
 
 @pytest.mark.parametrize("letter", ["a", "这", "a ", "\n", "。", ". A"])
 def test_time_is_linear(letter: str) -> None:
-    def seconds(length: int) -> float:
+    def grouped(length: int) -> None:
         text = letter * (length // len(letter))
-        started = time.thread_time()
         group([Piece(text, 1, 1 + text.count("\n"))])
-        return time.thread_time() - started
 
-    small, large = seconds(250_000), seconds(1_000_000)
-    assert large < 0.2 or large < 10 * max(small, 0.001)
+    assert is_linear(grouped, 125_000, 1_000_000)
 
 
 @given(st.lists(st.builds(Block, LONG, st.just(1), st.just(1)), min_size=1, max_size=6), st.data())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import is_linear, takes_less
 from vaultmem.core.facts import LONGEST, MOST, believed, question, read, said_facts
 from vaultmem.core.statements import contradiction
 
@@ -129,13 +129,11 @@ def test_rules_and_contradictions_speak_the_same_language() -> None:
      "The lazy dog sleeps. ", "a", "I have a ", "Hi:", "\n", "```\n", "my wife is ", "我2020年1月", "2020年1月1日", "我常常刚刚", "'a", " 'a'b", "I also now ", "Remember that ", "请记住", "我的", "I'm a "],
 )  # fmt: skip
 def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
-    taken = {}
-    for size in (1_000, 4_000, 100_000):  # at the first one patterns are compiled
-        text = (piece * size)[:size]
-        begun = time.thread_time()
-        assert len(said_facts(text, NOW)) <= MOST
-        taken[size] = time.thread_time() - begun
-    assert taken[100_000] < 25 * 8 * max(taken[4_000], 0.005), "25 times the text"
+    def read_all(size: int) -> None:
+        assert len(said_facts((piece * size)[:size], NOW)) <= MOST
+
+    read_all(1_000)  # compiles the patterns
+    assert is_linear(read_all, 4_000, 100_000)
 
 
 def test_what_is_typed_around_something_pasted_counts() -> None:
@@ -246,9 +244,9 @@ def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
 
 
 def test_blanks_take_no_longer_than_their_length() -> None:
-    began = time.thread_time()
-    assert read({"facts": ["\t\xa0" * 4000] * 50}) == []
-    assert time.thread_time() - began < 5.0
+    blanks = {"facts": ["\t\xa0" * 4000] * 50}
+    assert read(blanks) == []
+    assert takes_less(2.0, lambda: read(blanks))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from vaultmem_logseq import dialect
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
+from tests.effort import is_linear
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.core.uri import fill
 from vaultmem.store.frontmatter import split
@@ -290,13 +289,7 @@ def test_any_text_is_a_page(text: str, extension: str) -> None:
      "<!-- ", "`", "$a "],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(part: str) -> None:
-    def seconds(size: int) -> float:
-        text = part * (size // len(part))
-        begun = time.thread_time()
-        RULES.parse("pages/p.md", text, FrontMatter({}, None, 0))
-        return time.thread_time() - begun
+    def parsed(size: int) -> None:
+        RULES.parse("pages/p.md", part * (size // len(part)), FrontMatter({}, None, 0))
 
-    # Quadratic time would make the second 16 times the first; 0.3 s allow for a busy machine, and the best
-    # of three for a collection of all garbage that falls into one.
-    long, short = (min(seconds(size) for _ in range(3)) for size in (128_000, 32_000))
-    assert long < 8 * short + 0.3
+    assert is_linear(parsed, 16_000, 128_000)

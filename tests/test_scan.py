@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from vaultmem.adapter.scan import blanked, hidden, hidden_spans, line_at, line_starts
 
 MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
@@ -89,12 +88,4 @@ def test_only_fences_are_fences() -> None:
      "a <!--", "[", "[[", "[[a ", "\\", "`a\n", "- ```\n", "``` `\n"],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(part: str) -> None:
-    def seconds(size: int) -> float:
-        text = part * (size // len(part))
-        start = time.thread_time()
-        blanked(text)
-        return time.thread_time() - start
-
-    # Eight times the text in 64 times the time would be quadratic, at every try; a busy machine is slow at
-    # some, and small times are all noise.
-    assert any(seconds(512_000) < 24 * max(seconds(64_000), 0.01) for _ in range(4))
+    assert is_linear(lambda size: blanked(part * (size // len(part))), 64_000, 512_000)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS, broken
 from vaultmem.core.secret_forms import FORMS, Form
 from vaultmem.core.secrets import named_by, redact, redacted, title_without_marks
@@ -123,28 +124,17 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def seconds(work: Callable[[str], object], part: str, length: int) -> float:
-    """Of the processor, in the best of three tries: others use it, too."""
-    text = part * (length // len(part))
-    found = []
-    for _ in range(3):
-        started = time.thread_time()
-        work(text)
-        found.append(time.thread_time() - started)
-        if found[-1] < 0.05:
-            break
-    return min(found)
-
-
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.sign}")
 def test_each_form_takes_linear_time(form: Form) -> None:
     inner = "eyJ" if form.sign == "eyJ" else "aB3-"
     for part in (f" {form.sign}", f" {form.sign}{inner * 40}", f"{form.sign}{inner}."):
-        large = seconds(form.pattern.findall, part, LARGE)
-        assert large < 0.06 or large < 10 * seconds(form.pattern.findall, part, LARGE // 4)
+        assert is_linear(partial(_done, form.pattern.findall, part), LARGE // 8, LARGE)
 
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_all_of_it_takes_linear_time(part: str) -> None:
-    large = seconds(redacted, part, LARGE)
-    assert large < 0.1 or large < 10 * seconds(redacted, part, LARGE // 4)
+    assert is_linear(partial(_done, redacted, part), LARGE // 8, LARGE)
+
+
+def _done(work: Callable[[str], object], part: str, length: int) -> None:
+    work(part * (length // len(part)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from tests.index_dump import catalog_dump, synced
 from tests.obsidian_notes import rules
 from vaultmem.dialects import Rulebook
@@ -73,19 +73,16 @@ def test_equal_links_of_one_folder_lead_to_one_file_and_of_another_elsewhere(
     )
 
 
-def _seconds(root: Path, folders: int, text: str) -> float:
+def _filled(root: Path, folders: int, text: str) -> Path:
     (root / ".obsidian").mkdir(parents=True)
     for number in range(folders):
         (root / f"d{number}").mkdir()
         (root / f"d{number}" / "x.md").write_text(text.format(number))
-    began = time.thread_time()
-    synced(root)
-    return time.thread_time() - began
+    return root
 
 
 @pytest.mark.parametrize("text", ["[[x]] " * 10, "[[d{0}/x]] " * 10])
 def test_a_name_of_many_files_takes_little_longer_for_each(tmp_path: Path, text: str) -> None:
-    _seconds(tmp_path / "first", 5, text)  # what only the first run has to load
-    few = _seconds(tmp_path / "few", 200, text)
-    many = min(_seconds(tmp_path / f"many{number}", 800, text) for number in range(2))
-    assert many < 9 * few + 0.2
+    synced(_filled(tmp_path / "first", 5, text))  # what only the first run has to load
+    roots = {folders: _filled(tmp_path / str(folders), folders, text) for folders in (100, 800)}
+    assert is_linear(lambda folders: synced(roots[folders], rebuild=True), *roots)
