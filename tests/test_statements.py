@@ -47,6 +47,12 @@ CONTRADICTORY = [
     ("My favourite editor is Vim", "My favorite editor is Emacs"),
     ("Vim is my favourite editor", "my favourite editor is Helix"),
     ("Anne lives in Lisbon", "Anne lives in Porto"),
+    ("The user lives in Lisbon", "The user just moved to Madrid"),
+    ("I live in Lisbon", "I've moved from Lisbon to Rio de Janeiro last month, with my family"),
+    ("Anne lives in Lisbon", "Two weeks ago Anne relocated to Den Haag for work"),
+    ("Anne lives in Lisbon", "Anne moved to Chicago"),
+    ("用户住在上海", "用户刚刚搬到北京了"),
+    ("用户住在上海", "用户上个月（2026-10）从上海搬去杭州住了"),
     ("Anne lives in Lisbon.", "Note: Anne doesn't live in Lisbon anymore."),
     ("port: 8100", "port: 8200"),
     ("The port of the API is 8100", "API port: 9000"),
@@ -285,6 +291,9 @@ def test_any_text_is_read(one: str, other: str) -> None:
         "1",
         "really ",
         "，",
+        "moved to A ",
+        "A of ",
+        "搬到",
     ],
 )
 def test_hostile_text_is_read_at_once(piece: str) -> None:
@@ -292,3 +301,22 @@ def test_hostile_text_is_read_at_once(piece: str) -> None:
     found = statements(text)
     assert takes_less(1.0, lambda: statements(text))
     assert all(statement.span[1] <= CAP for statement in found)
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "The user moved to Linux", "We moved to VS Code", "The user moved to a new flat", "The user moved to Porto in 2012",
+        "The user moved to Madrid three years ago", "The user never moved to Madrid", "The meeting moved to Monday",
+        "The user moved to Marketing", "The user moved to Lisbon", "The user wants to be moved to Madrid",
+        "用户搬到新房子了", "用户没搬到北京", "用户搬到腾讯云", "用户打算搬到北京", "用户以前搬到过北京",
+    ],
+)  # fmt: skip
+def test_not_every_move_is_one_of_the_home(moved: str) -> None:
+    for home in (
+        "The user lives in Lisbon",
+        "We live in Lisbon",
+        "The meeting lives in Lisbon",
+        "用户住在上海",
+    ):
+        assert contradiction(home, moved) is None

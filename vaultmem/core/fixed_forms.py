@@ -1,4 +1,5 @@
-"""Facts that sentences of a fixed form state: how often something happens, on which floor something is."""
+"""Facts that sentences of a fixed form state: how often something happens, on which floor something is, where somebody
+moved."""
 
 from __future__ import annotations
 
@@ -36,6 +37,48 @@ _FLOOR = re.compile(
 _HAN_FLOOR = re.compile(
     r"(?P<subject>[^，。不没]{1,20}?)(?:就|现在)?(?:是)?在\s*第?(?P<level>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)[楼层]$"
 )
+_MOVED = re.compile(
+    r"(?P<subject>[^\s'’]+(?:\s[^\s'’]+){0,2}?)(?:\s+(?:have|has)|['’](?:ve|s))?(?:\s+(?:just|now|recently|finally|then|already|"
+    r"since|also))*\s+(?i:moved|relocated)(?:\s+back)?(?:\s+from\s+\S+(?:\s\S+){0,2})?\s+to\s+"
+    r"(?P<value>(?:[A-Z][\w'’.-]*|(?<=\s)(?:de|del|di|da|do|la|of|the|am|upon)(?=\s[A-Z]))"
+    r"(?:\s(?:[A-Z][\w'’.-]*|(?:de|del|di|da|do|la|of|the|am|upon)(?=\s[A-Z])))*)"
+    r"(?:\s+(?:\(|(?:with|for|from|because|after|when|recently|now|again|permanently|"
+    r"this|last|yesterday|(?:\w+\s)?\w+\s(?:days?|weeks?|months?)\sago|on|to (?:live|be|work|study|join|start))\b).*)?$"
+)
+_MOVES = re.compile(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
+_HAN_MOVED = re.compile(
+    r"(?P<subject>[^，。搬]{1,8}?)(?:[（(][^（）()]*[）)])?(?:从[\u4e00-\u9fff]{2,8})?"
+    r"(?:已经?|刚刚?|刚才|最近|又|全家|一家){0,3}搬(?:家)?(?:到|去|来|回)了?"
+    r"(?P<value>[\u4e00-\u9fff]{2,10}?)(?:去|来)?(?:了|住|生活|工作|定居|上学)*(?:\s*[（(].*)?$"
+)
+# Who moved lately still lives there; "last month" alone speaks of what is over.
+_LATELY = re.compile(
+    r"(?:^|\s)(?:last (?:week|month)|yesterday|(?:(?:a few|some|\w+)\s)?(?:days?|weeks?|months?)\sago)\b"
+    r"|上个?月|上周|昨天|前天|之前不久",
+    re.IGNORECASE,
+)
+_HAN_NO_PLACE = re.compile(r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库")
+# People move to these as well, and live where they did.
+_NO_PLACE = re.compile(
+    r".*\d|(?:the )?(?:"
+    r"android|arch|asana|aws|azure|bitbucket|bitwarden|brave|chrome|chromium|clickup|cloudflare|"
+    r"confluence|cursor|debian|discord|docker|dropbox|edge|elixir|emacs|evernote|excel|fedora|"
+    r"figma|firebase|firefox|fish|flutter|fly|ghostty|git|github|gitlab|gmail|gnome|go|godot|"
+    r"google|graphql|heroku|helix|i3|intellij|ios|ipad|iphone|iterm2|java|jetbrains|jira|joplin|"
+    r"kde|kotlin|kubernetes|laravel|lightroom|linear|linode|linux|logseq|mac|macbook|macos|mariadb|"
+    r"mastodon|mercurial|microsoft|mint|mongodb|mysql|neovim|netlify|nix|nixos|node|notion|npm|"
+    r"obsidian|office|opera|oracle|outlook|pandas|pixel|pnpm|polars|postgres|postgresql|premiere|"
+    r"proton|protonmail|pycharm|python|pytorch|qwerty|rails|react|redis|ruby|rust|safari|samsung|"
+    r"signal|sketch|slack|spotify|sqlite|sublime|substack|supabase|svelte|swift|tailwind|team|"
+    r"teams|telegram|terraform|thunderbird|tmux|todoist|trello|tuxedo|typescript|ubuntu|unity|"
+    r"unreal|uv|vercel|vim|vite|vs|vscode|vue|wayland|wezterm|whatsapp|windows|wordpress|youtube|"
+    r"zed|zoom|zsh|engineering|finance|hr|it|management|marketing|operations|product|research|"
+    r"sales|support|plan|phase|stage|version|monday|tuesday|wednesday|thursday|friday|saturday|"
+    r"sunday|january|february|march|april|june|july|august|september|"
+    r"october|november|december"
+    r")\b",
+    re.IGNORECASE,
+)
 # What is denied, or said of somebody who is not named, states nothing here.
 _OPEN = re.compile(
     r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
@@ -57,7 +100,12 @@ class Said(NamedTuple):
 
 def said(clause: str) -> Said | None:
     """The fact of a clause that has one of these forms."""
-    return _every(clause) or _han_every(clause) or _floor(clause)
+    return _every(clause) or _han_every(clause) or _floor(clause) or _moved(clause)
+
+
+def settled(sentence: str) -> str:
+    """A sentence without what says that a move was lately; any other as it is."""
+    return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
 
 
 def _every(clause: str) -> Said | None:
@@ -107,3 +155,16 @@ def _level(word: str) -> str:
     if not ten:
         return str(_HAN_DIGITS[word])
     return str(10 * _HAN_DIGITS.get(tens, 1) + _HAN_DIGITS.get(ones, 0))
+
+
+def _moved(clause: str) -> Said | None:
+    """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
+    if not _MOVES.search(clause):
+        return None
+    clause = _LATELY.sub("", clause).strip()
+    found, no_place = _MOVED.match(clause), _NO_PLACE.match
+    if not found:
+        found, no_place = _HAN_MOVED.match(clause), _HAN_NO_PLACE.search
+    if not found or no_place(found["value"]) or _OPEN.search(found["subject"]):
+        return None
+    return Said(found["subject"], "lives in", found["value"])
