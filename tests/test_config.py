@@ -68,7 +68,7 @@ DANGEROUS = {
     "llm.calls": "99", "llm.strategy": "enumerate", "llm.schema": "off", "conversations.id": "theirs", "conversations.top_k": "99",
     "conversations.budget": "99999", "conversations.neighbours": "99", "conversations.max_entries": "1",
     "conversations.compress_after": "1", "conversations.session_gap": "1s", "conversations.summaries": "off",
-    "proxy.host": "0.0.0.0", "proxy.port": "80", "proxy.place": "start", "proxy.notes": "on",
+    "proxy.host": "0.0.0.0", "proxy.port": "80", "proxy.place": "start", "proxy.notes": "on", "proxy.key": "env:HOME",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_a_vault_names_no_service_and_no_key() -> None:
     judged = {
         key for key in config.SETTINGS if key.startswith(("llm.", "conversations.", "proxy."))
     }
-    assert len(judged) == 20
+    assert len(judged) == 21
     assert judged <= DANGEROUS.keys()
 
 

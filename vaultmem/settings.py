@@ -24,7 +24,7 @@ LARGEST = {
 SMALLEST = {"llm.retries": 0}  # others: 1
 MAY_BE_OFF = {"embedding.model", "pending.path", "llm.key", "llm.schema", "conversations.summaries"}
 # Where a key may have been pasted, a wrong value is not repeated.
-UNTOLD = {"llm.base_url", "llm.key"}
+UNTOLD = {"llm.base_url", "llm.key", "proxy.key"}
 
 
 @value
@@ -265,6 +265,12 @@ SETTINGS = {
     ),
     "proxy.host": Setting("127.0.0.1", False, "where vaultmem proxy listens", _host),
     "proxy.port": Setting(8100, False, "on which port"),
+    "proxy.key": Setting(
+        OFF,
+        False,
+        "where the key is that its clients must have: env:NAME, keyring:SERVICE/USER, off",
+        _key,
+    ),
     "proxy.place": Setting(
         "turn",
         False,

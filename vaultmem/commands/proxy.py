@@ -19,7 +19,8 @@ memories that fit is put in; everything else, and the whole answer, is passed on
 are kept, and facts are learned from what you say. It runs until Ctrl-C or SIGTERM.
 
 A client's key goes to the upstream as it is. Where a client has none, or has the key "vaultmem", the key that llm.key
-names is used, if the upstream is that of llm.base_url.
+names is used, if the upstream is that of llm.base_url. With proxy.key clients need that key, as their api_key or in
+X-Vaultmem-Key; it goes nowhere.
 
 one request: X-Conversation-Id names its conversation (or metadata.conversation_id, or user);
 X-Vaultmem: off (or metadata.vaultmem: "off") recalls nothing and keeps nothing.
@@ -48,9 +49,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, output: Output) -> int:
     """Serve."""
     from vaultmem.commands.shared import open_vault
-    from vaultmem.errors import UsageError
+    from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.proxy import guard, proxy, serving
-    from vaultmem.settings import LARGEST
+    from vaultmem.settings import LARGEST, OFF
 
     if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
         raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
@@ -62,11 +63,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
     port = config.number("proxy.port") if args.port is None else args.port
     listening = serving.listen(host, port)
     _log(quiet=args.quiet)
-    if not guard.is_loopback(host):
+    if not guard.is_loopback(host) and config.text("proxy.key") == OFF:
         output.remark(
-            f"vaultmem: warning: whoever reaches {host} can talk with your memories; there is no password"
+            f"vaultmem: warning: whoever reaches {host} can talk with your memories; let proxy.key name a key they need"
         )
-    made = proxy.Proxy(folder, config, listening)
+    try:
+        made = proxy.Proxy(folder, config, listening)
+    except VaultmemError:
+        listening.close()
+        raise
     address = f"http://{_shown(host)}:{made.port}/v1"
     output.remark(
         f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with OPENAI_BASE_URL={address}"

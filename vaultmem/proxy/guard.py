@@ -1,4 +1,5 @@
-"""Who may talk to the proxy: programs of this machine, and no web page that a browser of this machine shows.
+"""Who may talk to the proxy: programs of this machine, and no web page that a browser of this machine shows; with
+proxy.key only who has it.
 
 A page can send requests to 127.0.0.1, and by a name of its own that leads there. It cannot hide that: a browser says by
 which name it came (Host), and from which page (Origin). Our own page would have the name that it asks; another machine
@@ -11,10 +12,24 @@ import contextlib
 import socket
 from ipaddress import ip_address
 
-from vaultmem.proxy.asgi import App, Fault, Receive, Scope, Send, header, headers_of, send_fault
+from vaultmem.proxy.asgi import (
+    App,
+    Fault,
+    Headers,
+    Receive,
+    Scope,
+    Send,
+    header,
+    headers_of,
+    send_fault,
+)
+from vaultmem.store.keys import Key
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 CONTAINER = "host.docker.internal"  # what a container calls the machine it runs on
+OPEN = "/health"  # tells nothing of anybody, and those who watch over services have no key
+KEY_HEADER = b"x-vaultmem-key"  # for clients whose own key goes to the upstream
+BEARER = "bearer "
 WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to know them, not to listen there
 
 
@@ -28,10 +43,10 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Stands before the whole application. `port` is where it listens."""
+    """Stands before the whole application. `port` is where it listens, `key` what every client must have."""
 
-    def __init__(self, app: App, host: str, port: int) -> None:
-        self._app, self._port = app, port
+    def __init__(self, app: App, host: str, port: int, key: Key | None = None) -> None:
+        self._app, self._port, self._key = app, port, key
         self._names = {*LOOPBACK, host.lower()}
         self._any_address = host in WILDCARDS
         if not is_loopback(host):
@@ -44,6 +59,7 @@ class Guard:
             if refused:
                 await send_fault(send, refused)
                 return
+            scope = {**scope, "headers": self._without_key(headers_of(scope))}
         await self._app(scope, receive, send)
 
     def refused(self, scope: Scope) -> Fault | None:
@@ -57,7 +73,26 @@ class Guard:
             return Fault(403, "web pages may not use this server", code="origin_not_allowed")
         if header(headers, b"sec-fetch-site") in ("cross-site", "same-site"):
             return Fault(403, "web pages may not use this server", code="origin_not_allowed")
+        if (
+            self._key is not None
+            and scope["path"] != OPEN
+            and not any(map(self._says_key, headers))
+        ):
+            said = "this proxy wants its key: as the api_key of the client, or in X-Vaultmem-Key"
+            return Fault(401, said, code="invalid_api_key")
         return None
+
+    def _says_key(self, header: tuple[bytes, bytes]) -> bool:
+        name, value = header[0].lower(), header[1].decode("latin-1")
+        if name == b"authorization" and value[: len(BEARER)].lower() == BEARER:
+            value = value[len(BEARER) :]
+        elif name != KEY_HEADER:
+            return False
+        return self._key is not None and self._key.is_said(value)
+
+    def _without_key(self, headers: Headers) -> Headers:
+        """Our key opens nothing anywhere else, and nobody else is to see it."""
+        return [one for one in headers if one[0].lower() != KEY_HEADER and not self._says_key(one)]
 
     def _is_ours(self, given: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page

@@ -122,7 +122,8 @@ class Proxy:
             )
         )  # fmt: skip
         made = app.made(self._chats, Passing(self._upstream), self._keeping.waiting, self._end)
-        self.server = serving.server(Guard(made, self.host, self.port))
+        needed = keys.of_clients(config.text("proxy.key"))
+        self.server = serving.server(Guard(made, self.host, self.port, needed))
 
     def _vault(self) -> Vault:
         vault = Vault(self._folder)

@@ -1,4 +1,5 @@
-"""The key of a language model: where it is kept, and how it stays out of all that is shown (owner of keyring)."""
+"""Keys, of a language model and of our proxy: where they are kept, and how they stay out of all that is shown (owner of
+keyring)."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ class Key:
 
     __slots__ = ("_text",)
 
-    def __init__(self, text: str) -> None:
-        """Raises LlmError when it cannot be sent."""
+    def __init__(self, text: str, setting: str = "llm.key") -> None:
+        """Raises LlmError when it cannot be sent; `setting` is what names it."""
         self._text = text.strip()
         if not (self._text.isascii() and self._text.isprintable() and self._text):
             raise LlmError(
-                "the key that llm.key names cannot be a key: it is empty, or no plain text of one line"
+                f"the key that {setting} names cannot be a key: it is empty, or no plain text of one line"
             )
 
     def __repr__(self) -> str:
@@ -41,6 +42,10 @@ class Key:
         """What a request says to be let in."""
         return f"Bearer {self._text}"
 
+    def is_said(self, given: str) -> bool:
+        """Whether somebody has said it; how long that takes tells nothing of it."""
+        return compare_digest(self._text.encode(), given.strip().encode("utf-8", "replace"))
+
     def hidden_in(self, text: str) -> str:
         """The text without the key, should it stand in it."""
         return text.replace(self._text, HIDDEN)
@@ -49,14 +54,32 @@ class Key:
 def find(setting: str, url: str, environ: Mapping[str, str] = os.environ) -> Key | None:
     """The key by llm.key; None when there is none, or when it would be read on its way to the service by others than
     those it was made for. Raises LlmError when the keyring has none or cannot be asked."""
+    if setting == EVERYBODYS and llm_url.is_overheard(url):
+        return None
+    return _kept(setting, "llm.key", environ)
+
+
+def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
+    """The key by proxy.key that clients of the proxy must have; None when they need none. Raises LlmError when there
+    shall be one and is not."""
+    found = _kept(setting, "proxy.key", environ)
+    if found is None and setting != OFF:
+        name = setting.partition(":")[2]
+        raise LlmError(
+            f"proxy.key names the environment variable {name}, and it is not set: set it, or proxy.key to off"
+        )
+    return found
+
+
+def _kept(setting: str, named_by: str, environ: Mapping[str, str]) -> Key | None:
     kind, _, name = setting.partition(":")
-    if setting == OFF or (setting == EVERYBODYS and llm_url.is_overheard(url)):
+    if setting == OFF:
         return None
     if kind == "env":
         given = environ.get(name, "")
-        return Key(given) if given.strip() else None
+        return Key(given, named_by) if given.strip() else None
     service, _, user = name.rpartition("/")
-    return Key(_from_keyring(service, user))
+    return Key(_from_keyring(service, user, named_by), named_by)
 
 
 def is_named(setting: str) -> bool:
@@ -74,10 +97,10 @@ def lacks(setting: str) -> str:
     return "set llm.key to where the key is: env:NAME or keyring:SERVICE/USER"
 
 
-def _from_keyring(service: str, user: str) -> str:
+def _from_keyring(service: str, user: str, named_by: str) -> str:
     if find_spec("keyring") is None:
         raise LlmError(
-            "llm.key names the keyring, and the package keyring is not installed: pip install keyring"
+            f"{named_by} names the keyring, and the package keyring is not installed: pip install keyring"
         )
     import keyring
     from keyring.errors import KeyringError
@@ -86,7 +109,8 @@ def _from_keyring(service: str, user: str) -> str:
         found = keyring.get_password(service, user)
     except (KeyringError, RuntimeError, OSError) as error:
         raise LlmError(
-            f"the keyring cannot be asked for the key ({type(error).__name__}); unlock it, or set llm.key to env:NAME"
+            f"the keyring cannot be asked for the key ({type(error).__name__}); unlock it, or set {named_by} to "
+            "env:NAME"
         ) from None
     if not found:
         raise LlmError(

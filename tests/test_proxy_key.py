@@ -1,0 +1,131 @@
+"""The key of the proxy: who has it is let in, who has not is not, and it goes nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli_run import process
+from tests.proxy_run import Proxied, proxied, user
+from tests.scripted_llm import ScriptedLlm
+from vaultmem.errors import LlmError
+from vaultmem.proxy.guard import Guard
+from vaultmem.store import keys
+
+DOOR, OURS = "open-sesame-1", "our-upstream-key"
+MORE = {"model": "m", "messages": [user("Hi")]}
+
+
+@pytest.fixture
+def proxy(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Proxied]:
+    monkeypatch.setenv("THE_DOOR", DOOR)
+    monkeypatch.setenv("OUR_KEY", OURS)
+    environ = {
+        "VAULTMEM_PROXY_KEY": "env:THE_DOOR", "VAULTMEM_LLM_KEY": "env:OUR_KEY",
+        "VAULTMEM_LLM_BASE_URL": scripted_llm.url,
+    }  # fmt: skip
+    with proxied(vault, scripted_llm, environ=environ, upstream=None) as made:
+        yield made
+
+
+def authorized(llm: ScriptedLlm) -> list[str | None]:
+    return [one.headers.get("authorization") for one in llm.requests]
+
+
+WRONG: list[dict[str, str]] = [
+    {}, {"Authorization": "Bearer vaultmem"}, {"Authorization": f"Basic {DOOR}"}, {"X_Vaultmem_Key": ""},
+    {"Authorization": f"Bearer {DOOR}x"}, {"Authorization": f"Bearer {DOOR[:-1]}"}, {"X_Vaultmem_Key": f"Bearer {DOOR}"},
+    {"Authorization": "Bearer "}, {"Authorization": DOOR}, {"Api_Key": DOOR}, {"X_Vaultmem_Key": "\xe9"},
+]  # fmt: skip
+
+
+PATHS = ("/v1/chat/completions", "/v1/models", "/v1/files", "/openapi.json", "/health/", "/nothing")
+
+
+def test_without_it_nothing_is_told_and_nothing_goes_on(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    for headers, path in product(WRONG, PATHS):
+        seen = proxy.send("GET", path, **headers)
+        assert (seen.status, seen.data["error"]["code"]) == (401, "invalid_api_key"), (headers, path)  # fmt: skip
+        assert DOOR.encode() not in seen.body
+    assert not scripted_llm.requests
+    assert not proxy.turns()
+
+
+def test_whether_it_lives_is_told_to_all(proxy: Proxied) -> None:
+    assert proxy.send("GET", "/health").status == 200
+
+
+def test_as_api_key_it_lets_in_and_the_upstream_sees_our_own(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    client = proxy.client(DOOR)
+    assert client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).choices  # fmt: skip
+    assert client.models.list().data
+    assert authorized(scripted_llm) == [f"Bearer {OURS}"] * 2
+    assert proxy.turns()
+
+
+def test_beside_a_clients_own_key_which_goes_on(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+    client = proxy.client("the-clients-own", default_headers={"X-Vaultmem-Key": DOOR})
+    assert client.models.list().data
+    proxy.chat(MORE, X_Vaultmem_Key=DOOR, Authorization="Bearer the-clients-own")
+    assert authorized(scripted_llm) == ["Bearer the-clients-own"] * 2
+
+
+def test_the_key_itself_goes_nowhere(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+    proxy.chat(MORE, Authorization=f"Bearer {DOOR}")
+    proxy.chat(MORE, Authorization=f"bearer  {DOOR} ", X_Vaultmem_Key=DOOR)
+    proxy.chat(MORE, X_Vaultmem_Key=DOOR)
+    proxy.send("GET", "/v1/files", Authorization=f"Bearer {DOOR}", X_Vaultmem_Key=DOOR)
+    assert len(scripted_llm.requests) == 4
+    for asked in scripted_llm.requests:
+        assert DOOR not in repr(sorted(asked.headers.items()))
+        assert "x-vaultmem-key" not in asked.headers
+        assert asked.headers["authorization"] == f"Bearer {OURS}"
+
+
+@given(st.text(max_size=30), st.text(alphabet="abAB01-_", min_size=1, max_size=30))
+def test_only_the_very_key_is_taken_for_it(said: str, key: str) -> None:
+    assert keys.Key(key).is_said(said) == (said.strip() == key)
+
+
+def test_a_key_that_shall_be_and_is_not_stops_the_start(vault: Path) -> None:
+    ended = process(
+        "proxy", "--vault", str(vault), "--port", "0", "--upstream", "http://127.0.0.1:9/v1",
+        VAULTMEM_PROXY_KEY="env:NO_SUCH_THING",
+    )  # fmt: skip
+    assert ended.code == 1
+    assert "set it, or proxy.key to off" in ended.err
+    assert "ResourceWarning" not in ended.err
+    with pytest.raises(LlmError, match=r"proxy\.key names cannot be a key"):
+        keys.of_clients("env:IT", {"IT": "two\nlines"})
+    assert keys.of_clients("off", {}) is None
+
+
+def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
+    ended = process("status", "--vault", str(vault), VAULTMEM_PROXY_KEY="sk-secret-itself")
+    assert ended.code == 1
+    assert "proxy.key" in ended.err + ended.out
+    assert "sk-secret-itself" not in ended.err + ended.out
+
+
+def test_a_web_page_with_the_key_is_a_web_page_still() -> None:
+    async def nobody(*_: object) -> None: ...
+
+    guard = Guard(nobody, "127.0.0.1", 8100, keys.Key(DOOR))
+    headers = [(b"host", b"127.0.0.1:8100"), (b"authorization", f"Bearer {DOOR}".encode())]
+    scope: dict[str, object] = {"type": "http", "path": "/v1/models", "headers": headers}
+    assert guard.refused(scope) is None
+    headers.append((b"origin", b"https://evil.example"))
+    refused = guard.refused(scope)
+    assert refused
+    assert refused.status == 403
