@@ -336,9 +336,16 @@ def test_what_was_forgotten_is_not_told_on_when_the_next_turn_is_learned(opened:
     assert "zither" not in final["content"]
     [one] = [one for one in opened.entries("c", ["turns"]) if "boats" in one["content"]]
     path = Path(opened.path) / one["path"]
+    opened.sync()
+    limits = past.limits_of(opened.config)
+    assert "boats" in past.told(opened, "c", "what of it?", [], limits).text
     path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    assert "boats" not in past.told(opened, "c", "what of it?", [], limits).text, "it waits"
+    [final] = opened.entries("c", ["summaries"])
+    assert final["outdated"]
     learning.learn(opened, item("And about nets", "Yes", id_="6", at=AT + 10), model)
     [final] = opened.entries("c", ["summaries"])
+    assert not final["outdated"]
     assert "nets" in final["content"]
     assert "boats" not in final["content"]
 

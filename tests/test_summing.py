@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vaultmem.adapter import Value
 from vaultmem.conversations.summing import Arguments, Limits, next_round
 from vaultmem.core import extractive, summary_prompts
 from vaultmem.core.asking import Question
@@ -41,6 +42,7 @@ from vaultmem.core.summary_levels import (
     full_groups,
     level_of,
 )
+from vaultmem.core.summary_sources import is_outdated
 from vaultmem.errors import LlmError
 
 TALK = "trip"
@@ -342,6 +344,35 @@ def test_what_became_private_or_was_corrected_is_told_on_in_no_summary(turns: in
         after = settled([changed, *entries[:4], *entries[5:]], model, WIDE)
         assert "zither" not in summaries(after)
         assert ("chess" in summaries(after)) == ("chess" in changed.content)
+
+
+@pytest.mark.parametrize("turns", [30, 600])
+def test_the_summary_of_all_is_outdated_as_soon_as_something_it_tells_was_taken_back(
+    turns: int,
+) -> None:
+    entries = settled(talk(turns), None, WIDE)
+    final, first = named(entries, FINAL), entries[0]
+
+    def outdated(old: Entry, *, deleted: bool = False, **properties: Value) -> bool:
+        new = old._replace(deleted=deleted, properties={**old.properties, **properties})
+        changed = [new if one is old else one for one in entries]
+        return is_outdated(named(changed, FINAL), changed)
+
+    assert not is_outdated(final, entries)
+    assert outdated(first, private=True)
+    assert outdated(first, deleted=True)
+    assert not outdated(first, deleted=True, evicted=True), "it only made room"
+    assert not outdated(first, deleted=True, replaced_by="x"), "it was corrected"
+    if turns == 600:
+        assert outdated(named(entries, "L1/chunk_0"), private=True)
+    later = entry(USER, 99_000, "I play the zither.", private=True)
+    assert not is_outdated(final, [*entries, later]), "it was never told"
+    mine = final._replace(properties={**final.properties, "content_hash": "of other words"})
+    forgotten = away(entries, "On day 4 ")
+    assert not is_outdated(mine, forgotten), "the person wrote it"
+    assert is_outdated(final, forgotten)
+    again = settled(forgotten, None, WIDE)
+    assert not is_outdated(named(again, FINAL), again)
 
 
 def test_what_had_to_make_room_stays_in_the_summaries_and_costs_nothing() -> None:

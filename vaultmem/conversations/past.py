@@ -78,14 +78,15 @@ def said_last(vault: Vault, conversation: str) -> Said | None:
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
-    """The summary of all of a conversation, as far as it fits; none where the person keeps it to themselves."""
+    """The summary of all of a conversation, as far as it fits; none where the person keeps it, or something that it
+    tells, to themselves."""
     try:
         found = vault.entries(conversation, kinds=[SUMMARIES])
     except VaultmemError as error:
         log.warning("a request goes without summary: %s", error)
         return ""
     whole = [one for one in found if str(one["path"]).endswith(_FINAL)]
-    if not whole or is_private(whole[0]["properties"]):
+    if not whole or is_private(whole[0]["properties"]) or whole[0].get("outdated"):
         return ""
     summary = str(whole[0]["content"])[: 8 * budget]
     while tokens.count(summary) > budget / 2:

@@ -27,7 +27,7 @@ from vaultmem.core.conversation import (
 from vaultmem.core.places import ENTRIES
 from vaultmem.core.private import is_private
 from vaultmem.core.sessions import NOTHING, TOKENS, Session, sessions, to_compress, to_evict
-from vaultmem.core.stamps import fine_stamp, seconds, stamp
+from vaultmem.core.stamps import fine_stamp, stamp
 from vaultmem.core.summary_levels import (
     HIERARCHICAL,
     NONE,
@@ -44,10 +44,12 @@ from vaultmem.core.summary_sources import (
     covers,
     is_other,
     is_ours,
+    is_told_on,
     links,
     may_be_told,
     name,
     sources,
+    sums_up_to,
 )
 from vaultmem.errors import LlmError
 
@@ -147,22 +149,15 @@ class _Round:
         before = self._sums.get(FINAL)
         if before is not None and not is_ours(before):
             return
-        if before is not None and (is_renewed or self._is_told_on(before)):
+        if before is not None and (
+            is_renewed or is_told_on(before, [*self._sums.values(), *self._sources])
+        ):
             self._retire.append({"id": before.id})  # unless it is written anew
             before = None
-        facts = [one for one in self._told(MEMORY) if one.created > _until(before)]
+        facts = [one for one in self._told(MEMORY) if one.created > sums_up_to(before)]
         summed = _number(before, "input_tokens")
         if level != NONE and (before is None or is_stale(tokens, summed, new_facts=bool(facts))):
             self._final(level, tokens, before, facts)
-
-    def _is_told_on(self, final: Entry) -> bool:
-        """Whether it tells what is not to be told any more."""
-        until = _until(final)
-        covered = [one for one in self._sources if one.created <= until]
-        parts = {
-            f"[[{name(one)}]]" for one in (*self._sums.values(), *self._sources) if may_be_told(one)
-        }
-        return is_other(final, covered) or not parts.issuperset(links(final))
 
     def _told(self, *roles: str) -> list[Entry]:
         """The words that summaries are made of."""
@@ -190,13 +185,13 @@ class _Round:
             is_group = left[0].role == SUMMARY
             most = max(1, round(sum(sizes) * PART * (2 if is_group else 1)))
             text, by = self._answer(asking(left, most), (), [each.content for each in left], most)
-            until = _until(left[-1]) if is_group else left[-1].created
+            until = sums_up_to(left[-1]) if is_group else left[-1].created
             self._write(_Sum(_name(one), text, by, sum(sizes), until, left))
         return True
 
     def _tokens(self) -> int:
         """All that was said, also what a chunk has summed up and what was put away since."""
-        covered = max((_until(one) for one in self._level("L1")), default=0.0)
+        covered = max((sums_up_to(one) for one in self._level("L1")), default=0.0)
         summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
         return summed + sum(
             self._count(one.content) for one in self._turns if one.created > covered
@@ -204,7 +199,7 @@ class _Round:
 
     def _chunks(self) -> None:
         done = self._level("L1")
-        covered = max((_until(one) for one in done), default=0.0)
+        covered = max((sums_up_to(one) for one in done), default=0.0)
         by_id = {one.id: one for one in self._turns}
         spoken = [
             Spoken(one.id, one.created, self._count(one.content))
@@ -235,13 +230,13 @@ class _Round:
             most = max(1, round(tokens * PART * 2))
             text, by = self._answer(summary_prompts.group(parts, most), (), texts, most)
             number = group.start // len(group)
-            self._write(_Sum(f"L2/group_{number}", text, by, tokens, _until(parts[-1]), parts))
+            self._write(_Sum(f"L2/group_{number}", text, by, tokens, sums_up_to(parts[-1]), parts))
 
     def _final(self, level: str, tokens: int, before: Entry | None, facts: Sequence[Entry]) -> None:
         most = aim(level, tokens)
         parts = self._parts() if is_chunked(level) else []
         turns = self._told(USER, ASSISTANT)
-        since = [one for one in turns if one.created > _until(before)]
+        since = [one for one in turns if one.created > sums_up_to(before)]
         texts = [one.content for one in parts] or [_lately(since)]
         told = [one.content for one in facts]
         question = summary_prompts.final(level, before.content if before else "", told, texts, most)
@@ -255,8 +250,8 @@ class _Round:
     def _parts(self) -> list[Entry]:
         """What the summary of all is made of: groups, and the chunks that are in none yet."""
         groups = self._level("L2")
-        grouped = max((_until(one) for one in groups), default=0.0)
-        every = [*groups, *(one for one in self._level("L1") if _until(one) > grouped)]
+        grouped = max((sums_up_to(one) for one in groups), default=0.0)
+        every = [*groups, *(one for one in self._level("L1") if sums_up_to(one) > grouped)]
         return [one for one in every if may_be_told(one)]
 
     def _level(self, level: str) -> list[Entry]:
@@ -367,11 +362,6 @@ def _name(one: Entry) -> str:
 def _number_of(one: Entry) -> int:
     digits = one.path.removesuffix(".md").rpartition("_")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 9 else -1
-
-
-def _until(one: Entry | None) -> float:
-    """Up to when it sums up what was said."""
-    return 0.0 if one is None else seconds(one.properties.get("covers_until")) or 0.0
 
 
 def _number(one: Entry | None, key: str) -> int:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from vaultmem.core.conversation import SUMMARY, Entry
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.private import is_private
+from vaultmem.core.stamps import seconds
 
 
 def sources(told: Iterable[Entry]) -> list[Entry]:
@@ -43,6 +44,38 @@ def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
     made is somebody else's."""
     told = summary.properties.get("covers")
     return isinstance(told, str) and told != covers(entries)
+
+
+def is_told_on(final: Entry, told: Iterable[Entry]) -> bool:
+    """Whether the summary of all tells what is not to be told any more. `told` is what of the conversation may be."""
+    there = [one for one in told if may_be_told(one)]
+    made_of = sources(there)
+    sums = [one for one in there if one.role == SUMMARY and not one.deleted]
+    parts = {f"[[{name(one)}]]" for one in (*sums, *made_of)}
+    covered = [one for one in made_of if one.created <= sums_up_to(final)]
+    return is_other(final, covered) or not parts.issuperset(links(final))
+
+
+def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
+    """Whether something that it tells was taken back since it was written: made private, or forgotten. It is written
+    anew after the next turn, and is not told until then; what a person has made of it stays as it is."""
+    every = list(entries)
+    latest = sums_up_to(final)
+    taken = any(_is_taken_back(one, latest) for one in every if one.id != final.id)
+    return taken and is_ours(final) and is_told_on(final, every)
+
+
+def _is_taken_back(one: Entry, latest: float) -> bool:
+    """What was corrected, and what had to make room, was not."""
+    if one.role == SUMMARY:
+        return not may_be_told(one)
+    kept = one.properties.get("evicted") is True or "replaced_by" in one.properties
+    return one.created <= latest and (not may_be_told(one) or (one.deleted and not kept))
+
+
+def sums_up_to(one: Entry | None) -> float:
+    """Up to when a summary sums up what was said."""
+    return 0.0 if one is None else seconds(one.properties.get("covers_until")) or 0.0
 
 
 def may_be_told(one: Entry) -> bool:

@@ -33,8 +33,9 @@ class ConversationVerbs:
         self, conversation: str, kinds: Iterable[str] | None = None, *, deleted: bool = False, limit: int | None = None
     ) -> list[Report]:  # fmt: skip
         """The entries of a conversation, the oldest first: "id", "path", "title", "conversation_id", "role" (memory,
-        user, assistant, summary), "content", "created_at", "updated_at", "properties", "deleted". `kinds` are facts,
-        turns and summaries; with `deleted` also what was put away; `limit` gives the newest."""
+        user, assistant, summary), "content", "created_at", "updated_at", "properties", "deleted", and of the
+        summary of all "outdated": whether something that it tells was taken back since. `kinds` are facts, turns and
+        summaries; with `deleted` also what was put away; `limit` gives the newest."""
         given = None if kinds is None else [kinds] if isinstance(kinds, str) else list(kinds)
         found: list[Report] = self.ask(
             "entries", conversation=conversation, kinds=given, deleted=deleted, limit=limit

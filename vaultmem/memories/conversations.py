@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vaultmem.adapter import Value
 from vaultmem.core.changes import Plan
 from vaultmem.core.conversation import (
@@ -18,7 +20,7 @@ from vaultmem.core.conversation import (
 from vaultmem.core.memory import DEFAULT_SCOPE
 from vaultmem.core.private import is_private
 from vaultmem.core.stamps import fine_stamp, seconds, stamp
-from vaultmem.core.summary_sources import is_edited
+from vaultmem.core.summary_sources import is_edited, is_outdated
 from vaultmem.core.titles import free_title
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.asked import Asked
@@ -40,12 +42,13 @@ def entries(desk: Desk, _: Reader, asked: Asked) -> Report:
         if kind not in KINDS.values():
             raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
     limit = int(asked.number("limit", MOST, 1, MOST))
+    every = desk.talks.entries(conversation)
     found = [
         one
-        for one in desk.talks.entries(conversation)
+        for one in every
         if (not kinds or KINDS[one.role] in kinds) and (asked.flag("deleted") or not one.deleted)
     ]
-    shown = [record(one) for one in found[-limit:]]
+    shown = [_shown(one, every) for one in found[-limit:]]
     return {"conversation_id": conversation, "entries": shown, "count": len(shown)}
 
 
@@ -72,6 +75,13 @@ def _summed(folder: str, conversation: str, found: list[Entry]) -> Report:
         "created_at": stamp(min(one.created for one in found)),
         "updated_at": fine_stamp(max(max(one.created, one.updated) for one in found)),
     }  # fmt: skip
+
+
+def _shown(one: Entry, every: Sequence[Entry]) -> Report:
+    """An entry as JSON; the summary of all says whether it still may be told."""
+    if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
+        return record(one)
+    return {**record(one), "outdated": is_outdated(one, every)}
 
 
 def record(one: Entry) -> Report:
