@@ -384,6 +384,25 @@ def test_memory_that_fails_is_none(error: Exception) -> None:
 def test_who_comes_too_late_goes_without() -> None:
     found = told(SlowVault(0.2), 80)
     assert 1 <= sum(one.memories > 0 for one in found) <= 2 * remembering.THREADS
+    assert told(SlowVault(0.4)) == [remembering.NOTHING]
+
+
+def test_who_would_wait_in_vain_does_not_wait_and_a_free_thread_is_a_chance() -> None:
+    queue = remembering._Queue()
+    fit = 0
+    while queue.enter():
+        fit += 1
+    assert fit == remembering.THREADS * round(remembering.PATIENCE / remembering.EXPECTED)
+    for _ in range(fit):
+        queue.leave()
+    for _ in range(50):
+        queue.took(10.0)  # everything is slow of late: one for each thread is tried all the same
+    assert [queue.enter() for _ in range(4)] == [True, True, False, False]
+    queue.leave()
+    assert [queue.enter() for _ in range(2)] == [True, False]
+    for _ in range(50):
+        queue.took(0.001)
+    assert all(queue.enter() for _ in range(100)), "and it gets over it"
 
 
 def test_no_more_vaults_are_open_than_threads_recall() -> None:

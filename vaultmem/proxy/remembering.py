@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,8 +19,38 @@ log = logging.getLogger("vaultmem.proxy")
 
 PATIENCE = 0.3  # seconds
 THREADS = 2  # each has a vault of its own
-MOST_WAITING = 64  # questions; who comes after them would wait too long anyway
+EXPECTED = 0.02  # seconds that a recall takes, before there was one
+_WEIGHT = 0.2  # of the last recall in what the next is expected to take
 NOTHING = Told("", 0)
+
+
+class _Queue:
+    """Who waits for a recall. Whoever would wait in vain is told so at once: of a hundred chats that begin together
+    those that cannot be told anything in time are to lose none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._expected = EXPECTED  # seconds that a recall takes of late
+
+    def enter(self) -> bool:
+        """Wait, if there is a chance. A free thread is one, whatever the last recall took."""
+        with self._lock:
+            turns = self._waiting // THREADS
+            if turns and (turns + 1) * self._expected > PATIENCE:
+                return False
+            self._waiting += 1
+            return True
+
+    def leave(self) -> None:
+        """The wait is over, one way or the other."""
+        with self._lock:
+            self._waiting -= 1
+
+    def took(self, seconds: float) -> None:
+        """A recall is done."""
+        with self._lock:
+            self._expected += _WEIGHT * (seconds - self._expected)
 
 
 class Remembering:
@@ -30,7 +61,7 @@ class Remembering:
         self._threads = ThreadPoolExecutor(THREADS, "recall")
         self._of_thread = threading.local()
         self._vaults: list[Vault] = []
-        self._room = threading.Semaphore(MOST_WAITING)
+        self._queue = _Queue()
 
     def warm_up(self) -> None:
         """Load what the first question would have to wait for."""
@@ -39,11 +70,11 @@ class Remembering:
 
     async def told(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
         """The text for a question; nothing where it fails or takes too long, which a line of the log tells."""
-        if not self._room.acquire(blocking=False):
+        if not self._queue.enter():
             log.warning("a request goes without memory: too many wait")
             return NOTHING
-        asking = self._threads.submit(self._ask, conversation, question, earlier)
-        asking.add_done_callback(lambda _: self._room.release())
+        asking = self._threads.submit(self._timed, conversation, question, earlier)
+        asking.add_done_callback(lambda _: self._queue.leave())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(asking), PATIENCE)
         except TimeoutError:
@@ -53,6 +84,13 @@ class Remembering:
         except Exception as error:
             log.warning("a request goes without memory: %s", type(error).__name__, exc_info=error)
         return NOTHING
+
+    def _timed(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
+        began = time.monotonic()
+        try:
+            return self._ask(conversation, question, earlier)
+        finally:
+            self._queue.took(time.monotonic() - began)
 
     def _ask(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
         return past.told(self._vault(), conversation, question, earlier, self._limits)
