@@ -41,8 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sockets have short paths, and tests that run side by side have their folders one level deeper. Children can be
     interrupted, although a shell that starts us in the background would have us all deaf to it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile(
+        "patient", deadline=None
+    )  # wall time says nothing, see tests/effort.py
+    settings.load_profile("patient")
     if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails
-        settings.register_profile("any", phases=[Phase.explicit, Phase.generate], database=None)
+        settings.register_profile(
+            "any", phases=[Phase.explicit, Phase.generate], database=None, deadline=None
+        )
         settings.load_profile("any")
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="vm-")

@@ -14,7 +14,7 @@ import openai
 
 from tests.agent_run import until
 from tests.scripted_llm import ScriptedLlm
-from vaultmem.proxy import proxy, serving
+from vaultmem.proxy import proxy, remembering, serving
 from vaultmem.proxy.proxy import Proxy, Wish
 from vaultmem.store.turn_queue import Item
 
@@ -132,10 +132,13 @@ def proxied(
         made._memory.warm_up = lambda: None  # type: ignore[method-assign]
     serving_thread = threading.Thread(target=made.serve)
     serving_thread.start()
+    patience = remembering.PATIENCE
+    remembering.PATIENCE = 20.0  # a machine that stalls is no reason to forget
     try:
         until(lambda: made.server.started, 20)
         yield Proxied(vault, made)
     finally:
+        remembering.PATIENCE = patience
         made.server.should_exit = True
         serving_thread.join(20)
         assert not serving_thread.is_alive()

@@ -551,25 +551,28 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
 
 
 HOLDING = """
-import sys, time
+import sys
 from vaultmem.store.state import State
 with State(sys.argv[1]).lock():
     print("held", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
 
 
 def test_a_sync_that_runs_is_waited_for(own: Path) -> None:
     vault = fill(own / "patient", 5)
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(vault), "2"], stdout=subprocess.PIPE, text=True
-    )
-    with holder:
+    words = [sys.executable, "-c", HOLDING, str(vault)]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdin
         assert holder.stdout
         assert holder.stdout.readline() == "held\n"
-        with agent_on(vault) as agent:
-            assert holder.poll() is not None or holder.wait(PATIENCE) == 0
-            assert f"process {holder.pid}) is at work on this vault" in agent.err()
+        with ending(launched(vault, own / "patient.err")) as agent:
+            until(lambda: f"process {holder.pid}) is at work on this vault" in agent.err())
+            holder.stdin.close()
+            assert holder.wait(PATIENCE) == 0
+            agent.answers()
             until(lambda: len(agent.found("apple")) == 5)
 
 

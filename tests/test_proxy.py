@@ -35,6 +35,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
+from vaultmem.proxy import remembering
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -490,8 +491,9 @@ def test_a_summary_comes_first(vault: Path, scripted_llm: ScriptedLlm) -> None:
 
 
 def test_recall_that_is_slow_or_fails_stops_nobody(
-    proxy: Proxied, scripted_llm: ScriptedLlm
+    proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(remembering, "PATIENCE", 0.3)
     found = Event()
     proxy.made._memory._ask = lambda *_: found.wait(60)  # type: ignore[assignment,method-assign,return-value]
     assert proxy.ask("a").status == 200
