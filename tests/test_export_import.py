@@ -244,7 +244,7 @@ def test_whatever_a_property_holds_is_the_same_in_logseq(
     given_ = {"id": "one", **properties}
     took(vault, line(properties=given_))
     back = json.loads(exported(vault))["properties"]
-    assert back == {key: value for key, value in given_.items() if value != ""}
+    assert back == given_
 
 
 def test_lines_are_the_oldest_first_and_filtered(tmp_path: Path) -> None:
@@ -700,6 +700,17 @@ def test_the_shape_of_memories_comes_back(tmp_path: Path, kind: str) -> None:
         assert [*ours] == [*theirs]
         assert {**ours, "confidence": 0} == {**theirs, "confidence": 0}
     assert took(vault, lines, "--format", "memories")["known"] == 2
+
+
+def test_what_a_search_of_memories_answers_is_read(tmp_path: Path) -> None:
+    vault = made(tmp_path / "v", "obsidian")
+    other = {**THEIRS, "id": "other", "content": "Another one.", "similarity": 0.87}
+    line_ = json.dumps({"results": [THEIRS, other, 5], "count": 3})
+    report = took(vault, line_, "--format", "memories", code=1)
+    assert (report["new"], report["failed"]) == (
+        2,
+        [{"line": 1, "reason": "one of its results is not an object of JSON"}],
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

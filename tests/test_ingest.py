@@ -371,6 +371,35 @@ def test_text_from_stdin_and_all_from_home(
     assert any("is not there" in remark for remark in report["remarks"])
 
 
+MINUTES = (
+    "Minutes of 3 March 2026 with Anne Keller and Bob Ross in Lisbon.\n\nWe decided to move the Gauge Monitor to"
+    " Kubernetes because the old machines at Hetzner cost 400 euros a month. Anne writes the plan until April and Bob"
+    " keeps the backup jobs running until then, every night.\n\nI prefer short meetings in the morning, and I always want"
+    " an agenda a day before.\n"
+)
+
+
+@pytest.mark.parametrize("first", ["stdin", "file"])
+def test_a_text_is_the_same_from_stdin_and_from_a_file(
+    vault: Path, tmp_path: Path, first: str
+) -> None:
+    file = tmp_path / "minutes.txt"
+    file.write_text(MINUTES)
+
+    def by_stdin() -> int:
+        given = ("ingest", "--source", "text", "--vault", str(vault), "--format", "json")
+        return sum(
+            each["result"] == "new" for each in ran(*given, given=MINUTES.encode()).data["parts"]
+        )
+
+    def by_file() -> int:
+        given = ("--source", "text", "--path", str(file), "--format", "json")
+        return int(command(vault, *given).data["counts"]["memories"])
+
+    one, other = (by_stdin, by_file) if first == "stdin" else (by_file, by_stdin)
+    assert (one(), other(), one()) == (2, 0, 0)
+
+
 # --- what assistants write
 
 

@@ -145,6 +145,10 @@ def test_days(day: object) -> None:
         "2026-13",
         "2026-11-00",
         "2026-11-32",
+        "2026-02-30",
+        "2026-02-29",
+        "2026-11-31",
+        "1900-02-29",
         "26",
         "2026-1",
         "2026-11-21T10",
@@ -154,3 +158,8 @@ def test_days(day: object) -> None:
 )
 def test_what_is_no_day(text: str) -> None:
     assert day_range(text) is None
+
+
+@pytest.mark.parametrize("leap", ["2024-02-29", "2000-02-29"])
+def test_a_leap_day_is_one(leap: str) -> None:
+    assert day_range(leap) == (leap, leap)

@@ -136,13 +136,14 @@ def test_types_and_importance_and_compression(vault: Path, write: Write) -> None
     for name, head in {
         "Told": "memory_type: episodic", "Dull": "importance: 0.1", "Old": "compressed: true\nsession_id: s1",
         "Alone": "compressed: true\nsession_id: s2", "Sum": "compression_source: true\nsession_id: s1",
+        "Over": 'expires_at: "2001-01-01T00:00:00Z"', "Later": 'expires_at: "2999-01-01T00:00:00Z"',
     }.items():  # fmt: skip
         write(
             f"vaultmem/knowledge/{name}.md", f"---\nid: {name}\n{head}\n---\nA heron stood there\n"
         )
     with Vault(str(vault)) as opened:
         opened.sync()
-    assert sorted(titles(vault, "heron")) == ["Alone", "Sum", "Told"]
+    assert sorted(titles(vault, "heron")) == ["Alone", "Later", "Sum", "Told"]
     assert "Old" in titles(vault, "heron", include_compressed=True)
     assert {"Dull", "Old"} <= set(titles(vault, "heron", without=["meaning", "filters"]))
     assert "Told" in titles(vault, "heron", types=["episodic"])

@@ -277,6 +277,21 @@ def test_preferences_take_at_most_half_while_others_want_the_rest() -> None:
     assert [one.path[0] for one, _ in chosen.told] == ["p"] * 5 + ["r"] * 5
 
 
+def test_one_preference_comes_first_wherever_it_fits() -> None:
+    wish = Candidate("p.md", 1, 1, "x" * 5, memory_type="procedural")
+    other, fact = wish._replace(path="p2.md"), Candidate("f.md", 1, 1, "x" * 5)
+    most = 2 * counted(wish) - 1  # half of it is too little for either
+    chosen = recall_choice.within([wish, other], [fact], 5, most, counted)
+    assert [one for one, _ in chosen.told] == [wish]
+    assert [one for one, _ in recall_choice.within([wish], [fact], 1, 1_000, counted).told] == [
+        wish
+    ]
+    long = wish._replace(content="x" * 900)
+    assert [one for one, _ in recall_choice.within([long, wish], [fact], 1, 50, counted).told] == [
+        wish
+    ]
+
+
 def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
     chosen = recall_choice.within([], ranked, 5, 40, counted)

@@ -101,6 +101,18 @@ def test_what_is_cut_is_said(tree: Tree) -> None:
     assert [*found("fingersaver", root)] == ["chat.md"]
 
 
+@pytest.mark.parametrize("secret", ["ghp_" + "aB3" * 12, "password: Sup3rS3cretPassw0rd!!xyz"])
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut(tree: Tree, secret: str) -> None:
+    root = tree({"a.md": "word " * 995 + secret + " more\n"})
+    text = found("car-agent", root)["a.md"].text
+    assert text.strip().removesuffix("password:").strip() == ("word " * 995).strip()
+
+
+def test_words_that_are_no_secret_are_cut_where_the_limit_is(tree: Tree) -> None:
+    root = tree({"a.md": "word " * 999 + "unbelievably long\n"})
+    assert len(found("car-agent", root)["a.md"].text) == 5_000
+
+
 def test_an_obsidian_vault_is_read_as_obsidian_does(tree: Tree) -> None:
     root = tree({
         ".obsidian/app.json": '{"userIgnoreFilters": ["Templates/"]}',

@@ -126,9 +126,17 @@ def day_range(value: str) -> tuple[str, str] | None:
     if not match:
         return None
     year, month, day = match.groups()
-    if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
+    if month and not 1 <= int(month) <= 12:
+        return None
+    if day and not 1 <= int(day) <= _days_of(int(year), int(month)):
         return None
     return f"{year}-{month or '01'}-{day or '01'}", f"{year}-{month or '12'}-{day or '31'}"
+
+
+def _days_of(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
 
 
 def encodable(text: str) -> str:

@@ -32,6 +32,7 @@ class Candidate(NamedTuple):
     confidence: float = 1.0
     compressed: bool = False  # and its summary is there
     archived: bool = False
+    expired: bool = False
     private: bool = False
     trusted: bool = True  # the words of the person or of who asks, or approved
     vouched: bool = True  # the person's own words, or approved

@@ -87,12 +87,15 @@ def preferences(candidates: Iterable[Candidate]) -> list[Candidate]:
 def within(
     pinned: Iterable[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
 ) -> Chosen:
-    """Preferences first, in at most half of the places and of the budget; then the others, and where these leave room,
-    more of the preferences. What does not fit is skipped and the next one tried; nothing is cut. Of the preferences no
-    more are asked for than are looked at."""
+    """Preferences first, always: one wherever it fits, more in at most half of the places and of the budget; then the
+    others, and where these leave room, more of the preferences. What does not fit is skipped and the next one tried;
+    nothing is cut. Of the preferences no more are asked for than are looked at."""
     again = _Again(pinned)
-    first = _Basket((top_k + 1) // 2 if top_k > 1 else 0, budget // 2)
+    first = _Basket((top_k + 1) // 2, budget // 2)
     first.fill(again, count)
+    if not first.told:
+        first = _Basket(1, budget)
+        first.fill(again, count)
     rest = _Basket(top_k - len(first.told), budget - first.tokens)
     rest.fill(ranked, count)
     taken = {one.key for one, _ in first.told}

@@ -25,6 +25,7 @@ _FILTERS: dict[str, Test] = {
     "of another type": lambda one, wanted: (
         bool(wanted.types) and one.memory_type not in wanted.types
     ),
+    "expired": lambda one, _: one.expired,
     "unimportant": lambda one, _: one.importance is not None and one.importance < LEAST_IMPORTANCE,
     "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
     "faded": lambda one, wanted: one.confidence < wanted.min_confidence,

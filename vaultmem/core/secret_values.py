@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 SHORTEST_TOKEN = 12
 _BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
+
+_MIXED_TOKEN = 16
+_CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
 
 _PLACEHOLDER = re.compile(
     r"^(?:[<$%{*\[(@]|\.\.\.|env[.:]|process\.|os\.)|^(.)\1*$|example|change[_-]?(?:me|it|this)|placeholder|dummy"
@@ -26,6 +30,8 @@ _ALGORITHM = re.compile(
 )
 _NUMBERED = re.compile(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
 _OWN_NAME = re.compile(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
+_NUMBERED_WORD = re.compile(r"[a-z]+\d{2,8}[!?.]?$")
+_LETTERS_AND_NUMBER = re.compile(r"[a-z]+\d{4,}[a-z\d]*$")
 _SEPARATOR = re.compile(r"[-_./:]+")
 _DIGITS = re.compile(r"\d+")
 _HEX = re.compile(r"[0-9a-fA-F]{32,}$")
@@ -37,11 +43,21 @@ def is_token(value: str) -> bool:
     """Whether it looks random enough for a key or token."""
     if len(value) < SHORTEST_TOKEN or _speaks_of_something(value):
         return False
-    if _HEX.match(value):
+    if _HEX.match(value) or (len(value) >= _MIXED_TOKEN and _LETTERS_AND_NUMBER.match(value)):
         return True
-    if len(_DIGITS.findall(value)) < 2 or not _LETTER.search(value):
+    if not _LETTER.search(value) or (len(_DIGITS.findall(value)) < 2 and not _jumps(value)):
         return False
     return _bits(value) >= _BITS
+
+
+def _jumps(value: str) -> bool:
+    """Whether capitals, small letters and digits follow each other as only chance has it: aNameOfTwoOrThreeWords
+    changes at its words, a random text at every second letter."""
+    if len(value) < _MIXED_TOKEN or not value.isalnum() or value.islower() or value.isupper():
+        return False
+    kinds = ["0" if one.isdigit() else "A" if one.isupper() else "a" for one in value]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes >= _CHANGES * (len(value) - 1)
 
 
 def is_password(value: str) -> bool:
@@ -55,6 +71,8 @@ def is_password(value: str) -> bool:
         return False
     if _ODD.search(inner):
         return True
+    if _NUMBERED_WORD.match(value):
+        return True  # secret123 is chosen often, userPassword2 is a name
     return any(map(str.isdigit, inner)) and not _OWN_NAME.search(inner)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from vaultmem.core.secret_forms import FORMS, begins_one, is_example
+from vaultmem.core.secret_forms import FORMS, begins_one
 from vaultmem.core.secret_marks import mark
 from vaultmem.core.secret_names import NAMED, is_given
 from vaultmem.core.secret_places import BEARER
@@ -135,7 +135,7 @@ def _forms(text: str, joined: _Joined) -> Iterator[_Span]:
         for match in (form.open_end or form.pattern).finditer(joined.text):
             end = _end(joined, match)
             runs = joined.crossed(match.start(), end)
-            if not runs or is_example(match[0]):
+            if not runs:
                 continue
             begin = joined.origin(match.start(), behind=True)
             if not form.pattern.match(text, begin) or _is_random("".join(runs)):

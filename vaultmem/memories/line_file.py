@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from vaultmem.core.exchange import JSONL, Exchanged, memory, parsed
+from vaultmem.core.exchange import JSONL, MEMORIES, Exchanged, memory, parsed
 from vaultmem.core.exchange_shapes import READERS
 from vaultmem.errors import VaultmemError
 
@@ -34,7 +34,7 @@ def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
         if number == 1:
             data = data.removeprefix(b"\xef\xbb\xbf")
         if data.strip():
-            yield _line(number, data, shape)
+            yield from _lines(number, data, shape)
 
 
 def _pass_over(file: BinaryIO) -> None:
@@ -44,12 +44,30 @@ def _pass_over(file: BinaryIO) -> None:
             return
 
 
-def _line(number: int, data: bytes, shape: str) -> Line:
+def _lines(number: int, data: bytes, shape: str) -> Iterator[Line]:
+    """What one line says: a memory, or all that a search of **memories** has answered (its section 4.2)."""
     try:
         found = parsed(data.decode())
-        made = memory(found) if shape == JSONL else READERS[shape](found)
     except UnicodeDecodeError:
-        return Line(number, len(data), None, "it is not UTF-8")
+        yield Line(number, len(data), None, "it is not UTF-8")
+        return
     except VaultmemError as error:
-        return Line(number, len(data), None, str(error))
-    return Line(number, len(data), made)
+        yield Line(number, len(data), None, str(error))
+        return
+    results = found.get("results") if shape == MEMORIES and "content" not in found else None
+    if not isinstance(results, list):
+        yield _line(number, len(data), found, shape)
+        return
+    for each in results:
+        if isinstance(each, dict):
+            yield _line(number, len(data) // len(results), each, shape)
+        else:
+            yield Line(number, 0, None, "one of its results is not an object of JSON")
+
+
+def _line(number: int, size: int, found: dict[str, object], shape: str) -> Line:
+    try:
+        made = memory(found) if shape == JSONL else READERS[shape](found)
+    except VaultmemError as error:
+        return Line(number, size, None, str(error))
+    return Line(number, size, made)

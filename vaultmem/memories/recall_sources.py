@@ -60,6 +60,7 @@ class _Read(NamedTuple):
     aging: decay.Aging
     sessions: frozenset[str]  # the conversations it comes from
     replaced: bool
+    expires: float | None  # when it ends by its own word
 
 
 class Sources:
@@ -220,7 +221,8 @@ class Sources:
             stored_reads=_reads_of(own),
         )  # fmt: skip
         sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
-        read = _Read(one, decay.aging(own, category), sessions, bool(own.get("replaced_by")))
+        aging, ends = decay.aging(own, category), seconds(own.get("expires_at"))
+        read = _Read(one, aging, sessions, bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
@@ -228,6 +230,8 @@ class Sources:
         one = read.candidate
         if read.aging.policy != "stable":
             one = one._replace(confidence=read.aging.confidence(look.now))
+        if read.expires is not None and read.expires <= look.now:
+            one = one._replace(expired=True)  # the job that puts it away comes once an hour
         if one.writer and look.by in ("", one.writer):
             one = one._replace(
                 trusted=True

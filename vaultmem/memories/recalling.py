@@ -268,7 +268,11 @@ class Run:
         told = [one for one, _ in chosen.told]
         if first:
             pinned = [one for one in told if one.is_preference]
-            self._say("preferences", "told first, in at most half of the places and tokens", pinned)
+            self._say(
+                "preferences",
+                "told first, one wherever it fits, more in half of the places and tokens",
+                pinned,
+            )
         said = f"{chosen.tokens:,} of {self.wanted.budget:,} tokens, {chosen.skipped} did not fit"
         self._say("budget", said, told)
         if chosen.too_long:

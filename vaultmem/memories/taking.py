@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from vaultmem.core import likeness, secrets
+from vaultmem.core import chunks, likeness, secrets
 from vaultmem.core.blocks import MAX_TOKENS, count_tokens
 from vaultmem.core.memory import Memory
 from vaultmem.memories import ingesting
@@ -22,6 +22,7 @@ from vaultmem.memories.ingesting import Part
 from vaultmem.memories.reports import Report, header
 from vaultmem.store.taken import take, taken
 
+TEXT = "text"  # the source of texts, which are cut as those on stdin are
 HASH = "source_hash"
 _HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
 
@@ -81,7 +82,7 @@ def take_in(session: Session, asked: Asked) -> Report:
     results: list[_Result] = []
     room = most
     for item in items:
-        result = _no_more(_judged(session, item, seen), room)
+        result = _no_more(_judged(session, asked, item, seen), room)
         results.append(result)
         for part in result.parts:
             if part.new is not None:
@@ -115,7 +116,7 @@ def _no_more(result: _Result, room: int) -> _Result:
     )
 
 
-def _judged(session: Session, item: Item, seen: _Seen) -> _Result:
+def _judged(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
     found = secrets.redacted(item.text)
     text = likeness.normal(found.text)
     if not text.strip():
@@ -124,7 +125,7 @@ def _judged(session: Session, item: Item, seen: _Seen) -> _Result:
     known = seen.part(text)
     if known is not None:
         return _Result([known], [hash_of(text)])
-    if count_tokens(text) <= MAX_TOKENS:
+    if _is_one(text, asked.needed("source")):
         parts = [ingesting.whole(session, item.about, text)]
     else:
         parts = ingesting.judged(session, item.about, text, seen.part)
@@ -133,6 +134,14 @@ def _judged(session: Session, item: Item, seen: _Seen) -> _Result:
     )
     placed = [_placed(part, item, first=part is begins) for part in parts]
     return _Result(placed, [hash_of(text), *(hash_of(part.text) for part in parts)], redacted)
+
+
+def _is_one(text: str, source: str) -> bool:
+    """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
+    from a file as from stdin, and is known again by either way."""
+    if source == TEXT:
+        return len(chunks.joined(chunks.pieces(chunks.clean(text)))) <= 1
+    return count_tokens(text) <= MAX_TOKENS
 
 
 def _is_known(part: Part) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vaultmem.core.secrets import redacted
 from vaultmem.errors import VaultGoneError, VaultmemError
 from vaultmem.sources import NOTHING, Apart, Found, Passed
 from vaultmem.store import vault
@@ -15,6 +16,9 @@ from vaultmem.store.walk import Entry, Look, Trouble, nfc, walk
 MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029]")
+_BLANK = re.compile(r"\s")
+_LONGEST_KEY = 2_000  # characters of a key or token
+_BEFORE_KEY = 200  # characters that tell what a password is
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -100,8 +104,23 @@ def beginning(found: Found, most: int) -> Found:
     if size <= most:
         return found
     return found._replace(
-        text=found.text[:most], cut=f"only the first {most:,} of {size:,} characters are taken"
+        text=found.text[: _before_secret(found.text, most)],
+        cut=f"only the first {most:,} of {size:,} characters are taken",
     )
+
+
+def _before_secret(text: str, at: int) -> int:
+    """Where to cut instead of `at`: half a key is not known for one, and would be kept."""
+    rest = _BLANK.search(text, at)
+    end = min(rest.start() if rest else len(text), at + _LONGEST_KEY)
+    start = max(
+        (each.end() for each in _BLANK.finditer(text, max(0, at - _LONGEST_KEY), at)), default=at
+    )
+    if at in (end, start):
+        return at
+    line = max(0, start - _BEFORE_KEY)
+    is_key = len(redacted(text[line:end]).kinds) > len(redacted(text[line:start]).kinds)
+    return start if is_key else at
 
 
 def printable(path: str) -> str:
