@@ -69,6 +69,18 @@ def test_the_same_reminder_is_set_once_and_can_be_undone(opened: Vault) -> None:
     assert [one["id"] for one in opened.memories(deleted=True)] == [first["id"]]
 
 
+def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> None:
+    opened.write("Call the plumber")  # which reminds of nothing
+    first = opened.remind("Call the plumber", at="in 3 days")
+    second = opened.remind("Call the plumber", at="in 4 days")
+    weekly = opened.remind("Call the plumber", at="in 3 days", repeat="every week")
+    assert all(one["created"] for one in (first, second, weekly))
+    again = opened.remind("Call the plumber", at="in 4 days")
+    assert (again["created"], again["id"]) == (False, second["id"])
+    later = opened.remind("Call the plumber", at="in 10 days", repeat="every week")
+    assert (later["created"], later["id"]) == (False, weekly["id"])
+
+
 def test_the_command_tells_for_when(vault: Path) -> None:
     said = ran(
         "remind", "call", "Anne", "tomorrow", "at", "3pm", "--vault", str(vault), "--format", "text"

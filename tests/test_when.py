@@ -288,6 +288,32 @@ last day of school is tomorrow = 2026-11-22
 12月5日前一天 = 2026-12-04
 下周二三点 = 2026-11-24T15:00
 by Friday EOD = 2026-11-27T18:00
+due:Friday = 2026-11-27
+deadline:2026-12-15 = 2026-12-15
+remind me in the morning = 2026-11-22T09:00
+Monday the 30th = 2026-11-30
+Tuesday the 1st at 9 = 2026-12-01T09:00
+11/30 at 2pm = 2026-11-30T14:00
+12/5前 = 2026-12-05
+on the last day of the month = 2026-11-30
+the last day of next month = 2026-12-31
+截止日期：2026-12-10 = 2026-12-10
+到期：2028年12月10日 = 2028-12-10
+截止时间：17:00 = 2026-11-21T17:00
+截止时间：5点 = 2026-11-21T17:00
+2026 年 12 月 1 日下午 2 点 30 分 = 2026-12-01T14:30
+明天上午 9 点半 = 2026-11-22T09:30
+下个月 5 号 = 2026-12-05
+3 天后 = 2026-11-24
+提醒我上午9点开会 = 2026-11-22T09:00
+提醒我早上吃药 = 2026-11-22T09:00
+提醒我晚上九点吃药 = 2026-11-21T21:00
+记得晚上倒垃圾 = 2026-11-21T20:00
+星期天下午三点 = 2026-11-22T15:00
+本月最后一天 = 2026-11-30
+十二月最后一天 = 2026-12-31
+下个月第一个周一 = 2026-12-07
+这个月最后一个周五 = 2026-11-27
 tomorrow before 5pm = 2026-11-22T17:00
 明天（周日） = 2026-11-22
 下周五（11月27日）交 = 2026-11-27
@@ -353,6 +379,16 @@ every first Monday of the month = every month on the 1st Monday = 2026-12-07
 每月第一个周一 = every month on the 1st Monday = 2026-12-07
 每年12月5日 = every December on the 5th = 2026-12-05
 每季度 = every 3 months = 2027-02-21
+every month on the last Friday at 4pm = every month on the last Friday = 2026-11-27T16:00
+monthly on the first Monday = every month on the 1st Monday = 2026-12-07
+monthly on the last day = every month on the last = 2026-11-30
+每月 1 号 = every month on the 1st = 2026-12-01
+每天早上 8 点半 = every day = 2026-11-22T08:30
+每 2 周 = every 2 weeks = 2026-12-05
+每逢周五 = every week on Friday = 2026-11-27
+周一到周五每天早上8点 = every weekday = 2026-11-23T08:00
+工作日每天 = every weekday = 2026-11-23
+每半年 = every 6 months = 2027-05-21
 """
 
 
@@ -374,6 +410,12 @@ version 3.12
 version 2026.12.5
 v3.12 is out
 第三点
+第 3 点
+2 点建议
+5 号线
+花了 2 天
+分辨率 16:10 的屏幕
+9/10 points
 三点建议
 三点意见和两点要求
 sun is shining
@@ -514,6 +556,7 @@ def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
     [
         ("call Bob tomorrow", "call Bob tomorrow (2026-11-22)"),
         ("明天开会", "明天（2026-11-22）开会"),
+        ("3 天后复查", "3 天后（2026-11-24）复查"),
         ("Met Ann yesterday at 5pm, again next week.",
          "Met Ann yesterday at 5pm (2026-11-20), again next week (2026-W48)."),
         ("下个月搬家，去年买的房", "下个月（2026-12）搬家，去年（2025）买的房"),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EPILOG = f"""\
 Prints a <memory> block for an assistant: your preferences first, then what fits the question, best first. Memories of
 the asked scopes and of the global one; with --notes also blocks of your notes. Left out: what is private, archived,
-unimportant, expired, compressed or faded, and, unless --untrusted, what came from elsewhere or, to an assistant that asks,
-was written by another one, until you approve it. What does not fit the budget is skipped, never cut. Being told
+unimportant, expired, compressed or faded, and, unless --untrusted, what came from elsewhere or, to an assistant that
+asks, was written by another one, until you approve it. What does not fit the budget is skipped, never cut. Being told
 counts as being read. The question is plain words: quotes and dashes in it mean nothing.
 
 steps that --without switches off: {", ".join(STEPS)}

@@ -125,7 +125,7 @@ def _whole(kind: str, found: list[str]) -> Callable[[re.Match[str]], str]:
     """Replaces a match by its mark. An example out of a manual is marked as well: nobody needs it, and who says that a
     key with EXAMPLE in it opens nothing?"""
 
-    def replaced(match: re.Match[str]) -> str:
+    def replaced(_: re.Match[str]) -> str:
         found.append(kind)
         return mark(kind)
 

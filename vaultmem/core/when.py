@@ -8,7 +8,7 @@ week goes from Monday to Sunday, a bare weekday is the next one after today, "ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
@@ -30,6 +30,11 @@ _TOKEN = re.compile(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 _INSIDE = frozenset(
     "0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第"
 )  # of a number or a word
+# A blank between figures and the Chinese word they count: 12 月 5 日, 每月 1 号.
+_GAP = re.compile(
+    r"(?<=[0-9]) (?=[号日月年点时分天周星礼个小刻季])"
+    r"|(?<=[\u4e00-\u9fff]) (?=[0-9]{1,4} ?[号日月年点时分天周星礼个小刻季])"
+)
 _COUNTED = f"第百千万.{when_chinese.DIGITS}"  # a number goes on, or is an ordinal
 _GLUE = re.compile(
     r" {0,3}(?:[,、-] {0,2})?"
@@ -136,6 +141,21 @@ def _is_to_come(moment: Moment, now: datetime) -> bool:
 
 def _readings(text: str, now: datetime) -> Iterator[_Reading]:
     """The pieces, joined; those that say nothing alone are left out."""
+    shown, places = _without_gaps(text)
+    for start, end, sense in _read(shown, now):
+        yield _Reading(places[start], places[end - 1] + 1, sense)
+
+
+def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
+    """The text without blanks inside a Chinese time, and where each character of it stood."""
+    gaps = {gap.start() for gap in _GAP.finditer(folded(text))}
+    if not gaps:
+        return text, range(len(text))
+    places = [at for at in range(len(text)) if at not in gaps]
+    return "".join(text[at] for at in places), places
+
+
+def _read(text: str, now: datetime) -> Iterator[_Reading]:
     low = folded(text)
     current: _Reading | None = None
     for piece in _pieces(text, low, now):
@@ -190,7 +210,7 @@ def _pieces(text: str, low: str, now: datetime) -> Iterator[_Reading]:
     at = 0
     for token in _TOKEN.finditer(low):
         start = token.start()
-        if start < at or (token[0].isascii() and start and low[start - 1] in _INSIDE):
+        if start < at or (token[0].isascii() and _is_inside(low, start)):
             continue
         for pattern, read in _rules(token[0], low[start - 1] if start > at else ""):
             match = pattern.match(low, start)
@@ -202,6 +222,14 @@ def _pieces(text: str, low: str, now: datetime) -> Iterator[_Reading]:
             yield _Reading(start, match.end(), sense)
             at = match.end()
             break
+
+
+def _is_inside(low: str, start: int) -> bool:
+    """Whether a number or a word goes on here; "due:Friday" and 截止：12月5日 begin after the colon."""
+    before = low[start - 1 : start]
+    if before == ":" and start > 1 and not low[start - 2].isdigit():
+        return False
+    return bool(before) and before in _INSIDE
 
 
 def _rules(word: str, before: str) -> list[Rule]:

@@ -17,6 +17,7 @@ from vaultmem.core.when_parts import (
     later,
     monday,
     month_after,
+    nth_weekday,
     together,
 )
 
@@ -25,7 +26,10 @@ _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"
 _WEEK = "(?:周|星期|礼拜)"
 _DAY = "[一二三四五六日天]"
 # What makes of a weekday another word: 周一次, 周日程, 周天气, 下周一周.
-_NOT_A_DAY = r"(?![次周个般样直共]|(?<=日)[程常报期志]|(?<=天)[气天空晴下]|(?<=[三四五六])[天人])"
+_NOT_A_DAY = (
+    r"(?![次周个般样直共]|(?<=日)[程常报期志]|(?<=天)(?:[气天空晴]|下(?!午))|(?<=[三四五六])[天人])"
+)
+_NTH = rf"(?:第(?P<nth>[一二三四1-4])个?|(?P<last>最后一?个?)){_WEEK}(?P<weekday>{_DAY})"
 _WHICH = "上上|下下|上|下|这|本"
 _WHICH_STEP = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1, "下下": 2}
 _UNITS = {
@@ -42,6 +46,7 @@ _PARTS = {
     "傍晚": "dusk", "晚上": "evening", "晚间": "evening", "夜里": "evening", "夜晚": "evening",
     "半夜": "late", "深夜": "late", "午夜": "late",
 }  # fmt: skip
+_REMIND = ("提醒我", "叫我", "记得")
 _HOLIDAYS = {
     "元旦": 101, "情人节": 214, "妇女节": 308, "劳动节": 501, "青年节": 504, "儿童节": 601, "教师节": 910,
     "国庆": 1001, "平安夜": 1224, "圣诞": 1225,
@@ -69,7 +74,7 @@ def han_number(text: str | None) -> int:
 
 def _place(match: re.Match[str]) -> int:
     """The day in its month: by number, or 月初, 月中旬, 月底."""
-    places = {"底": LAST, "末": LAST, "初": 1, "中": 15}
+    places = {"底": LAST, "末": LAST, "最后一天": LAST, "初": 1, "中": 15}
     return places.get(match["place"] or "", han_number(match["day"]))
 
 
@@ -104,8 +109,11 @@ def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _month(match: re.Match[str], now: datetime) -> Sense | None:
-    """下个月, 下月3号, 本月底."""
+    """下个月, 下月3号, 本月底, 下个月第一个周一."""
     start = month_after(now.date().replace(day=1), _WHICH_STEP[match["which"]])
+    if start and match["weekday"]:
+        nth = LAST if match["last"] else han_number(match["nth"])
+        return Sense(day=nth_weekday(start, _weekday(match["weekday"]), nth), relative=True)
     number = _place(match)
     day = start and calendar_day(start.year, start.month, number or 1)
     return Sense(day=day, grain="day" if number else "month", relative=True) if day else None
@@ -169,11 +177,9 @@ def _after(now: datetime, amount: float, unit: str) -> Sense | None:
     return later(now, amount * 3, "month") if name == "quarter year" else later(now, amount, name)
 
 
-def _part(match: re.Match[str], now: datetime) -> Sense | None:
+def _part(match: re.Match[str], _: datetime) -> Sense | None:
     before = match.string[max(0, match.start() - 3) : match.start()]
-    if before.endswith("提醒我"):
-        return Sense(day=now.date(), part=_PARTS[match[0]], relative=True)
-    return Sense(part=_PARTS[match[0]], weak=True)
+    return Sense(part=_PARTS[match[0]], weak=not before.endswith(_REMIND))
 
 
 def _clock(match: re.Match[str], _: datetime) -> Sense | None:
@@ -187,7 +193,7 @@ def _clock(match: re.Match[str], _: datetime) -> Sense | None:
     if hour > 24 or minute > 59 or (hour == 24 and minute > 0):
         return None
     before = match.string[max(0, match.start() - 3) : match.start()]
-    led = before.endswith(("在", "于", "提醒我", "叫我", "记得"))
+    led = before.endswith(("在", "于", "时间:", *_REMIND))
     sure = bool(minute_word or match["sharp"] or match["to"] or (led and match["mark"] == "点"))
     return Sense(clock=hour * 60 + minute, dial="bare", weak=not sure)
 
@@ -235,6 +241,14 @@ def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat(grains[named], interval), part=part)
 
 
+def _workdays(_: re.Match[str], __: datetime) -> Sense | None:
+    return Sense(repeat=Repeat("week", 1, (0, 1, 2, 3, 4)))
+
+
+def _half_yearly(_: re.Match[str], __: datetime) -> Sense | None:
+    return Sense(repeat=Repeat("month", 6))
+
+
 def _every_month(match: re.Match[str], _: datetime) -> Sense | None:
     """每月5号, 每月底, 每月最后一天, 每月第一个周一, 每年12月5日."""
     if match["weekday"]:
@@ -251,16 +265,18 @@ def _every_month(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 _EVERY_DAYS = (
-    rf"每个?{_WEEK}的?(?P<days>{_DAY}{_NOT_A_DAY}"
+    rf"每[逢到]?个?{_WEEK}的?(?P<days>{_DAY}{_NOT_A_DAY}"
     rf"(?:[、,和及与到至~-]?(?:每?个?{_WEEK})?{_DAY}{_NOT_A_DAY}){{0,6}})(?:每天)?"
 )
 _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
 RULES: list[Rule] = [
     (re.compile(_EVERY_DAYS), _every_weekday),
+    (re.compile(rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日)的?每[天日]"), _workdays),
+    (re.compile("每半年"), _half_yearly),
     (
         re.compile(
             rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末初]|最后一天)"
-            rf"|(?:第(?P<nth>[一二三四1-4])个?|(?P<last>最后一?个?)){_WEEK}(?P<weekday>{_DAY}))"
+            rf"|{_NTH})"
         ),
         _every_month,
     ),
@@ -282,14 +298,14 @@ RULES: list[Rule] = [
     ),
     (
         re.compile(
-            rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|(?P<place>[底末初]|中(?=旬)))旬?"
+            rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末初]|最后一天|中(?=旬)))旬?"
             r"|(?P<digits>\d{1,2})(?![\d.个月]))"
         ),
         _month_day,
     ),
     (
         re.compile(
-            rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末初]|中(?=旬)))?旬?"
+            rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末初]|最后一天|中(?=旬))|{_NTH})?旬?"
         ),
         _month,
     ),
@@ -340,4 +356,4 @@ RULES: list[Rule] = [
         _shift,
     ),
 ]
-STARTS = f"每隔今明后去昨前大下上这本周星礼月年再过半差凌清早中正午下傍晚夜深元情妇劳青儿教国平圣的第{DIGITS}"
+STARTS = f"每隔工今明后去昨前大下上这本周星礼月年再过半差凌清早中正午下傍晚夜深元情妇劳青儿教国平圣的第{DIGITS}"

@@ -73,14 +73,14 @@ def _ymd(match: re.Match[str], now: datetime) -> Sense | None:
 
 
 def _figures(match: re.Match[str], _: datetime) -> Sense | None:
-    """12/5/2026 and by 12/5 (month first where both fit), 5.12.2026 (day first)."""
+    """12/5/2026, 12/5 at 3pm and by 12/5 (month first where both fit), 5.12.2026 (day first)."""
     first, second, year = int(match["first"]), int(match["second"]), match["year"]
     by_day = match["mark"] == "." or first > 12
     month, number = (second, first) if by_day else (first, second)
     if year:
         day = calendar_day(int(year), month, number)
         return Sense(day=day) if day else None
-    if match["mark"] == "." or (lead(match) not in DEADLINES and not match["until"]):
+    if match["mark"] == "." or (lead(match) not in DEADLINES and match["until"] is None):
         return None
     return Sense(month=month, number=number) if calendar_day(2000, month, number) else None
 
@@ -200,6 +200,7 @@ def _period_start(now: datetime, unit: str, step: int) -> date | None:
 def _edge(match: re.Match[str], now: datetime) -> Sense | None:
     """End of next month, beginning of December, mid-January, end of the day."""
     edge, unit = match["edge"] or "mid", match["unit"]
+    edge = "end" if edge.startswith("last") else edge
     if unit == "day":
         sure = edge == "end" and (not match["the"] or lead(match) in DEADLINES - {"on"})
         return Sense(clock=_DAY_ENDS) if sure else None
@@ -281,7 +282,7 @@ RULES: list[Rule] = [
     (
         re.compile(
             r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)\d\d))?"
-            r"(?![\d/%]|\.\d)(?P<until>(?=之?前))?"
+            r"(?![\d/%]|\.\d)(?P<until>(?=之?前|,?\s(?:at\s)?\d{1,2}(?::\d\d|\s?[ap]m)))?"
         ),
         _figures,
     ),
@@ -338,7 +339,7 @@ RULES: list[Rule] = [
     ),
     (
         re.compile(
-            r"(?:the\s)?(?:(?P<edge>end|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
+            r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
             rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"
             rf"|(?P<month>{MONTH_NAME}){_YEAR})"
         ),

@@ -41,6 +41,7 @@ def _figures(match: re.Match[str], _: datetime) -> Sense | None:
     before = match.string[max(0, match.start() - 3) : match.start()]
     after = match.string[match.end() : match.end() + 1]
     spoken = "\u4e00" <= after <= "\u9fff" and not before.rstrip().endswith(("分", "例", "比"))
+    spoken = spoken or before.rstrip().endswith("时间:")
     sense = _sense(int(match["hour"]), int(match["minute"]), None)
     return sense and sense._replace(dial="open", weak=not (spoken or lead(match) in _LEADS))
 
@@ -74,7 +75,8 @@ def _named(match: re.Match[str], _: datetime) -> Sense | None:
 
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
     word = match[1]
-    return Sense(part="evening" if word == "night" else word, weak=True)
+    led = lead(match) == "me"  # remind me in the evening
+    return Sense(part="evening" if word == "night" else word, weak=not led)
 
 
 CLOCKS: list[Rule] = [

@@ -84,10 +84,15 @@ def _day_of_year(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("year"), month=of, number=number)
 
 
-def _nth_weekday(match: re.Match[str], _: datetime) -> Sense | None:
-    nth = ordinal(match["nth"])
+def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
     if match["month"] == "the" and not match["every"]:
         return None
+    return _nth(match, now)
+
+
+def _nth(match: re.Match[str], _: datetime) -> Sense | None:
+    """The first Monday of every month, every month on the last Friday."""
+    nth = ordinal(match["nth"])
     return Sense(repeat=Repeat("month", 1, (weekday(match["name"]),), nth)) if nth < 5 else None
 
 
@@ -116,6 +121,18 @@ REPEATS: list[Rule] = [
     (
         re.compile(rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}"),
         _day_of_year,
+    ),
+    (
+        re.compile(
+            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}"
+        ),
+        _nth,
+    ),
+    (
+        re.compile(
+            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>last|first)\sday{END}"
+        ),
+        _day_of_month,
     ),
     (
         re.compile(

@@ -204,6 +204,8 @@ def _dates(first: Sense, second: Sense) -> Sense | None:
     for one, other in ((first, second), (second, first)):
         if one.day and one.grain != "day":
             return _within(one, other)
+    if first.weekday is not None and second.number and not second.weak:  # Monday the 30th
+        return second
     if first.relative and not second.relative:  # tomorrow, 22 November; Friday, 4 December
         return second
     beside = (

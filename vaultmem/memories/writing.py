@@ -49,7 +49,7 @@ def write(
     content, secrets_found = _without_secrets(asked)
     scope = asked.scope() or DEFAULT_SCOPE
     replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
-    found = look(session, content, scope)
+    found = look(session, content, scope, times=times)
     if found.same is not None:
         return {
             **_shown(session, found.same, found), **secrets_found, "created": False, "duplicate_of": found.same.id,
@@ -161,13 +161,29 @@ def _end(session: Session, asked: Asked) -> float:
     return at
 
 
-def look(session: Session, content: str, scope: str, *, contradictions: bool = True) -> Found:
-    """What there is already. Of duplicates, those count that the writer's scope can see."""
+def _reminds_alike(memory: Memory, times: Mapping[str, Value]) -> bool:
+    """Whether it reminds at these times. A repeating one has moved on to a later day since it was set."""
+    repeat, at = str(times.get("repeat", "")), str(times["remind"])
+    if memory.text("repeat") != repeat:
+        return False
+    return memory.text("remind")[10:] == at[10:] if repeat else memory.text("remind") == at
+
+
+def look(
+    session: Session,
+    content: str,
+    scope: str,
+    *,
+    contradictions: bool = True,
+    times: Mapping[str, Value] | None = None,
+) -> Found:
+    """What there is already. Of duplicates, those count that the writer's scope can see, and of a reminder
+    those that remind at the same `times`."""
     collection = session.desk.collection
     same = [
         memory
         for memory in collection.with_hash(likeness.content_hash(content))
-        if is_visible_to(memory, scope)
+        if is_visible_to(memory, scope) and (times is None or _reminds_alike(memory, times))
     ]
     if same:
         return Found(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
