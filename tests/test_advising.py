@@ -362,7 +362,7 @@ def test_of_two_that_contradict_each_other_one_is_put_away(
     assert tree(vault) == before
 
 
-def test_what_speaks_of_the_same_is_asked_about_and_what_is_known_is_not(
+def test_what_speaks_of_the_same_is_asked_about_and_what_rules_know_after_it(
     model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
 ) -> None:
     two(open_vault, "The deploy branch is main", "The deploy branch is release")
@@ -370,8 +370,26 @@ def test_what_speaks_of_the_same_is_asked_about_and_what_is_known_is_not(
     two(open_vault, "Bob uses vim", "Bob uses a typewriter")
     open_vault.dream(3)
     told = [frozenset((one["first"], one["second"])) for asked in model.chats if kind_of(asked) == CONTRADICTION for one in items_of(asked)]  # fmt: skip
-    assert told == [frozenset(("Bob uses vim", "Bob uses a typewriter"))]
+    assert told == [
+        frozenset(("Bob uses vim", "Bob uses a typewriter")),
+        frozenset(("The deploy branch is main", "The deploy branch is release")),
+    ]
     assert [one["kind"] for one in open_vault.waiting()["findings"]] == ["contradiction"]
+
+
+def test_of_two_that_rules_know_to_contradict_the_model_says_which_holds(
+    model: ScriptedLlm, open_vault: Vault
+) -> None:
+    two(open_vault, "Anne lives in Berlin", "Anne lives in Paris")
+    model.otherwise = advice({CONTRADICTION: "second"}, "she has moved")
+    open_vault.dream(3)
+    (one,) = of_model(open_vault)
+    assert one["kind"] == "contradiction"
+    assert "she has moved" in str(one)
+    asked = next(each for each in model.chats if kind_of(each) == CONTRADICTION)
+    open_vault.accept(str(one["id"]))
+    kept = [each["content"] for each in open_vault.memories()]
+    assert kept == [items_of(asked)[0]["second"]]
 
 
 @pytest.mark.parametrize(

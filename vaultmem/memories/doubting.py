@@ -103,16 +103,20 @@ class _Look:
         ]
 
     def on_one_subject(self) -> list[Meant]:
-        """Pairs that speak of the same, and of which nobody knows yet whether they contradict each other."""
+        """Pairs that speak of the same: those of which nobody knows yet whether they contradict each other, then those
+        that rules know to do so, for which of two holds no rule can tell."""
         pairs = [*self._on_topics(), *((one, other) for _, one, other in self._near)]
         once = {(one.path, other.path): (one, other) for one, other in pairs}
-        return [
+        found = [
             pair
             for pair in once.values()
-            if side(pair[0]) == side(pair[1])
-            and not _are_told_apart(*pair)
-            and contradiction(self._text(pair[0]), self._text(pair[1])) is None
+            if side(pair[0]) == side(pair[1]) and not _are_told_apart(*pair)
         ]
+        return sorted(found, key=self._is_known)
+
+    def _is_known(self, pair: Meant) -> bool:
+        one, other = pair
+        return contradiction(self._text(one), self._text(other)) is not None
 
     @cached_property
     def _near(self) -> list[tuple[float, Memory, Memory]]:
@@ -133,9 +137,9 @@ class _Look:
                         group.append((one, said))
         for _, group in sorted(topics.items()):
             for (one, mine), (other, theirs) in combinations(group, 2):
-                if one.path != other.path and mine.value != theirs.value:
-                    if contradicts(mine, theirs):
-                        continue
+                if one.path != other.path and (
+                    mine.value != theirs.value or contradicts(mine, theirs)
+                ):
                     first, second = sorted((one, other), key=lambda each: each.path)
                     yield first, second
 
