@@ -153,6 +153,26 @@ def test_none_is_believed_only_of_what_is_there() -> None:
     ) == Decisions((known,), (), ("id-anne",))
 
 
+@pytest.mark.parametrize(
+    ("item", "strategy"),
+    [
+        ({"event": "NONE", "id": None, "text": "The user is married to Anne"}, "subset"),
+        ({"event": "NONE", "id": 1, "text": "The user is married to Anne"}, "subset"),
+        ({"event": "NONE", "id": 3}, "enumerate"),
+    ],
+)
+def test_none_of_a_new_fact_is_believed_where_one_says_it_in_other_words(
+    item: dict[str, object], strategy: str
+) -> None:
+    assert decided([item], ("The user is married to Anne",), strategy) == NOTHING
+
+
+def test_none_of_a_new_fact_that_contradicts_or_has_another_number_is_not_believed() -> None:
+    for new in (HATES, "The user is married to Anne since 2004", "The user is not married to Anne"):
+        item = {"event": "NONE", "id": None, "text": new}
+        assert decided([item], (new,)).adds == (new,)
+
+
 def test_enumerate_what_is_missing_stays_and_what_appears_nowhere_is_added() -> None:
     items = [{"id": 0, "event": "UPDATE", "text": HATES}, {"id": 3, "event": "NONE", "text": HATES}]
     assert decided(items, (HATES, CELLO), "enumerate") == Decisions(

@@ -61,13 +61,14 @@ def decisions(
         if at not in updates and at not in deletes | repeated
     ]
     # Where all are enumerated, new facts have short ids, too: those after the existing ones.
-    known = _known(said, list(new), len(existing) if strategy == "enumerate" else None)
+    named, meant = _known(said, list(new), len(existing) if strategy == "enumerate" else None)
     adds = [
         fact
         for fact in fresh
         if not _says_any(updates.values(), fact)
         and not any(same(fact, text) for text in stay)
-        and not (key(fact) in known and _says_any(stay, fact))
+        and not (key(fact) in meant and _says_any(stay, fact))
+        and not (key(fact) in named and any(_may_say(text, fact) for text in stay))
     ]
     return Decisions(
         tuple(adds),
@@ -130,6 +131,18 @@ def says(text: str, fact: str) -> bool:
     if any(any(sign.isdigit() for sign in word) for word in missing) or contradiction(text, fact):
         return False
     return len(wanted) - len(missing) >= COVERED * len(wanted)
+
+
+def _may_say(text: str, fact: str) -> bool:
+    """Whether a text may say what a fact says, in other words: "is married to Anne", "wife is Anne"."""
+    wanted, there = _words(fact), _words(text)
+    numbers = {word for word in wanted if any(sign.isdigit() for sign in word)}
+    return (
+        bool(wanted & there)
+        and numbers <= there
+        and bool(_NO.search(text)) == bool(_NO.search(fact))
+        and not contradiction(text, fact)
+    )
 
 
 def _words(text: str) -> set[str]:
@@ -198,12 +211,16 @@ def _repeated(updates: dict[int, str]) -> set[int]:
     return {at for at, text in updates.items() if first.setdefault(key(text), at) != at}
 
 
-def _known(said: Sequence[Decision], new: list[str], first: int | None) -> set[str]:
-    """New facts of which the model says that they are there: by their words, by their number, or by what it leaves
-    alone. It is believed only where an existing fact says the same."""
+def _known(
+    said: Sequence[Decision], new: list[str], first: int | None
+) -> tuple[set[str], set[str]]:
+    """New facts of which the model says that they are there: those it names, by their words or their number, and those
+    it may mean by what it leaves alone. The first are believed where an existing fact may say the same, the others
+    where one does."""
     nothing = [one for one in said if one.event == "NONE"]
-    by_words = {key(one.text) for one in nothing}
+    named = {key(one.text) for one in nothing}
     if first is None:
-        return by_words | ({key(fact) for fact in new} if nothing else set())
+        return named, {key(fact) for fact in new} if nothing else set()
     numbers = {one.number for one in nothing}
-    return by_words | {key(fact) for at, fact in enumerate(new) if first + at in numbers}
+    named |= {key(fact) for at, fact in enumerate(new) if first + at in numbers}
+    return named, set()
