@@ -301,6 +301,22 @@ def test_the_index_helps_where_words_do_not(opened: Vault) -> None:
     assert "User has item 7" in [known[one] for one in found]
 
 
+def test_an_answer_that_goes_on_is_written_whole_and_a_persons_words_stay(opened: Vault) -> None:
+    first = item("Tell me", "First words", id_="0")
+    for more in ("First words", "First words and the last:\n\n- one\n- two", "First words"):
+        learning.keep_turn(opened, first._replace(assistant=more))
+    [_, answer] = opened.entries("c", ["turns"])
+    assert answer["content"].strip() == "First words and the last:\n\n- one\n- two"
+    note = Path(opened.path) / answer["path"]
+    note.write_text(note.read_text().replace("First words", "My words"))
+    learning.keep_turn(
+        opened, first._replace(assistant="First words and the last:\n\n- one\n- two\n- three")
+    )
+    [_, answer] = opened.entries("c", ["turns"])
+    assert answer["content"].startswith("My words")
+    assert "three" not in answer["content"]
+
+
 # --- Summing up
 
 

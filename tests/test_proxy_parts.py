@@ -257,7 +257,7 @@ def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -
     first.ended(False)
     assert [one.assistant for one in kept.items] == ["one", "two"]
     assert len({one.user_id for one in kept.items}) == 1
-    assert kept.nudged == 2
+    assert kept.nudged == 4, "for each question and each answer"
 
 
 def test_a_new_question_does_not_end_one_that_is_being_answered(tmp_path: Path) -> None:

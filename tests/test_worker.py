@@ -149,6 +149,36 @@ def test_a_model_that_takes_its_time_holds_no_lock_and_no_desk(opened: Vault) ->
     go_on.set()
 
 
+def test_what_is_said_while_a_model_takes_its_time_is_written_at_once(opened: Vault) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(_: Question) -> object:
+        asked.set()
+        assert go_on.wait(60)
+        return {"facts": []}
+
+    worker = Worker(opened, lambda _: Scripted(facts=slow))
+    speak(worker, "I have a cat")
+    worker.start()
+    worker.nudge()
+    assert asked.wait(30)
+    speak(worker, "And a dog")
+    speak(worker, "elsewhere", conversation="d")
+    open_ = worker.turns.begin("e", "before the answer", time.time())
+    worker.nudge()
+    with Vault(opened.path) as other:
+        until(lambda: said(other, "e") == ["before the answer"])
+        assert said(other) == ["I have a cat", "ok", "And a dog", "ok"]
+        assert said(other, "d") == ["elsewhere", "ok"]
+        worker.turns.finish(open_, "the answer", time.time())
+        worker.nudge()
+        until(lambda: said(other, "e") == ["before the answer", "the answer"])
+        go_on.set()
+        until(lambda: worker.turns.count() == 0)
+        assert said(other) == ["I have a cat", "ok", "And a dog", "ok"], "and not a second time"
+    worker.stop(60.0)
+
+
 def test_one_worker_at_a_time(opened: Vault) -> None:
     one, other = Worker(opened), Worker(opened)
     claim = one.turns.claim()

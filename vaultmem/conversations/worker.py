@@ -13,6 +13,7 @@ from collections.abc import Callable
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.conversations.learning import learn
+from vaultmem.conversations.noting import Noting
 from vaultmem.conversations.reconciling import Learned
 from vaultmem.core import llm_url
 from vaultmem.core.asking import Model
@@ -56,6 +57,7 @@ class Worker:
         self._vault = vault
         self._model, self._on_learned = model, on_learned
         self.turns = Turns(vault.state.path(FOLDER))
+        self._noting = Noting(vault, self.turns, lambda: self.is_at)
         self._wake = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -68,10 +70,12 @@ class Worker:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="turns", daemon=True)
             self._thread.start()
+            self._noting.start()
 
     def nudge(self) -> None:
         """There is something to do."""
         self._wake.set()
+        self._noting.nudge()
 
     def stop(self, patience: float) -> None:
         """Finish the turn that is being worked on, if that takes no longer; else it is left to the next worker."""
@@ -79,6 +83,7 @@ class Worker:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(patience)
+        self._noting.stop(patience)
 
     def is_alive(self) -> bool:
         """Whether its thread runs."""

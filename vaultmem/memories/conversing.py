@@ -15,7 +15,7 @@ from vaultmem.adapter import Value
 from vaultmem.core import conversation as talk
 from vaultmem.core import secrets
 from vaultmem.core.changes import ARCHIVE, CREATE, EDIT, Change, Plan
-from vaultmem.core.conversation import ROLES, SUMMARY, Entry
+from vaultmem.core.conversation import ASSISTANT, ROLES, SUMMARY, Entry
 from vaultmem.core.exchange import checked_properties
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.places import INBOX
@@ -172,8 +172,11 @@ class _Work:
         if new.role == SUMMARY:
             before = self._summary(new, place)
             if before is not None:
-                self._replace(before, new)
+                self._replace(before, new, f"summed up anew in {self.conversation}")
                 return
+        elif new.id in self.entries and _goes_on(self.entries[new.id], new):
+            self._replace(self.entries[new.id], new, "the answer went on")
+            return
         elif new.id in self.entries or self.session.view.has_id(new.id):
             self._list("known", new.id)
             return
@@ -196,7 +199,7 @@ class _Work:
         found = {one.path: one for one in living}.get(place)
         return found or next((one for one in living if one.id == new.id), None)
 
-    def _replace(self, before: Entry, new: _Given) -> None:
+    def _replace(self, before: Entry, new: _Given, why: str) -> None:
         if is_edited(before):
             self.skipped.append([before.id, "a person has edited it, and their words stay"])
             return
@@ -212,7 +215,7 @@ class _Work:
         content = None if same else new.content
         self._add("written", Change(
             EDIT, before.id, before.path, before.path, {**sets, "updated_at": fine_stamp(self.session.now)},
-            content, content_hash(before.content), f"summed up anew in {self.conversation}",
+            content, content_hash(before.content), why,
         ))  # fmt: skip
 
     def _always(self, new: _Given) -> dict[str, Value]:
@@ -299,6 +302,14 @@ class _Work:
             "conversation_id": self.conversation, **self.lists, "skipped": self.skipped, "redacted": self.redacted,
             "batch": batch,
         }  # fmt: skip
+
+
+def _goes_on(before: Entry, new: _Given) -> bool:
+    """Whether it is the same answer and more of it: what was written while it came, and not what a person has made of
+    it."""
+    is_answer = before.role == new.role == ASSISTANT and not before.deleted
+    old, now = before.content.strip(), new.content.strip()
+    return is_answer and len(now) > len(old) and now.startswith(old)
 
 
 def _written(new: _Given) -> dict[str, Value]:

@@ -63,6 +63,7 @@ class Keeping:
                     conversation, cut(chat.question), self._now(), user_id=newest.user_id,
                     meta={"model": chat.model, SERVICE: self._service},
                 )  # fmt: skip
+                self._nudge()
         except VaultmemError as error:
             log.warning("a turn is not kept: %s", error)
             self.left(newest)
