@@ -371,6 +371,14 @@ def test_text_from_stdin_and_all_from_home(
     assert any("is not there" in remark for remark in report["remarks"])
 
 
+def test_a_folder_without_anything_of_its_kind_is_named(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "README.md").write_text("A site.")
+    report = command(vault, "--source", "claude", "--path", str(tmp_path / "site"), "--format", "json").data  # fmt: skip
+    assert report["counts"]["new"] == 0
+    assert report["remarks"] == [f"{tmp_path / 'site'} has nothing of this: Claude Code: CLAUDE.md, rules, the memory of its projects and agents"]  # fmt: skip
+
+
 MINUTES = (
     "Minutes of 3 March 2026 with Anne Keller and Bob Ross in Lisbon.\n\nWe decided to move the Gauge Monitor to"
     " Kubernetes because the old machines at Hetzner cost 400 euros a month. Anne writes the plan until April and Bob"

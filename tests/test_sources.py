@@ -89,6 +89,40 @@ def test_codex_and_gemini(tree: Tree) -> None:
     assert [*found("gemini", root)] == ["AGENTS.md", "GEMINI.md"]
 
 
+def test_a_part_of_its_folder_is_read_as_that_part(tree: Tree) -> None:
+    root = tree(
+        {
+            ".claude/projects/x/memory/a.md": "a",
+            ".claude/projects/x/talk.md": "no",
+            ".claude/rules/r.md": "no",
+        }
+    )
+    inner = root / ".claude" / "projects"
+    assert [*found("claude", inner)] == ["x/memory/a.md"]
+    assert [*found("claude", inner / "x" / "memory")] == ["a.md"]
+    assert [*found("claude", inner / "x")] == ["memory/a.md"]
+
+
+def test_instructions_are_read_in_all_folders_of_a_project(tree: Tree) -> None:
+    others = {
+        f"{name}/x/{file}": "no"
+        for name in ("plugins", "sub/node_modules")
+        for file in ("AGENTS.md", "CLAUDE.md")
+    }
+    root = tree(
+        {
+            "sub/AGENTS.md": "a",
+            "a/b/CLAUDE.md": "c",
+            "sub/GEMINI.md": "g",
+            "sub/NOTES.md": "no",
+            **others,
+        }
+    )
+    assert [*found("codex", root)] == ["sub/AGENTS.md"]
+    assert [*found("gemini", root)] == ["sub/AGENTS.md", "sub/GEMINI.md"]
+    assert [*found("claude", root)] == ["a/b/CLAUDE.md"]
+
+
 def test_what_is_cut_is_said(tree: Tree) -> None:
     root = tree({"a.md": "x" * 5_001, "b/c.md": "y" * 5_000, "chat.md": "z" * 7_000, "d.txt": "no"})
     read = found("car-agent", root)

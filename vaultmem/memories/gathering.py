@@ -94,7 +94,8 @@ def ingest(
     heard = progress or Silent()
     for place in found.places:
         heard.stage(f"taking in from {place.source.name}", 0)
-        _take_in(vault, place, wish, told, heard)
+        if not _take_in(vault, place, wish, told, heard):
+            found.remarks.append(f"{place.root} has nothing of this: {place.source.about}")
     return {
         "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in found.places],
         "counts": _counts(told), "files": told.files, "left": told.left, "remarks": found.remarks,
@@ -113,8 +114,9 @@ def _counts(told: _Told) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _take_in(vault: Door, place: Place, wish: Wish, told: _Told, progress: Progress) -> None:
-    name = place.source.name
+def _take_in(vault: Door, place: Place, wish: Wish, told: _Told, progress: Progress) -> bool:
+    """Hand on what a place has; whether it has anything."""
+    name, before = place.source.name, len(told.files) + told.left
     for batch in batches(_pieces(place, told)):
         if told.room == 0:  # this one was read before it was known
             for piece in batch:
@@ -129,6 +131,7 @@ def _take_in(vault: Door, place: Place, wish: Wish, told: _Told, progress: Progr
         for piece in batch[len(said["results"]) :]:
             told.leave(name, piece.found.path)
         progress.advance(len(batch))
+    return len(told.files) + told.left > before
 
 
 def _pieces(place: Place, told: _Told) -> Iterator[Piece]:

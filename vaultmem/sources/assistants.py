@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.sources import NOTHING, Apart, Found, Passed
 from vaultmem.sources.marked import marked
 from vaultmem.sources.tree import Tree, beginning
 
+_OTHERS = "plugins|skills|node_modules|vendor|site-packages"  # what others wrote
 _PROJECT = re.compile(r"projects/([^/]+)/")
 _LONGEST = (
     5_000  # characters of a file of the car agent or of FingerSaver, as memory-cli takes them
@@ -18,11 +20,17 @@ _LONGEST = (
 
 
 class Files:
-    """A source of Markdown files, of which a pattern tells the wanted ones."""
+    """A source of Markdown files. `wanted` is a pattern of paths in its folder, and perhaps another one of names that
+    instructions have, which are read in all folders of a project."""
 
-    def __init__(self, name: str, about: str, folder: str, wanted: str, *, most: int = 0) -> None:
+    def __init__(
+        self, name: str, about: str, folder: str, wanted: tuple[str, ...], *, most: int = 0
+    ) -> None:
         self.name, self.about = name, about
-        self._folder, self._wanted, self._most = folder, re.compile(wanted, re.IGNORECASE), most
+        self._folder, self._most = folder, most
+        self._wanted = re.compile(wanted[0], re.IGNORECASE)
+        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{each})$" for each in wanted[1:])
+        self._instructions = tuple(re.compile(each, re.IGNORECASE) for each in names)
 
     def places(self, home: str) -> tuple[str, ...]:
         """Its folder in the home."""
@@ -30,13 +38,34 @@ class Files:
 
     def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """The wanted files."""
-        for each in Tree(root, apart).texts(self._wanted):
+        for each in Tree(root, apart).texts(self._wanted_below(root)):
             if isinstance(each, Passed):
                 yield each
                 continue
             found = marked(each.path, each.text, _kind(each.path))
             found = found._replace(properties={**found.properties, **_project(root, each.path)})
             yield beginning(found, self._most) if self._most else found
+
+    def _wanted_below(self, root: str) -> _Below:
+        """In a part of the own folder, such as ~/.claude/projects, its files are meant by what they are to the whole;
+        anything else may be a copy of that folder, or a project."""
+        parts = os.path.realpath(root).split(os.sep)
+        if self._folder not in parts:
+            return _Below("", (self._wanted, *self._instructions))
+        at = len(parts) - 1 - parts[::-1].index(self._folder)
+        return _Below("".join(f"{part}/" for part in parts[at + 1 :]), (self._wanted,))
+
+
+class _Below(NamedTuple):
+    """Tells the wanted files by their paths in a folder that lies at `prefix`."""
+
+    prefix: str
+    patterns: tuple[re.Pattern[str], ...]
+
+    def search(self, path: str) -> bool:
+        """Whether a file is wanted."""
+        whole = self.prefix + path
+        return any(one.search(whole) is not None for one in self.patterns)
 
 
 def _kind(path: str) -> str:
@@ -58,21 +87,24 @@ def _project(root: str, path: str) -> dict[str, Value]:
 
 
 claude = Files(
-    "claude", "Claude Code: CLAUDE.md, rules, the memory of its projects and agents", ".claude",
-    r"^(?:CLAUDE\.md|rules/.*\.md|agent-memory/.*\.md|projects/[^/]+/(?:CLAUDE\.md|memory/.*\.md))$",
+    "claude", "Claude Code: CLAUDE.md, rules, the memory of its projects and agents", ".claude", (
+        r"^(?:CLAUDE\.md|rules/.*\.md|agent-memory/.*\.md|projects/[^/]+/(?:CLAUDE\.md|memory/.*\.md))$",
+        r"CLAUDE(?:\.local)?\.md",
+    ),
 )  # fmt: skip
 codex = Files(
     "codex", "Codex: AGENTS.md and its memories", ".codex",
-    r"^(?:AGENTS(?:\.override)?\.md|memories/.*\.md)$",
+    (r"^(?:AGENTS(?:\.override)?\.md|memories/.*\.md)$", r"AGENTS(?:\.override)?\.md"),
 )  # fmt: skip
 gemini = Files(
-    "gemini", "Gemini CLI: GEMINI.md and AGENTS.md", ".gemini", r"^(?:GEMINI|AGENTS)\.md$"
-)
+    "gemini", "Gemini CLI: GEMINI.md and AGENTS.md", ".gemini",
+    (r"^(?:GEMINI|AGENTS)\.md$", r"(?:GEMINI|AGENTS)\.md"),
+)  # fmt: skip
 car_agent = Files(
     "car-agent", "the car agent: all its Markdown files, 5,000 characters of each", ".car-agent",
-    r"\.md$", most=_LONGEST,
+    (r"\.md$",), most=_LONGEST,
 )  # fmt: skip
 fingersaver = Files(
     "fingersaver", "FingerSaver: chat.md, its first 5,000 characters", ".fingersaver",
-    r"(?:^|/)chat\.md$", most=_LONGEST,
+    (r"(?:^|/)chat\.md$",), most=_LONGEST,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from vaultmem.core.secrets import redacted
 from vaultmem.errors import VaultGoneError, VaultmemError
@@ -20,6 +20,13 @@ _BLANK = re.compile(r"\s")
 _LONGEST_KEY = 2_000  # characters of a key or token
 _BEFORE_KEY = 200  # characters that tell what a password is
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class Wanted(Protocol):
+    """Tells the wanted files, as a pattern does."""
+
+    def search(self, string: str, /) -> object:
+        """Something true for the path of a file that is wanted."""
 
 
 class Text(NamedTuple):
@@ -43,7 +50,7 @@ class Tree:
         }  # the folder apart that each folder lies in, "" for none
         self._met: dict[str, str] = {}  # those that were met, and why they are not read
 
-    def files(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Entry | Passed]:
+    def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Passed]:
         """All files whose path matches, by path, then what stood in the way; none where `below` is no folder."""
         if self._only:
             entry = Look(self.root).at(self._only)
@@ -64,8 +71,8 @@ class Tree:
             if trouble.folder or "link" in trouble.reason or wanted.search(trouble.path):
                 yield Passed(printable(trouble.path), trouble.reason)
 
-    def _wants(self, entry: Entry, wanted: re.Pattern[str]) -> bool:
-        return not self._is_apart(entry.raw) and wanted.search(entry.path) is not None
+    def _wants(self, entry: Entry, wanted: Wanted) -> bool:
+        return not self._is_apart(entry.raw) and bool(wanted.search(entry.path))
 
     def _is_apart(self, raw: str) -> bool:
         """Whether a file lies in a folder that is kept apart, by whatever name it goes here."""
@@ -82,7 +89,7 @@ class Tree:
             self._within[raw] = found
         return found
 
-    def texts(self, wanted: re.Pattern[str], below: str = "") -> Iterator[Text | Passed]:
+    def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Passed]:
         """The same, read."""
         for entry in self.files(wanted, below):
             yield entry if isinstance(entry, Passed) else self.read(entry)
