@@ -396,3 +396,29 @@ def test_what_is_vaultmems_own_is_not_made_under_another_spelling(
     with pytest.raises(VaultmemError, match="reserved"):
         files.create(f"/memories/{name}", "x")
     assert not list(folder_of(files).rglob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b?.md", "CON.md", "nul.txt", 'say "hi".md', "ends .md", "com1", "<x>|*.md"]
+)
+def test_a_name_that_some_system_has_not_is_another_one_on_the_disk(
+    files: MemoryFiles, name: str
+) -> None:
+    path = f"/memories/people/{name}"
+    files.create(path, "one\n")
+    assert "one" in files.view(path)
+    files.str_replace(path, "one", "two")
+    assert name in files.view("/memories/people")
+    (file,) = (folder_of(files) / "people").iterdir()
+    assert not memory_tool.is_unportable(file.name.removesuffix(".md"))
+    assert "two" in file.read_text()
+    files.rename(path, f"/memories/work/{name}")
+    assert "two" in files.view(f"/memories/work/{name}")
+    files.delete(f"/memories/work/{name}")
+    assert not [*(folder_of(files) / "work").glob("*.md")]
+
+
+@pytest.mark.parametrize("folder", ["a:b", "CON", "x?", "ends."])
+def test_such_a_folder_is_refused(files: MemoryFiles, folder: str) -> None:
+    with pytest.raises(VaultmemError, match="choose another name"):
+        files.create(f"/memories/{folder}/x.md", "one")

@@ -390,7 +390,9 @@ def test_what_is_refused_leaves_nothing_behind(
 ) -> None:
     for form in ("text", "json"):
         ended = on(vault, "write", "--format", form, *words, given=given)
-        typed = {"--category", "--scope", "--decay", "--memory-type", "--expires"} & {*words}
+        typed = {"--category", "--scope", "--decay", "--memory-type", "--expires", "--tags"} & {
+            *words
+        }
         assert (ended.code, ended.out) == (2 if typed else 1, "")
         assert reason in one_line(ended)
     assert not (vault / "vaultmem").exists()

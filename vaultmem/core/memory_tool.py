@@ -22,6 +22,7 @@ MOST_LISTED = 1_000  # files and folders that one look at a folder shows
 _WIDTH = len(str(MOST_LINES))
 _AROUND = 2  # lines before and behind a change that are shown
 _ODD = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
+_UNPORTABLE = re.compile(r'[<>:"|?*]|[ .]$|^(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\.|$)', re.IGNORECASE)
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LONGEST_PART, _LONGEST_PATH = 240, 1_000
 
@@ -72,6 +73,11 @@ def inner(path: str) -> str:
 
 def _is_odd(part: str) -> bool:
     return _ODD.search(part) is not None or len(part.encode()) > _LONGEST_PART
+
+
+def is_unportable(part: str) -> bool:
+    """Whether some system has no file of that name: the vault may be on a phone and on Windows as well."""
+    return _UNPORTABLE.search(part) is not None
 
 
 def is_hidden(path: str) -> bool:

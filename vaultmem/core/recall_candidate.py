@@ -10,9 +10,20 @@ from vaultmem.core.decay import MIN_CONFIDENCE
 from vaultmem.core.memory import DEFAULT_SCOPE
 
 BUDGET, TOP_K = 2000, 5
+MOST_TOKENS = 1_000_000
 CANDIDATES = 20  # at least
 TIMES_K = 4  # candidates for one that is wanted
-STEPS = ("meaning", "filters", "fit", "rerank", "recency", "confidence", "mmr", "preferences")
+STEPS = (
+    "meaning",
+    "filters",
+    "fit",
+    "rerank",
+    "recency",
+    "confidence",
+    "mmr",
+    "preferences",
+    "budget",
+)
 
 
 class Candidate(NamedTuple):
@@ -85,6 +96,11 @@ class Wanted(NamedTuple):
     def has(self, step: str) -> bool:
         """Whether a step is to be made."""
         return step not in self.without
+
+    @property
+    def room(self) -> int:
+        """How many tokens there is room for."""
+        return self.budget if self.has("budget") else MOST_TOKENS
 
     @property
     def most(self) -> int:

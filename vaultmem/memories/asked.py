@@ -120,7 +120,7 @@ class Asked:
         found = [tag.removeprefix("#") for tag in each if tag]
         for tag in found:
             if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or CONTROL.search(tag):
-                raise VaultmemError(
+                raise UsageError(
                     f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
                 )
         return tuple(dict.fromkeys(found))

@@ -11,7 +11,14 @@ from weakref import WeakKeyDictionary
 
 from vaultmem.core import recall_choice, recall_filters, recall_scores
 from vaultmem.core.memory import SCOPE, TYPES
-from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K, Candidate, Wanted
+from vaultmem.core.recall_candidate import (
+    BUDGET,
+    MOST_TOKENS,
+    STEPS,
+    TOP_K,
+    Candidate,
+    Wanted,
+)
 from vaultmem.core.recall_choice import Chosen, Likeness
 from vaultmem.core.recall_filters import NEAR, NEAR_OF_PAGES
 from vaultmem.core.stamps import stamp
@@ -25,7 +32,7 @@ from vaultmem.search import Searcher
 from vaultmem.store import reads, tokens
 from vaultmem.store.rerank import OFF, Reranker
 
-MOST_TOKENS, MOST_K = 1_000_000, 1_000
+MOST_K = 1_000
 LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 Step = dict[str, object]
@@ -43,7 +50,7 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     found: dict[str, object] = {
         "memories": [_told(one, number) for one, number in run.chosen.told],
         "tokens": run.chosen.tokens,
-        "budget_used": round(run.chosen.tokens / wanted.budget, 4),
+        "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
     }
@@ -262,7 +269,7 @@ class Run:
             self._preferences(found) if first else (),
             [one for one in found if not (first and one.is_preference)],
             self.wanted.top_k,
-            self.wanted.budget,
+            self.wanted.room,
             lambda one: tokens.count(one.content),
         )
         told = [one for one, _ in chosen.told]
@@ -273,12 +280,12 @@ class Run:
                 "told first, one wherever it fits, more in half of the places and tokens",
                 pinned,
             )
-        said = f"{chosen.tokens:,} of {self.wanted.budget:,} tokens, {chosen.skipped} did not fit"
-        self._say("budget", said, told)
+        said = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
+        self._say("budget", said if self._wants("budget") else f"{chosen.tokens:,} tokens", told)
         if chosen.too_long:
             size = plural(chosen.too_long, "token")
             self.look.remarks.append(
-                f"what fits best has {size} and does not fit into a budget of {self.wanted.budget:,}"
+                f"what fits best has {size} and does not fit into a budget of {self.wanted.room:,}"
             )
 
     def _preferences(self, found: Sequence[Candidate]) -> Iterator[Candidate]:

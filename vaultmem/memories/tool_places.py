@@ -1,7 +1,8 @@
 """What the paths of the memory tool stand for on the disk, and the text of a memory as the tool sees it.
 
 A memory is a note, so a file that is called progress.txt by the tool is progress.txt.md here, and its property
-`filename` says how it is called. Properties are not shown to the tool, and kept when it edits.
+`filename` says how it is called; likewise where some system has no such name (a:b.md). Properties are not shown to the
+tool, and kept when it edits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core import memory_tool
 from vaultmem.core.private import is_private
-from vaultmem.core.titles import free_path
+from vaultmem.core.titles import free_path, safe
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Session
 from vaultmem.store import frontmatter, pages
@@ -102,8 +103,15 @@ class Places:
             raise VaultmemError(f"{memory_tool.ROOT}/{inner} is reserved; choose another name")
         if self._has_link(f"{self.folder}/{inner}"):
             raise VaultmemError("Path would escape /memories directory via symlink")
-        name = inner.rpartition("/")[2]
-        wanted = f"{self.folder}/{nfc(inner)}" + ("" if name.endswith(".md") else ".md")
+        where, _, name = inner.rpartition("/")
+        for part in where.split("/"):
+            if memory_tool.is_unportable(part):
+                raise VaultmemError(f"No folder can be called {part} on every system; choose another name")  # fmt: skip
+        own = nfc(name)
+        if memory_tool.is_unportable(own.removesuffix(".md")):
+            own = safe(own.removesuffix(".md"))
+        wanted = "/".join(each for each in (self.folder, nfc(where), own) if each)
+        wanted += "" if own.endswith(".md") else ".md"
         path = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
         return path, None if path.rpartition("/")[2] == name else name
 

@@ -119,9 +119,9 @@ class Toolbox:
     def call(self, vault: Vault, call: Call) -> Outcome:
         """Carry out a call. Raises VaultmemError in one clear line: UsageError for what makes no sense, BlockedError,
         TooManyCallsError. A hook that raises is an error event and nothing else."""
-        tool = self._named(call.name)
         call = call._replace(client=client_name(call.client))
         try:
+            tool = self._named(call.name)
             self._let_through(tool, call)
             call = call._replace(arguments=_checked(tool, call.arguments))
             self._ask_hooks(call)
@@ -188,10 +188,12 @@ def as_json(tool: Tool) -> dict[str, object]:
 
 
 def _hints(known: Annotations) -> dict[str, bool]:
-    """What differs from what a client has to expect: every word of the list costs tokens in each session."""
+    """What a client may assume; what only repeats what it has to expect is left out where nobody would look for it, for
+    every word of the list costs tokens in each session."""
     if known.read_only:
         return {"readOnlyHint": True}
-    return {} if known.destructive else {"destructiveHint": False}
+    hints = {"destructiveHint": known.destructive}
+    return {**hints, "idempotentHint": True} if known.idempotent else hints
 
 
 def _checked(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
