@@ -150,6 +150,11 @@ _SAID_OF = re.compile(
     r"(?:^|\s)(?:that|which|who|when|where|to|nobody|no|not|how|why|what|there|don['’]?t|never|like|by|and)(?:\s|$)",
     re.IGNORECASE,
 )
+_AGE = re.compile(
+    r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<said>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
 
 
 def facts(clause: Clause) -> list[Fact]:
@@ -237,12 +242,25 @@ def _copula(found: re.Match[str]) -> list[Fact]:
     ):
         return []
     plural = verb.startswith("are")
+    if aged := _age(subject, value, negated):
+        return aged
     if slots.slot(subject):
         return _slot_fact(subject, value, negated, plural)
     turned = re.match(r"(.+?['’]s|my|our)\s+(favou?rite\s+.+)$", value, re.IGNORECASE)
     if turned:  # "Vim is my favourite editor"
         return _slot_fact(value, subject, negated, plural)
     return [Fact(subject, "is", _DROPPED.sub("", value), negated, plural=plural)]
+
+
+def _age(subject: str, value: str, negated: bool) -> list[Fact]:
+    """How old somebody is; [] where it is not said, or more than one may be meant: "my son" need not be the only one.
+    A number alone is the age of a user."""
+    found = _AGE.match(_DROPPED.sub("", value))
+    is_user = slots.canonical_subject(subject) == "user"
+    is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None
+    if not found or not is_one or not (is_user or found["said"]):
+        return []
+    return [Fact(f"{subject}'s age", "is", str(int(found["years"])), negated)]
 
 
 def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = False) -> list[Fact]:
@@ -285,6 +303,11 @@ _HAN_VERB_FACT = re.compile(
 _HAN_WORKS = re.compile(
     rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}在(?P<value>.{{1,24}}?)(?:工作|上班|任职)(?:了)?$"
 )
+_HAN_AGE = re.compile(
+    r"(?P<subject>我|本人|用户)(?:今年(?:[（(]\d{4}[）)])?|现在|已经|刚|满|是)*"
+    r"\s*(?P<value>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)\s*周?岁了?$"
+)
+_HAN_DIGITS = ("", *"一二三四五六七八九")
 _HAN_ALLERGY = re.compile(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
 _HAN_COPULA = re.compile(
     rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|叫做?(?![我你他她])|等于)\s*(?P<value>\S.*)$"
@@ -316,6 +339,15 @@ def _chinese(clause: str) -> list[Fact]:
 
 def _han_works(found: re.Match[str]) -> list[Fact]:
     return [Fact(found["subject"], "works at", found["value"], found["not"] is not None)]
+
+
+def _han_age(found: re.Match[str]) -> list[Fact]:
+    tens, ten, ones = found["value"].rpartition("十")
+    if found["value"].isdecimal():
+        years = int(found["value"])
+    else:
+        years = 10 * (_HAN_DIGITS.index(tens) if tens else 1) * bool(ten) + _HAN_DIGITS.index(ones)
+    return [Fact(f"{found['subject']}的年龄", "is", str(years))] if years else []
 
 
 def _han_allergy(found: re.Match[str]) -> list[Fact]:
@@ -360,6 +392,7 @@ def _han_copula(found: re.Match[str]) -> list[Fact]:
 
 _HAN_FORMS = (
     (_HAN_WORKS, _han_works),
+    (_HAN_AGE, _han_age),
     (_HAN_ALLERGY, _han_allergy),
     (_HAN_VERB_FACT, _han_verb),
     (_HAN_COPULA, _han_copula),

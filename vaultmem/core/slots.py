@@ -36,6 +36,13 @@ _SPELLINGS = {
     "licence": "license",
     "birthdate": "birthday",
 }
+# What is written in two ways on two sides of the sea, letter for letter the same thing.
+_AMERICAN = {
+    "colour": "color", "flavour": "flavor", "neighbour": "neighbor", "neighbourhood": "neighborhood",
+    "favourite": "favorite", "organisation": "organization", "programme": "program", "centre": "center",
+    "theatre": "theater",
+}  # fmt: skip
+_BRITISH = re.compile(rf"\b(?:{'|'.join(_AMERICAN)})\b")
 _CHOSEN = re.compile(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
 _POSSESSIVE = re.compile(r"^(.+?)'s? (.+)$")
 _OF = re.compile(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
@@ -96,6 +103,7 @@ def is_pronoun(subject: str) -> bool:
 def slot(subject: str) -> Slot | None:
     """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
     written = " ".join(subject.casefold().replace("’", "'").split())
+    written = _BRITISH.sub(lambda found: _AMERICAN[found[0]], written)
     return _english_slot(written) or _chinese_slot(written)
 
 
