@@ -58,8 +58,8 @@ def test_an_update_in_any_shape(answer: object) -> None:
 
 
 def test_only_deletes_still_add() -> None:
-    assert decided([{"event": "DELETE", "id": 0}]) == Decisions((HATES,), (), ("id-pizza",))
-    assert decided({"delete": [0, 0, 9]}) == Decisions((HATES,), (), ("id-pizza",))
+    assert decided([{"event": "DELETE", "id": 0}]) == Decisions((HATES,), (), (("id-pizza", None),))
+    assert decided({"delete": [0, 0, 9]}) == Decisions((HATES,), (), (("id-pizza", None),))
 
 
 def test_ids_outside_the_list_are_nothing() -> None:
@@ -119,15 +119,17 @@ def test_an_update_can_take_in_two_facts() -> None:
 
 def test_two_facts_that_become_one_leave_one() -> None:
     items = [{"event": "UPDATE", "id": at, "text": HATES} for at in (0, 2)]
-    assert decided(items) == Decisions((), (("id-pizza", HATES),), ("id-oslo",))
+    assert decided(items) == Decisions((), (("id-pizza", HATES),), (("id-oslo", "id-pizza"),))
 
 
 def test_a_delete_needs_no_contradiction_but_what_was_just_said_stays() -> None:
     assert decided([{"event": "DELETE", "id": 2}], (CELLO,)) == Decisions(
-        (CELLO,), (), ("id-oslo",)
+        (CELLO,), (), (("id-oslo", None),)
     )
     every = [{"event": "DELETE", "id": at} for at in range(9)]
-    assert decided(every, (ANNE.text,)) == Decisions((), (), ("id-pizza", "id-oslo"))
+    assert decided(every, (ANNE.text,)) == Decisions(
+        (), (), (("id-pizza", None), ("id-oslo", None))
+    )
 
 
 def test_what_was_just_said_again_is_not_reworded_away() -> None:
@@ -147,10 +149,10 @@ def test_none_is_believed_only_of_what_is_there() -> None:
     not_anne = "The user's wife is not Anne"
     assert decided([{"event": "NONE", "id": 1, "text": not_anne}], (not_anne,)).adds == (not_anne,)
     gone = [*none, {"event": "DELETE", "id": 0}]
-    assert decided(gone, (known,)) == Decisions((), (), ("id-pizza",))
+    assert decided(gone, (known,)) == Decisions((), (), (("id-pizza", None),))
     assert decided(
         [{"event": "NONE", "id": None, "text": known}, {"event": "DELETE", "id": 1}], (known,)
-    ) == Decisions((known,), (), ("id-anne",))
+    ) == Decisions((known,), (), (("id-anne", None),))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_rules_in_chinese() -> None:
 def test_what_several_facts_said_wrongly_is_put_right_once() -> None:
     twice = (OSLO, Existing("id-oslo-2", "The user lives in Oslo, Norway"))
     assert by_rules(("The user lives in Porto",), twice) == Decisions(
-        (), (("id-oslo", "The user lives in Porto"),), ("id-oslo-2",)
+        (), (("id-oslo", "The user lives in Porto"),), (("id-oslo-2", "id-oslo"),)
     )
 
 
@@ -313,7 +315,8 @@ def test_rules_keep_the_same_law(new: list[str], texts: list[str]) -> None:
 
 
 def law(found: Decisions, new: list[str], existing: list[Existing]) -> None:
-    touched = [id_ for id_, _ in found.updates] + list(found.deletes)
+    touched = [id_ for id_, _ in (*found.updates, *found.deletes)]
+    assert {instead for _, instead in found.deletes} <= {None, *(id_ for id_, _ in found.updates)}
     assert len(touched) == len(set(touched))
     assert set(touched) <= {one.id for one in existing}
     stay = [one.text for one in existing if one.id not in touched]

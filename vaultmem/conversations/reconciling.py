@@ -94,10 +94,17 @@ def take_in(
     return Learned(
         source.conversation,
         list(decided.adds),
-        [(texts.get(id_, ""), text) for id_, text in decided.updates],
-        [texts.get(id_, "") for id_ in decided.deletes],
+        _replaced(decided, texts),
+        [texts.get(id_, "") for id_, instead in decided.deletes if instead is None],
         False, by_model, trouble or written,
     )  # fmt: skip
+
+
+def _replaced(decided: Decisions, texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What was there, and what is in its place: one new fact may take that of several."""
+    new = dict(decided.updates)
+    also = [(id_, new[instead]) for id_, instead in decided.deletes if instead is not None]
+    return [(texts.get(id_, ""), text) for id_, text in (*decided.updates, *also)]
 
 
 def write_down(vault: Vault, source: Source, said: Sequence[str]) -> Learned:
@@ -141,12 +148,12 @@ def _write(vault: Vault, source: Source, decided: Decisions) -> str:
     """Carry the decisions out as one batch; why something known could not be put away, if so. Raises
     NotWrittenError where a new fact could not be written."""
     new = [_fact(source, text) for text in decided.adds]
-    retire: list[Record] = []
-    for id_, text in decided.updates:
-        fact = _fact(source, text)
-        new.append(fact)
-        retire.append({"id": id_, "replaced_by": fact["id"]})
-    retire += [{"id": id_} for id_ in decided.deletes]
+    instead = {id_: _fact(source, text) for id_, text in decided.updates}
+    new += instead.values()
+    retire: list[Record] = [{"id": id_, "replaced_by": fact["id"]} for id_, fact in instead.items()]
+    for id_, updated in decided.deletes:
+        told = {} if updated is None else {"replaced_by": instead[updated]["id"]}
+        retire.append({"id": id_, **told})
     if not new and not retire:
         return ""
     done = vault.converse(

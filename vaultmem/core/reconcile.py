@@ -7,7 +7,7 @@ a decision can only take something off what would happen without it, which is th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,7 +41,8 @@ class Decisions(NamedTuple):
 
     adds: tuple[str, ...]
     updates: tuple[tuple[str, str], ...]  # (id of an existing fact, what replaces it)
-    deletes: tuple[str, ...]  # ids of existing facts
+    # (id of an existing fact, that of the updated one whose new text takes its place, too; None where nothing does)
+    deletes: tuple[tuple[str, str | None], ...]
 
 
 def decisions(
@@ -55,11 +56,8 @@ def decisions(
     repeated = _repeated(updates)
     for place in repeated:
         del updates[place]
-    stay = [
-        one.text
-        for at, one in enumerate(existing)
-        if at not in updates and at not in deletes | repeated
-    ]
+    gone: dict[int, int | None] = {**dict.fromkeys(deletes), **repeated}
+    stay = [one.text for at, one in enumerate(existing) if at not in updates and at not in gone]
     # Where all are enumerated, new facts have short ids, too: those after the existing ones.
     named, meant = _known(said, list(new), len(existing) if strategy == "enumerate" else None)
     adds = [
@@ -70,11 +68,7 @@ def decisions(
         and not (key(fact) in meant and _says_any(stay, fact))
         and not (key(fact) in named and any(_may_say(text, fact) for text in stay))
     ]
-    return Decisions(
-        tuple(adds),
-        tuple((existing[at].id, text) for at, text in sorted(updates.items())),
-        tuple(existing[at].id for at in sorted(deletes | repeated)),
-    )
+    return _decided(adds, updates, gone, existing)
 
 
 def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
@@ -85,7 +79,7 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
     """
     adds: list[str] = []
     updates: dict[int, str] = {}
-    deletes: set[int] = set()
+    deletes: dict[int, int | None] = {}
     said = _once(new)
     for fact in said:
         if any(same(fact, one.text) for one in existing):
@@ -102,11 +96,21 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
             adds.append(fact)
             continue
         updates[gone[0]] = fact
-        deletes.update(gone[1:])
+        deletes.update(dict.fromkeys(gone[1:], gone[0]))
+    return _decided(adds, updates, deletes, existing)
+
+
+def _decided(
+    adds: Iterable[str], updates: Mapping[int, str], deletes: Mapping[int, int | None], existing: Sequence[Existing]
+) -> Decisions:  # fmt: skip
+    """Decisions by places in the neighbourhood as those by ids."""
     return Decisions(
         tuple(adds),
         tuple((existing[at].id, text) for at, text in sorted(updates.items())),
-        tuple(existing[at].id for at in sorted(deletes)),
+        tuple(
+            (existing[at].id, None if taken is None else existing[taken].id)
+            for at, taken in sorted(deletes.items())
+        ),
     )
 
 
@@ -205,10 +209,11 @@ def _deletes(
     }  # fmt: skip
 
 
-def _repeated(updates: dict[int, str]) -> set[int]:
-    """Places that would get a text which another place has got already: that fact is then said once."""
+def _repeated(updates: dict[int, str]) -> dict[int, int]:
+    """Places that would get a text which another place has got already, and which: that fact is then said once."""
     first: dict[str, int] = {}
-    return {at for at, text in updates.items() if first.setdefault(key(text), at) != at}
+    found = {at: first.setdefault(key(text), at) for at, text in updates.items()}
+    return {at: place for at, place in found.items() if at != place}
 
 
 def _known(
