@@ -123,6 +123,54 @@ def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
     assert ran("conversations", "show", "../../x").data["count"] == 1
 
 
+def talked(vault: Path) -> dict[str, str]:
+    """A chat that has learned, and learned better; ids by what they say."""
+    with Vault(str(vault)) as opened:
+        turns = Turns(opened.state.path(FOLDER))
+        for words in ("I live in Lisbon.", "I live in Porto."):
+            turns.finish(turns.begin("c", words, time.time()), "Nice.", time.time())
+    assert text("conversations", "learn").code == 0
+    found = ran("conversations", "show", "c").data["entries"]
+    gone = ran("conversations", "show", "c", "--deleted").data["entries"]
+    return {one["content"]: one["id"] for one in (*found, *gone)}
+
+
+def test_history_and_undo_name_what_conversations_did(here: Path) -> None:
+    assert text("history").err == "vaultmem: the history holds nothing of it\n"
+    assert "conversations" not in one_line(text("undo", "--last"))
+    talked(here)
+    plain = text("history")
+    assert (plain.out, ran("history").data["count"]) == ("", 0)
+    assert "--conversations shows" in plain.err
+    assert "--conversations" not in text("history", "--by", "nobody").err
+    assert "--conversations" not in text("history", "--since", "2199-01-01").err
+    assert "vaultmem history --conversations" in one_line(text("undo", "--last"))
+    found = ran("history", "--conversations").data["history"]
+    assert {one["by"] for one in found} == {"conversation:c"}
+    last = next(one for one in found if one["why"].startswith("learned"))
+    assert text("undo", last["commit"]).code == 0
+    assert "fact: The user lives in Lisbon" in text("conversations", "show", "c", "--facts").out
+
+
+def test_history_takes_ids_of_entries_of_conversations(here: Path) -> None:
+    ids = talked(here)
+    whys = {}
+    for said, named in ids.items():
+        by_id = ran("history", named).data["history"]
+        assert by_id, said
+        assert ran("history", named[:8]).data["history"] == by_id
+        whys[said] = [one["files"][0]["why"] for one in by_id]
+    assert whys["The user lives in Lisbon"][0].startswith("replaced by")
+    assert len(whys["The user lives in Lisbon"]) == 2
+    assert len(whys["The user lives in Porto"]) == 1
+    assert "Memory not found" in one_line(text("history", "nobody"))
+    with Vault(str(here)) as opened:
+        opened.converse(
+            "d", new=[{"role": "user", "id": f"abcd{at}", "content": "hi"} for at in "12"]
+        )
+    assert "abcd1, abcd2" in one_line(text("history", "abcd"))
+
+
 def test_words_of_many_lines_are_shown_line_by_line_and_steer_no_terminal(here: Path) -> None:
     with Vault(str(here)) as opened:
         opened.converse("c", new=[{"role": "user", "content": "one\n\n  two"}])

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from vaultmem.api import Vault
+
+FEW = 100  # entries, in which those of conversations are looked for
 EPILOG = """\
 vaultmem diff COMMIT shows what an entry changed, vaultmem undo COMMIT takes it back. What you changed in your
-editor is in the history, too."""
+editor is in the history, too. An entry of a conversation is named by its id, as in vaultmem conversations show."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
     parser.add_argument("--by", metavar="NAME", help="what this assistant, job or person did")
     parser.add_argument(
-        "--conversations", action="store_true", help="also the turns of conversations"
+        "--conversations",
+        action="store_true",
+        help="also what conversations did: their turns, what was learned from them, summaries",
     )
     parser.add_argument(
         "--since", metavar="WHEN", help="a day or a time, also in words, or a span such as 2h"
@@ -47,14 +52,25 @@ def run(args: argparse.Namespace, output: Output) -> int:
         found = vault.history(
             given, limit=args.limit, by=args.by, since=args.since, conversations=args.conversations
         )
+        is_all = bool(found or given or args.by or args.conversations)
+        others = not is_all and is_said(vault, args.since)
     if output.as_json:
         output.data({"history": found, "count": len(found)})
         return 0
     if not found:
-        output.remark("vaultmem: the history holds nothing of it")
+        but = " but what conversations did, which --conversations shows" if others else ""
+        output.remark(f"vaultmem: the history holds nothing of it{but}")
     for one in found:
         output.line(entry(one, output))
     return 0
+
+
+def is_said(vault: Vault, since: str | None = None) -> bool:
+    """Whether conversations did something, of late."""
+    from vaultmem.core.conversation import scope_of
+
+    found = vault.history(limit=FEW, since=since, conversations=True)
+    return any(one["by"].startswith(scope_of("")) for one in found)
 
 
 def entry(one: dict[str, Any], output: Output) -> str:

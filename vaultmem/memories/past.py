@@ -159,10 +159,18 @@ def _since(session: Session, asked: Asked) -> float | None:
 
 
 def _path(session: Session, given: str) -> str:
-    """The path of a memory, alive or archived, or of what was one."""
+    """The path of a memory, alive or archived, of an entry of a conversation, or of what was one."""
     try:
         return session.find(given, archived=True).path
     except NoteNotFoundError:
+        said = session.desk.talks.find(given)
+        if len(said) > 1:
+            some = ", ".join(one.id for one in said[:3])
+            raise NoteNotFoundError(
+                f"{given[:40]!r} begins the ids of several entries: {some}"
+            ) from None
+        if said:
+            return said[0].path
         if "/" in given:
             return given
         raise
