@@ -177,6 +177,21 @@ def test_without_a_model_rules_replace_what_is_contradicted(opened: Vault) -> No
     assert gone["properties"]["replaced_by"] == new["id"]
 
 
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_each_fact_whose_place_a_new_one_takes_leads_to_it(opened: Vault, is_asked: bool) -> None:
+    both = ["User lives in Lisbon", "User lives in Madrid"]
+    write_down(opened, Source("c", AT), both)
+    new = "User lives in Porto"
+    answer = {"decisions": [{"id": at, "event": "UPDATE", "text": new} for at in (0, 1)]}
+    learned = said(opened, [new], Scripted(reconcile=answer) if is_asked else None)
+    assert sorted(learned.updated) == [(old, new) for old in both]
+    assert (learned.by_model, learned.deleted) == (is_asked, [])
+    [fact] = opened.entries("c", ["facts"])
+    gone = [one for one in opened.entries("c", ["facts"], deleted=True) if one["deleted"]]
+    assert sorted(one["content"] for one in gone) == both
+    assert [one["properties"]["replaced_by"] for one in gone] == [fact["id"], fact["id"]]
+
+
 def decided(vault: Vault, answer: object, new: list[str]) -> reconciling.Learned:
     write_down(vault, Source("c", AT), ["User lives in Lisbon"])
     write_down(vault, Source("c", AT + 1), ["User likes tea"])

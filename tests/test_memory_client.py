@@ -239,6 +239,41 @@ def test_a_model_has_to_be_named(indexed: Path, scripted_llm: ScriptedLlm) -> No
         client.chat("Hello")
 
 
+def test_without_service_and_model_both_are_named(indexed: Path) -> None:
+    with (
+        MemoryClient(str(indexed)) as client,
+        pytest.raises(UsageError, match=r"llm\.base_url and llm\.model"),
+    ):
+        client.chat("Hello")
+    said = one_line(ran("chat", "--vault", str(indexed), "--format", "text", "Hi"))
+    assert "llm.base_url and llm.model" in said
+
+
+@pytest.mark.parametrize(
+    "messages", [None, 5, "", " \n", [], ["hi"], [5], {"role": "user", "content": "hi"}, b"hi", [{"role": "user", "content": {1}}]]
+)  # fmt: skip
+def test_what_is_no_message_is_refused_and_goes_nowhere(
+    client: MemoryClient, indexed: Path, scripted_llm: ScriptedLlm, messages: object
+) -> None:
+    with pytest.raises(UsageError) as error:
+        client.chat(messages)  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+    with pytest.raises(UsageError):
+        list(client.stream(messages))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="conversation"):
+        client.chat("hi", conversation=5)  # type: ignore[arg-type]
+    assert scripted_llm.chats == []
+    assert roles(indexed) == []
+
+
+@pytest.mark.parametrize("facts", [None, 5, b"a fact", [None], ["one", 2], {"a": "fact"}])
+def test_what_is_no_fact_is_refused(client: MemoryClient, indexed: Path, facts: object) -> None:
+    with pytest.raises(UsageError, match="texts"):
+        client.add(facts)  # type: ignore[arg-type]
+    assert roles(indexed) == []
+    assert client.add(one for one in ["I have a cat"])["added"] == ["I have a cat"]
+
+
 def test_a_vault_without_an_index_is_no_hindrance(vault: Path, scripted_llm: ScriptedLlm) -> None:
     with MemoryClient(str(vault), base_url=scripted_llm.url, model="m") as client:
         assert client.chat("Hello")["choices"]

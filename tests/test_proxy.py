@@ -402,8 +402,10 @@ def test_conversations_have_names(proxy: Proxied) -> None:
         {"headers": {"X_Vaultmem": "OFF"}}, {"metadata": {"vaultmem": "off"}}, {"user": "x" * 201},
         {"user": "a\u202eb"}, {"messages": [user("### Task:\nGenerate a title.")]},
         {"headers": {"Content_Encoding": "gzip"}},
+        *({"headers": {"X_Vaultmem": said}} for said in ("false", "0", "No", "none", "Disabled")),
+        {"metadata": {"vaultmem": "No"}},
     ],
-    ids=range(6),
+    ids=range(12),
 )  # fmt: skip
 def test_some_requests_are_none_of_ours(
     proxy: Proxied, scripted_llm: ScriptedLlm, how: dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli_run import process
+from tests.cli_run import one_line, process
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import ScriptedLlm
 from vaultmem.errors import LlmError
@@ -116,6 +116,9 @@ def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
     assert ended.code == 1
     assert "proxy.key" in ended.err + ended.out
     assert "sk-secret-itself" not in ended.err + ended.out
+    assert one_line(ended).endswith(
+        'proxy.key must be env:NAME, keyring:SERVICE/USER or off, and never the key itself"}'
+    )
 
 
 def test_a_web_page_with_the_key_is_a_web_page_still() -> None:

@@ -560,6 +560,56 @@ def test_a_summary_of_sentences_keeps_to_its_tokens(
     assert sum(words(line) for line in found.split("\n")) <= most
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["Where should Anne go from Bergen?", "“Is Anne in Bergen?”", "where should Anne go from Bergen", "can you find Anne a hotel in Bergen",
+     "What’s the best month for Bergen", "Anne 住在卑尔根吗", "卑尔根在哪里？", "did we book the train to Bergen."],
+)  # fmt: skip
+def test_a_question_is_no_summary(asked: str) -> None:
+    told = "Anne moved to Bergen."
+    assert extractive.summary((), [f"{asked}\n{told}"], 50, words) == told
+    assert extractive.summary(["Anne has a boat"], [asked], 50, words) == "Anne has a boat"
+    assert extractive.summary((), [asked], 50, words), "where there is nothing else"
+    assert extractive.sentence((), [f"{asked}\n{told}"], 50, words) == told
+    assert extractive.sentence((), [asked], 50, words) == ""
+
+
+def test_what_begins_like_a_question_may_be_none() -> None:
+    for told in ("Which is why Anne moved to Bergen.", "What Anne likes is the rain.", "Is fine."):
+        assert extractive.summary((), [told, "Where does Anne live?"], 50, words) != "", told
+    assert extractive.sentence((), ["What Anne likes is the rain."], 50, words)
+    assert extractive.sentence((), ["When Anne was small, she had a boat."], 50, words)
+
+
+def test_one_sentence_is_a_fact_before_it_is_anything_else() -> None:
+    texts = ["We decided to take the night train to Bergen on 3 May. It was late."]
+    facts = ["Anne lives in Lisbon. She is glad.", "Anne lives in\nBergen."]
+    assert extractive.sentence(facts, texts, 50, words) == "Anne lives in Bergen."
+    assert extractive.sentence([], texts, 50, words).startswith("We decided")
+    assert extractive.sentence([*facts, "Anne " * 90], texts, 50, words) == "Anne lives in Bergen."
+    assert extractive.sentence([], texts, 5, words) == "It was late."
+    assert extractive.sentence([], texts, 2, words) == ""
+
+
+@pytest.mark.parametrize("facts", [[], ["Anne lives in Bergen.", "Marek likes the rain."]])
+@pytest.mark.parametrize("fails", [None, True])
+def test_a_brief_summary_is_one_sentence(facts: list[str], fails: bool | None) -> None:
+    said = [
+        entry(USER, 0, "Where should Anne and Marek go in May? They booked the train to Bergen."),
+        entry(ASSISTANT, 1, "Bergen is a good choice. Take the night train. " + "It rains. " * 50),
+    ]
+    entries = [*said, *(entry(MEMORY, 2 + at, fact) for at, fact in enumerate(facts))]
+    made = next_round(entries, Scripted(fails=True) if fails else None, Limits(), words)
+    assert made is not None
+    [final] = made["new"]
+    assert final["properties"]["summary_level"] == BRIEF  # type: ignore[index]
+    assert final["properties"]["made_by"] == "sentences"  # type: ignore[index]
+    text = str(final["content"])
+    assert len(extractive.sentences([text])) == 1
+    assert not text.endswith("?")
+    assert text in facts if facts else "Bergen" in text
+
+
 def test_sentences_leave_out_greetings_and_pages_of_code() -> None:
     found = extractive.sentences(
         ["Thanks a lot! Anne moved to Bergen.", "x=" + "y" * 5000, "好的。我住在上海。"]

@@ -136,16 +136,16 @@ def _checked(key: str, value: object, source: str) -> str | int:
     may_be_off = key in MAY_BE_OFF or setting.default == OFF
     if value is False and (may_be_off or setting.check is schedule):
         value = OFF  # YAML 1.1 reads a bare `off` as false
-    told = "what it is" if key in UNTOLD else repr(value)
+    but = "" if key in UNTOLD else f", not {value!r}"
     if not isinstance(value, str):
         example = f" such as {setting.default}" if setting.default else ""
-        raise ConfigError(f"{source}: {key} must be text{example}, not {told}")
+        raise ConfigError(f"{source}: {key} must be text{example}{but}")
     if setting.check is None:
         return value
     try:
         return setting.check(value)
     except ValueError as error:
-        raise ConfigError(f"{source}: {key} must be {error}, not {told}") from None
+        raise ConfigError(f"{source}: {key} must be {error}{but}") from None
 
 
 def _number(key: str, value: object, source: str) -> int:

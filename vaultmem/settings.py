@@ -105,7 +105,7 @@ def _key(text: str) -> str:
     if text == OFF or (kind == "env" and name.isascii() and name.isidentifier()):
         return text
     if not (kind == "keyring" and colon and slash and service and user and name.isprintable()):
-        raise ValueError("env:NAME, keyring:SERVICE/USER or off, and not the key itself")
+        raise ValueError("env:NAME, keyring:SERVICE/USER or off, and never the key itself")
     return text
 
 

@@ -115,7 +115,7 @@ class MemoryClient:
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
     ) -> dict[str, Any]:
         """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
-        said = [facts] if isinstance(facts, str) else list(facts)
+        said = _facts(facts)
         source = Source(self._named(conversation), time.time(), by=by)
         return take_in(self.vault, source, said, self._budget(self._model(None)))._asdict()
 
@@ -140,14 +140,13 @@ class MemoryClient:
             raise UsageError(
                 "chat() gives the whole answer, stream() its words; neither takes stream="
             )
-        name = model or self.vault.config.text("llm.model")
-        if not name:
-            raise UsageError("no model is named; give one as model, or set llm.model")
-        listed = (
-            [{"role": "user", "content": messages}] if isinstance(messages, str) else [*messages]
-        )
+        listed = _listed(messages)
+        name = model or self._set_model()
         wanted = {**options, **({"stream": True} if is_stream else {})}
-        body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
+        try:
+            body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the request cannot be written as JSON: {error}") from error
         turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
         self.told = turn.begin()
         self.turn = turn.id
@@ -157,8 +156,23 @@ class MemoryClient:
             turn.close()
             self._start()
 
+    def _set_model(self) -> str:
+        """The model of the settings. Raises UsageError, which says all that is missing."""
+        name = self.vault.config.text("llm.model")
+        if name:
+            return name
+        if self.vault.config.text("llm.base_url"):
+            raise UsageError("no model is named; give one as model, or set llm.model")
+        raise UsageError(
+            "no language model is set: give its service as base_url, such as http://localhost:11434/v1, and its name as"
+            " model, or set llm.base_url and llm.model"
+        )
+
     def _named(self, conversation: str | None) -> str:
-        id_ = (conversation or self.vault.config.text("conversations.id")).strip()
+        given = conversation or self.vault.config.text("conversations.id")
+        if not isinstance(given, str):
+            raise UsageError("the id of the conversation must be text")
+        id_ = given.strip()
         if why := problem(id_):
             raise UsageError(f"the id of the conversation {why}")
         return id_
@@ -174,3 +188,25 @@ class MemoryClient:
             self._is_working = True
             self._worker.start()
         self._worker.nudge()
+
+
+def _listed(messages: Messages) -> list[Mapping[str, object]]:
+    """Messages as the service wants them. Raises UsageError."""
+    listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    is_list = isinstance(listed, (list, tuple))
+    if not is_list or not all(isinstance(one, Mapping) for one in listed):
+        raise UsageError("messages must be text, or a list of messages with a role and content")
+    if not listed or (isinstance(messages, str) and not messages.strip()):
+        raise UsageError("there is nothing to say; give some text")
+    return [*listed]
+
+
+def _facts(facts: str | Iterable[str]) -> list[str]:
+    """Facts one by one. Raises UsageError."""
+    wrong = "facts must be text, or a list of texts"
+    if isinstance(facts, (bytes, Mapping)) or not isinstance(facts, Iterable):
+        raise UsageError(wrong)
+    said = [facts] if isinstance(facts, str) else list(facts)
+    if not all(isinstance(one, str) for one in said):
+        raise UsageError(wrong)
+    return said

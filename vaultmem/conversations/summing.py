@@ -29,6 +29,7 @@ from vaultmem.core.private import is_private
 from vaultmem.core.sessions import NOTHING, TOKENS, Session, sessions, to_compress, to_evict
 from vaultmem.core.stamps import fine_stamp, stamp
 from vaultmem.core.summary_levels import (
+    BRIEF,
     HIERARCHICAL,
     NONE,
     PART,
@@ -56,7 +57,8 @@ from vaultmem.errors import LlmError
 log = logging.getLogger("vaultmem.conversations")
 
 Arguments = dict[str, list[dict[str, object]]]
-EXTRACTIVE = "sentences"  # what made a summary where no model did
+MODEL = "model"  # what made a summary
+EXTRACTIVE = "sentences"  # and what did where no model did
 MOST_AT_ONCE = 2  # chunks, groups and sessions that are summed up in one round
 LINKED = 12  # facts that the summary of a short conversation links to
 LATELY = 12_000  # characters of new turns that the summary of all is told
@@ -242,7 +244,12 @@ class _Round:
         question = summary_prompts.final(level, before.content if before else "", told, texts, most)
         known = [one.content for one in self._facts]  # without a model all of them are weighed anew
         said = [one.content for one in parts or self._turns]
-        text, by = self._answer(question, known, said, most)
+        if level == BRIEF:
+            asked = self._asked(question)
+            text = asked or extractive.sentence(known, said, most, self._count)
+            by = MODEL if asked else EXTRACTIVE
+        else:
+            text, by = self._answer(question, known, said, most)
         newest = max(one.created for one in self._sources)
         linked = parts or self._told(MEMORY)[-LINKED:]
         self._write(_Sum(FINAL, text, by, tokens, newest, linked, level))
@@ -334,19 +341,23 @@ class _Round:
             "properties": properties,
         }
 
+    def _asked(self, question: Question) -> str:
+        """What the model says; "" where it says nothing of use, or there is none."""
+        if self._model is None:
+            return ""
+        try:
+            said = self._model.ask(question)
+        except LlmError as error:
+            log.info("summed up without a model: %s", error)
+            return ""
+        return summary_prompts.told(said) if isinstance(said, str) else ""
+
     def _answer(
         self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
     ) -> tuple[str, str]:
         """A summary, and what made it."""
-        if self._model is not None:
-            try:
-                said = self._model.ask(question)
-            except LlmError as error:
-                log.info("summed up without a model: %s", error)
-            else:
-                text = summary_prompts.told(said) if isinstance(said, str) else ""
-                if text:
-                    return text, "model"
+        if text := self._asked(question):
+            return text, MODEL
         return extractive.summary(facts, texts, most, self._count), EXTRACTIVE
 
 

@@ -16,7 +16,7 @@ from vaultmem.core.json_text import Part, parts
 TURN, START = "turn", "start"
 TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
 _TEXTS = ("text", "input_text")
-_OFF = ("off", False)
+OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
 
 
 class Chat(NamedTuple):
@@ -124,6 +124,10 @@ def _conversation(members: dict[str, Part]) -> str:
     return named if isinstance(named, str) and named.strip() else _plain(members, "user")
 
 
+def says_off(said: object) -> bool:
+    """Whether a header or a member of the metadata says that no memory is wanted."""
+    return said.strip().lower() in OFF if isinstance(said, str) else said in (False, 0)
+
+
 def _is_off(members: dict[str, Part]) -> bool:
-    said = _metadata(members, "vaultmem")
-    return (said.strip().lower() if isinstance(said, str) else said) in _OFF
+    return says_off(_metadata(members, "vaultmem"))

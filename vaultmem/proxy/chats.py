@@ -160,7 +160,7 @@ class Chats:
 
     async def _wanted(self, headers: Headers, body: bytes) -> _Wanted | None:
         """The chat, where memory is wanted for it and can be had."""
-        if header(headers, b"x-vaultmem").strip().lower() == "off":
+        if chat_body.says_off(header(headers, b"x-vaultmem")):
             return None
         if header(headers, b"content-encoding").strip().lower() not in ("", "identity"):
             return None

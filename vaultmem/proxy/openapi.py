@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem import __version__
+from vaultmem.core.chat_body import OFF
 
 _ERROR = {
     "type": "object",
@@ -53,7 +54,8 @@ _CHAT: dict[str, object] = {
     "parameters": [
         _named("X-Conversation-Id", "The conversation; else metadata.conversation_id, user, or the default.",
                {"type": "string", "maxLength": 200}),
-        _named("X-Vaultmem", "off: nothing is recalled and nothing kept.", {"type": "string", "enum": ["off"]}),
+        _named("X-Vaultmem", "off, in any case of letters: nothing is recalled and nothing kept.",
+               {"type": "string", "enum": list(OFF)}),
     ],
     "requestBody": {
         "required": True,
