@@ -12,7 +12,7 @@ from vaultmem_obsidian.dialect import ObsidianDialect
 from vaultmem_obsidian.rules import ObsidianRules
 
 from vaultmem.adapter import Completion, FrontMatter, Note, Task
-from vaultmem.core.recurrence import next_day
+from vaultmem.core.recurrence import is_over, next_day
 from vaultmem.store.frontmatter import split
 
 DONE = Completion("2026-11-22T10:00", next_day)
@@ -143,6 +143,18 @@ def test_what_is_no_longer_that_task_stays(now: str) -> None:
 )
 def test_a_rule_that_only_the_editor_knows_is_left_to_it(line: str) -> None:
     assert ticked(f"- [ ] {line}") is None
+
+
+def test_the_last_one_has_no_next() -> None:
+    line = "- [ ] a 🔁 every week until November 25, 2026 📅 2026-11-20"
+    task = read(line).tasks[0]
+    done = Completion(DONE.at, next_day, is_over)
+    assert BARE.completed("Note.md", line, task, done) == f"- [x]{line[5:]} ✅ 2026-11-22"
+    assert BARE.completed("Note.md", line, task, DONE) is None
+    once_more = line.replace("25", "27")
+    following = BARE.completed("Note.md", once_more, read(once_more).tasks[0], done)
+    assert following is not None
+    assert following.startswith(once_more.replace("📅 2026-11-20", "📅 2026-11-27\n"))
 
 
 FIELDS = st.sampled_from([

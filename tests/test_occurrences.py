@@ -113,6 +113,17 @@ def test_weekdays_of_every_nth_week(start: date, weekday: int, interval: int, la
         ("every day", "0001-01-01", "2026-11-22T10:00", "2026-11-22", "2026-11-23"),
         ("every 9999 years", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
         ("every February on the 30th", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
+        ("every week for 3 times", "2026-11-02", "2026-11-10T10:00", "2026-11-09", "2026-11-16"),
+        ("every week for 3 times", "2026-11-02", "2026-11-16T10:00", "2026-11-16", ""),
+        ("every week for 3 times", "2026-11-02", "2027-11-16T10:00", "2026-11-16", ""),
+        ("every month for 3 times", "2026-01-31", "2026-03-01T10:00", "2026-02-28", "2026-03-31"),
+        ("every day for 1 time", "2026-11-02", "2026-11-22T10:00", "2026-11-02", ""),
+        ("every weekday for 3 times", "2026-11-20", "2026-11-23T10:00", "2026-11-23", "2026-11-24"),
+        ("every weekday for 3 times", "2026-11-20", "2026-12-23T10:00", "2026-11-24", ""),
+        ("every week until 2026-11-16", "2026-11-02", "2026-11-10", "2026-11-09", "2026-11-16"),
+        ("every week until 2026-11-15", "2026-11-02", "2026-11-10", "2026-11-09", ""),
+        ("every Friday until 2026-11-20", "2026-11-13", "2027-11-10", "2026-11-20", ""),
+        ("every day until 2026-11-01", "2026-11-02", "2026-11-10", "2026-11-02", ""),
     ],
 )
 def test_by_example(rule: str, start: str, now: str, last: str, following: str) -> None:
@@ -147,6 +158,9 @@ def test_an_hour_that_is_there_twice_or_not_at_all() -> None:
             "every 7 days on Tuesday",
             "every weekday",
             "every 2 months on the second Tuesday",
+            "every 2 months for 5 times",
+            "every Friday for 7 times",
+            "every month until January 1, 2027",
         ]
     ),
     st.dates(date(1, 1, 1), date(9999, 12, 31)),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.recurrence import next_day, read_rule
+from vaultmem.core.recurrence import is_over, next_day, read_rule
 
 TABLE = json.loads(
     Path(__file__).with_name("data").joinpath("link_cases", "recurrence.json").read_text("utf-8")
@@ -54,6 +54,12 @@ def test_known_answers(case: dict[str, str]) -> None:
         ("Every Day!", "2026-11-18", "2026-11-19"),
         ("every other day", "2026-11-18", "2026-11-20"),
         ("every 10 days", "2026-11-25", "2026-12-05"),
+        ("every week for 10 times", "2026-11-10", "2026-11-17"),
+        ("every day for 3 times", "2026-11-10", "2026-11-11"),
+        ("every week until January 1, 2027", "2026-11-10", "2026-11-17"),
+        ("every week until January 1, 2027", "2026-12-25", "2027-01-01"),
+        ("every week on Monday, Friday until 1st Jan 2027", "2026-11-16", "2026-11-20"),
+        ("every month on the last until 2027-01-31", "2026-12-31", "2027-01-31"),
     ],
 )
 def test_rules(rule: str, day: str, expected: str) -> None:
@@ -68,6 +74,30 @@ def test_rules(rule: str, day: str, expected: str) -> None:
 )  # fmt: skip
 def test_what_is_not_understood_has_no_next_day(text: str) -> None:
     assert next_day(text, date(2026, 11, 21), date(2026, 11, 21)) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "day", "over"),
+    [
+        ("every week until January 1, 2027", "2026-12-26", True),
+        ("every week until January 1, 2027", "2026-12-25", False),
+        ("every month on the last until 31 January 2027", "2027-01-31", True),
+        ("every day for 1 time", "2026-11-10", True),
+        ("every day for 2 times", "2026-11-10", False),
+        ("every day for 0 times", "2026-11-10", False),
+        ("every day for other times", "2026-11-10", False),
+        ("every day until", "2026-11-10", False),
+        ("every day until Monday", "2026-11-10", False),
+        ("every day until February 30, 2027", "2026-11-10", False),
+        ("every full moon", "2026-11-10", False),
+        ("every day", "9999-12-31", False),
+    ],
+)
+def test_a_rule_at_its_end_is_over(rule: str, day: str, over: bool) -> None:
+    due = date.fromisoformat(day)
+    assert is_over(rule, due, due) == over
+    if over or read_rule(rule) is None:
+        assert next_day(rule, due, due) is None
 
 
 @given(st.sampled_from(RULES), DAYS, DAYS)
@@ -115,7 +145,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @given(st.lists(st.sampled_from([
     "every", "2", "9999", "day", "weeks", "month", "year", "on", "the", "last", "31st", "500th",
-    "february", "friday", "weekday", ",", "and", "when", "done",
+    "february", "friday", "weekday", ",", "and", "when", "done", "for", "times", "until", "2027", "2027-02-01",
 ]), max_size=9).map(" ".join))  # fmt: skip
 def test_odd_rules_end(text: str) -> None:
     found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))

@@ -317,13 +317,37 @@ the last day of next month = 2026-12-31
 tomorrow before 5pm = 2026-11-22T17:00
 明天（周日） = 2026-11-22
 下周五（11月27日）交 = 2026-11-27
+later this week = 2026-11-22
+later this week on Sunday = 2026-11-22
+first of December = 2026-12-01
+the second of May 2027 at 9 = 2027-05-02T09:00
+remind me in 1h30m = 2026-11-21T11:30
+in 2h 5m = 2026-11-21T12:05
+2 h 15 m from now = 2026-11-21T12:15
+in 1h30 = 2026-11-21T11:30
+in 1h 30 people come = 2026-11-21T11:00
+Mon. 9am = 2026-11-23T09:00
+Fri. Dec 4 = 2026-12-04
+Thurs. at 3pm = 2026-11-26T15:00
+on Tues at 3pm = 2026-11-24T15:00
+Sat. 9am = 2026-11-28T09:00
+Friday. Dec 4 = 2026-11-27 | 2026-12-04
+Friday midnight = 2026-11-28T00:00
+Dec 31 at midnight = 2027-01-01T00:00
+by midnight = 2026-11-22T00:00
+明天零点 = 2026-11-22T00:00
+27年12月5日 = 2027-12-05
+26 年 12 月 5 日 = 2026-12-05
+他今年30岁 =
+她今年已经三十多岁了 =
+今年3月 = 2026-03-01
 """
 
 
 @pytest.mark.parametrize("line", MEANT.strip().splitlines())
 def test_what_a_phrase_means(line: str) -> None:
-    text, _, wanted = line.partition(" = ")
-    assert only(text) == wanted
+    text, _, wanted = line.partition(" =")
+    assert only(text) == wanted.strip()
 
 
 REPEATS = """
@@ -389,6 +413,19 @@ monthly on the last day = every month on the last = 2026-11-30
 周一到周五每天早上8点 = every weekday = 2026-11-23T08:00
 工作日每天 = every weekday = 2026-11-23
 每半年 = every 6 months = 2027-05-21
+每年三月体检 = every March on the 1st = 2027-03-01
+每年三月上课 = every March on the 1st = 2027-03-01
+每年 12 月份 = every December on the 1st = 2026-12-01
+每年12月25 = every December on the 25th = 2026-12-25
+每年三月中旬 = every March on the 15th = 2027-03-15
+隔周五 = every 2 weeks on Friday = 2026-11-27
+每隔一个星期三 = every 2 weeks on Wednesday = 2026-11-25
+隔周五次 = every 2 weeks = 2026-12-05
+every first of the month = every month on the 1st = 2026-12-01
+every last day of the month at 9am = every month on the last = 2026-11-30T09:00
+every Friday at midnight = every week on Saturday = 2026-11-28T00:00
+every month on the 5th at midnight = every month on the 5th = 2026-12-05T00:00
+every day at midnight = every day = 2026-11-22T00:00
 """
 
 
@@ -571,6 +608,9 @@ def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
         ("`tomorrow` [[tomorrow]]\n> tomorrow\n## tomorrow", "`tomorrow` [[tomorrow]]\n> tomorrow\n## tomorrow"),
         ("~~~\ntomorrow\n~~~\ntomorrow", "~~~\ntomorrow\n~~~\ntomorrow (2026-11-22)"),
         ("tomorrow's talk", "tomorrow's (2026-11-22) talk"),
+        ("tonight at 1", "tonight at 1 (2026-11-21)"),
+        ("他今年30岁", "他今年（2026）30岁"),
+        ("call Bob on Friday at midnight", "call Bob on Friday at midnight (2026-11-27)"),
     ],
 )  # fmt: skip
 def test_stale_words_get_their_day(text: str, wanted: str) -> None:
@@ -582,6 +622,20 @@ def test_an_added_day_is_what_is_read_later() -> None:
     later = NOW + timedelta(days=30)
     assert only("call Bob tomorrow at 9am (2026-11-22)", later) == "2026-11-22T09:00"
     assert only("下周（2026-W48）", later) == "2026-11-23"
+    assert only("call Bob Friday midnight (2026-11-27)", later) == "2026-11-28T00:00"
+
+
+@pytest.mark.parametrize(
+    ("day", "wanted"), [(23, 27), (26, 27), (27, 29), (28, 29), (29, 29), (30, 34)]
+)
+def test_later_this_week_is_a_day_to_come(day: int, wanted: int) -> None:
+    now = datetime(2026, 11, 1, 10, tzinfo=BERLIN) + timedelta(days=day - 1)
+    text = "call Anne later this week"
+    assert find(text, now)[0].when.date() == date(2026, 11, 1) + timedelta(days=wanted - 1)
+    told = absolute(text, now)
+    assert told == f"{text} ({now:%G-W%V})"
+    [read] = find(told, now + timedelta(days=60))
+    assert (read.when.isocalendar()[:2], read.relative) == (now.isocalendar()[:2], False)
 
 
 @pytest.mark.parametrize(

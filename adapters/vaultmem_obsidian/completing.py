@@ -169,7 +169,8 @@ class Ticking:
         first = self._counted_from(task)
         following = done.next_day(task.recurrence, first or today, today)
         if following is None:
-            return None
+            over = done.is_over and done.is_over(task.recurrence, first or today, today)
+            return "" if over else None
         away = following - first if first else timedelta()
         line = _moved(place, away, self._reminder_days(place, task))
         if line is None:

@@ -102,6 +102,7 @@ class Completion(NamedTuple):
 
     at: str  # by the clock on the wall: "2026-11-22T10:00"
     next_day: Callable[[str, date, date], date | None]  # see core.recurrence.next_day
+    is_over: Callable[[str, date, date], bool] | None = None  # see core.recurrence.is_over
 
 
 class Folder(Protocol):

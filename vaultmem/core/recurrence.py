@@ -15,7 +15,7 @@ from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, Y
 from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
+    r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
 )
 Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
 _UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
@@ -43,21 +43,31 @@ class Rule(NamedTuple):
     month_days: tuple[int, ...] = ()  # from the end when negative
     months: tuple[int, ...] = ()
     when_done: bool = False
+    times: int | None = None  # that it comes round at all, its first day counted
+    until: date | None = None  # the last day on which it may
 
 
 def next_day(text: str, day: date, done_on: date) -> date | None:
     """The day after `day` on which a task with this rule is due again.
 
     `done_on` counts instead of `day` in rules that end with "when done". None when the text is no
-    rule that we know, or has no further day.
+    rule that we know, or has no further day. "for 10 times" is counted from `day` each time, as the
+    plugin does: the text of a task does not tell how often it was done.
     """
     rule = read_rule(text)
-    if rule is None:
+    if rule is None or rule.times == 1:
         return None
     start = done_on if rule.when_done else day
-    if rule.weekdays or rule.month_days or rule.months:
-        return _next_match(rule, start)
-    return _step(rule, start)
+    plain = not (rule.weekdays or rule.month_days or rule.months)
+    return _until(rule, _step(rule, start) if plain else _next_match(rule, start))
+
+
+def is_over(text: str, day: date, done_on: date) -> bool:
+    """Whether the text is a rule that we know, and has no day after that one because it is at its end."""
+    rule = read_rule(text)
+    if rule is None or (rule.times is None and rule.until is None):
+        return False
+    return next_day(text, day, done_on) is None
 
 
 def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
@@ -65,11 +75,40 @@ def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None
     itself. Reckoned from the start, whatever was done when: from the 31st, every month has its last day."""
     if day < start:
         return None, start
+    if rule.times is not None or rule.until is not None:
+        return _ended_around(rule, start, day)
     if not (rule.weekdays or rule.month_days or rule.months):
         return _steps_around(rule, start, day)
     last = _nearest(rule, start, day, -1)
     following = _nearest(rule, start, min(day, _LAST_DAY) + _ONE_DAY, 1)
     return last or start, following
+
+
+def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """The same of a rule that ends: nothing follows its last day."""
+    endless = rule._replace(times=None, until=None)
+    end = rule.until or date.max
+    if rule.times is not None:
+        end = min(end, _last_of(endless, start, rule.times, day))
+    last, following = around(endless, start, max(start, min(day, end)))
+    return last, following if following and following <= end else None
+
+
+def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
+    """The day on which what repeats from `start` on comes for the last time; the end of time where that is to come."""
+    if not (rule.weekdays or rule.month_days or rule.months):
+        return _steps(rule, start, times - 1) or date.max
+    left = times - 1  # the start is one
+    for number in range(start.toordinal(), today.toordinal() + 1):
+        day = date.fromordinal(number)
+        left -= day > start and _fits(rule, start, day)
+        if not left:
+            return day
+    return date.max
+
+
+def _until(rule: Rule, day: date | None) -> date | None:
+    return day if day and (rule.until is None or day <= rule.until) else None
 
 
 def read_rule(text: str) -> Rule | None:
@@ -95,7 +134,7 @@ def _tokens(words: str) -> list[str]:
 
 
 class _Reader:
-    """every [number] unit [on [the] what {, what}]"""
+    """every [number] unit [on [the] what {, what}] [for number times | until day]"""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
@@ -103,6 +142,8 @@ class _Reader:
         self.weekdays: list[Weekday] = []
         self.month_days: list[int] = []
         self.months: list[int] = []
+        self.times: int | None = None
+        self.until: date | None = None
 
     def rule(self) -> Rule | None:
         if not self._accept("every"):
@@ -115,10 +156,25 @@ class _Reader:
             self._skip("on", "in", "the")
             if not self._list():
                 return None
-        if self.at < len(self.tokens):
+        if not self._end() or self.at < len(self.tokens):
             return None
-        days = tuple(self.weekdays)
-        return Rule(unit, interval, days, tuple(self.month_days), tuple(self.months))
+        days, months = tuple(self.weekdays), tuple(self.months)
+        month_days, times, until = tuple(self.month_days), self.times, self.until
+        return Rule(unit, interval, days, month_days, months, times=times, until=until)
+
+    def _end(self) -> bool:
+        """How often, or until when; False where that is not understood."""
+        if self._accept("for"):
+            word = self._next()
+            self.times = int(word) if word.isdigit() else _NUMBERS.get(word)
+            self.at += 1
+            self._skip("time", "times")
+            return bool(self.times) and word != "other"
+        if self._accept("until"):
+            self.until = _day([word for word in self.tokens[self.at :] if word not in {",", "of"}])
+            self.at = len(self.tokens)
+            return self.until is not None
+        return True
 
     def _next(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -207,6 +263,17 @@ def _month(word: str) -> int:
         if len(word) > 2 and name.startswith(word):
             return number
     return 0
+
+
+def _day(words: list[str]) -> date | None:
+    """2027-01-01, January 1 2027, 1st January 2027."""
+    if len(words) == 3:
+        number, name = (words[1], words[0]) if _month(words[0]) else (words[0], words[1])
+        words = [f"{words[2]:0>4}-{_month(name):02}-{number.removeprefix('#'):0>2}"]
+    try:
+        return date.fromisoformat(words[0]) if len(words) == 1 else None
+    except ValueError:
+        return None
 
 
 def _next_match(rule: Rule, start: date) -> date | None:

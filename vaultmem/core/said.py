@@ -50,7 +50,8 @@ _TIME = re.compile(
 )
 _FURTHEST = 2_000  # characters of a line that are looked at before a sentence
 _STOP = re.compile(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])|[。！？；\n]"
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
+    rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
 )
 _NO_PROSE = re.compile(  # a row of a table, a property, a planned date, a comment, a template
     r"\s*(?:[-*+]\s+)?(?:\||:?[\w\- ]{1,40}::|(?:scheduled|deadline|closed):\s*[<\[]|<|:\w+:|%%)|[^\n]*(?:\{\{|<%)",

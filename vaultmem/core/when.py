@@ -26,6 +26,7 @@ from vaultmem.core.when_parts import (
 from vaultmem.core.when_words import folded
 
 ALL_DAY = time(9)
+_DAY = 24 * 60  # minutes
 _TOKEN = re.compile(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 _INSIDE = frozenset(
     "0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第"
@@ -69,7 +70,11 @@ class _Reading(NamedTuple):
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, wherever they stand."""
     found = ((reading, _moment(reading, now)) for reading in _readings(text, now))
-    return [moment for _, moment in found if moment]
+    return [moment for reading, moment in found if moment and not _is_age(text, reading)]
+
+
+def _is_age(text: str, reading: _Reading) -> bool:
+    return reading.sense.grain == "year" and bool(when_chinese.AGE.match(text, reading.end))
 
 
 def spoken(given: str, now: datetime) -> list[Moment]:
@@ -130,7 +135,8 @@ def _shown(moment: Moment, sense: Sense) -> str:
         return f"{moment.when:%Y-%m-%d %H:%M}"
     if sense.grain == "week":
         return f"{moment.when:%G-W%V}"
-    return f"{moment.when:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
+    told = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
+    return f"{told:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
 
 
 def _is_to_come(moment: Moment, now: datetime) -> bool:
@@ -193,15 +199,19 @@ def _settled(low: str, reading: _Reading) -> _Reading:
     if not added or not sense.relative:
         return reading
     year, month, number, week = (int(added[index] or 0) for index in (1, 2, 3, 6))
-    if week:
-        day = date.fromisocalendar(year, week, 1) if 1 <= week <= 52 and 1 <= year <= 9998 else None
+    if week:  # "later this week" is its Friday, whatever week it is read in
+        of_week = sense.day.isoweekday() if sense.day and sense.grain == "week" else 1
+        known = 1 <= week <= 52 and 1 <= year <= 9998
+        day = date.fromisocalendar(year, week, of_week) if known else None
     else:
         day = calendar_day(year, month or 1, number or 1)
     if not day:
         return reading
-    clock = sense.clock if not added[4] else int(added[4]) * 60 + int(added[5])
-    if clock is not None and clock >= 24 * 60:
-        return reading
+    clock = sense.clock
+    if added[4]:
+        clock = int(added[4]) * 60 + int(added[5])
+        if clock >= _DAY:
+            return reading
     told = Sense(day=day, clock=clock, dial=sense.dial, part=sense.part, repeat=sense.repeat)
     return _Reading(reading.start, added.end(), told)
 
@@ -276,6 +286,7 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     """The rule, and the first time to come that fits it."""
     from vaultmem.core.recurrence import next_day  # only who has a rule needs dateutil
 
+    sense = _within_its_day(sense)
     assert sense.repeat
     repeat, today = sense.repeat, now.date()
     rule, fitting = rule_text(sense, repeat.interval), rule_text(sense, 1)
@@ -295,6 +306,18 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     return (_local(day, sense, now), rule) if day else None
 
 
+def _within_its_day(sense: Sense) -> Sense:
+    """A rule counts days: every Friday at its midnight is every Saturday at 0:00."""
+    past, minutes = divmod(_minutes(sense), _DAY)
+    repeat = sense.repeat
+    if not past or not repeat:
+        return sense
+    if not repeat.nth:
+        days = tuple(sorted((day + past) % 7 for day in repeat.weekdays))
+        repeat = repeat._replace(weekdays=days)
+    return sense._replace(clock=minutes, dial="set", part="", repeat=repeat)
+
+
 def _after(moment: datetime, now: datetime) -> bool:
     return moment.astimezone(UTC) > now.astimezone(UTC)
 
@@ -303,7 +326,7 @@ def _local(day: date, sense: Sense, now: datetime) -> datetime:
     """The day with its clock time in the zone of now; a time that a change of clocks skips moves on."""
     minutes = _minutes(sense)
     clock = time(minutes // 60 % 24, minutes % 60)
-    day += timedelta(days=minutes // (24 * 60))
+    day += timedelta(days=minutes // _DAY)
     local = datetime.combine(day, clock, tzinfo=now.tzinfo)
     return local.astimezone(UTC).astimezone(now.tzinfo)
 

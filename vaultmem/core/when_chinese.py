@@ -59,6 +59,10 @@ _NOT_A_CLOCK = (
 )
 
 
+# After 今年: how old somebody is, which is true all the year and happens at no time.
+AGE = re.compile(rf" ?[已经也才刚满都快]{{0,2}} ?(?:\d{{1,3}}|[{DIGITS}百]{{1,4}})[多几]? ?周?岁")
+
+
 def han_number(text: str | None) -> int:
     """The number of 12, 十二, 二十一, 两, 二〇二六; 0 for none."""
     if not text:
@@ -83,9 +87,10 @@ def _weekday(char: str) -> int:
 
 
 def _date(match: re.Match[str], now: datetime) -> Sense | None:
-    """2026年12月5日, 明年三月, 今年年底."""
+    """2026年12月5日, 26年12月5日, 明年三月, 今年年底."""
     near, said = match["near"], match["year"]
     year = now.year + {"去": -1, "今": 0, "明": 1, "后": 2}[near] if near else han_number(said)
+    year += 2000 if year < 100 else 0
     month, number = han_number(match["month"]), _place(match)
     if match["end"]:
         month, number = 12, LAST
@@ -264,6 +269,17 @@ def _every_month(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("year" if month else "month"), month=month, number=number)
 
 
+def _month_of_year(match: re.Match[str], _: datetime) -> Sense | None:
+    """每年三月: on its first day."""
+    month = han_number(match["month"])
+    return Sense(repeat=Repeat("year"), month=month, number=1) if 1 <= month <= 12 else None
+
+
+def _every_other_weekday(match: re.Match[str], _: datetime) -> Sense | None:
+    """隔周五, 每隔一周五."""
+    return Sense(repeat=Repeat("week", 2, (_weekday(match["day"]),)))
+
+
 _EVERY_DAYS = (
     rf"每[逢到]?个?{_WEEK}的?(?P<days>{_DAY}{_NOT_A_DAY}"
     rf"(?:[、,和及与到至~-]?(?:每?个?{_WEEK})?{_DAY}{_NOT_A_DAY}){{0,6}})(?:每天)?"
@@ -281,6 +297,11 @@ RULES: list[Rule] = [
         _every_month,
     ),
     (
+        re.compile(rf"每年的?(?P<month>{_N})月份?(?!份|[底末初]|[中下]旬|的?最后|的?第|\d)"),
+        _month_of_year,
+    ),
+    (re.compile(rf"每?隔一?个?{_WEEK}的?(?P<day>{_DAY}){_NOT_A_DAY}"), _every_other_weekday),
+    (
         re.compile(
             rf"每(?P<gap>隔)?(?P<n>{_N})?个?(?P<unit>天|日|早(?!上)|晚(?!上)|周末|工作日|{_WEEK}|月|季度|年)"
             r"(?![二两三四五六七八九十\d]次)"
@@ -290,7 +311,8 @@ RULES: list[Rule] = [
     (re.compile(r"(?P<gap>隔)(?P<n>一)?(?P<unit>天|日|周)(?!壁)"), _every_unit),
     (
         re.compile(
-            r"(?:(?:(?P<near>[今明后去])年|(?P<year>\d{4}|[〇零一二三四五六七八九]{4})年)"
+            rf"(?:(?:(?P<near>[今明后去])年|(?P<year>\d{{4}}|[〇零一二三四五六七八九]{{4}}"
+            rf"|\d\d(?=年{_N}月{_N}[日号]))年)"
             rf"(?:的?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|份?(?P<place>[底末初]|中(?=旬)))?"
             r"|的?年?(?P<end>[底末]))?)旬?"
         ),

@@ -86,8 +86,8 @@ def _figures(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
-    """Dec 5, December 5th, 2026, the 5th of December, 5-7 Dec."""
-    of, number = month(match["month"]), int(match["day"])
+    """Dec 5, December 5th, 2026, the 5th of December, the first of December, 5-7 Dec."""
+    of, number = month(match["month"]), ordinal(match["day"])
     if match["year"]:
         day = calendar_day(int(match["year"]), of, number)
         return Sense(day=day) if day else None
@@ -109,6 +109,15 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
     if not match["n2"]:
         return sense
     return together(sense, _after(now, way * amount(match["n2"]), match["unit2"]), now)
+
+
+def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:
+    """In 1h30m, 2h 15m ago."""
+    if not match["before"] and not match["after"]:
+        return None
+    way = -1 if match["after"] == "ago" else 1
+    minutes = int(match["hours"]) * 60 + int(match["minutes"] or match["apart"])
+    return later(now, way * minutes, "minute")
 
 
 def _after(now: datetime, many: float, unit: str) -> Sense | None:
@@ -183,9 +192,15 @@ def _period(match: re.Match[str], now: datetime) -> Sense | None:
         saturday = start and day_after(start, 5)
         day = saturday and (max(today, saturday) if not step else saturday)
         return Sense(day=day, relative=True) if day else None
-    day = _period_start(now, unit, step)
+    later_then = unit == "week" and match["which"] == "this" and lead(match) == "later"
+    day = _rest_of_week(today) if later_then else _period_start(now, unit, step)
     grain: Grain = "week" if unit == "week" else "month" if unit == "month" else "year"
     return Sense(day=day, grain=grain, relative=True) if day else None
+
+
+def _rest_of_week(today: date) -> date | None:
+    """Later this week: on its Friday, or at last on its Sunday."""
+    return day_after(today, (4 if today.weekday() < 4 else 6) - today.weekday())
 
 
 def _period_start(now: datetime, unit: str, step: int) -> date | None:
@@ -271,6 +286,11 @@ _DAY_MONTH = (
     r"(?:the\s)?(?:\d{1,2}\s?-\s?)?(?P<day>\d{1,2})(?P<sure>st|nd|rd|th)?\s?(?:of\s)?"
     rf"(?P<month>{MONTH_NAME}){_YEAR}"
 )
+_SPELLED_DAY_MONTH = (
+    rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){_YEAR}"
+)
+# After "Mon": its full stop, where a time goes on behind it, is no end of a sentence.
+_SHORTENED = rf"(?:(?<!day)\.(?=,?\s(?:\d|at\s|noon|midnight|morning|afternoon|evening|night|{MONTH_NAME})))?"
 RULES: list[Rule] = [
     (
         re.compile(
@@ -289,6 +309,15 @@ RULES: list[Rule] = [
     *REPEATS,
     (re.compile(_MONTH_DAY), _month_day),
     (re.compile(_DAY_MONTH), _month_day),
+    (re.compile(_SPELLED_DAY_MONTH), _month_day),
+    (
+        re.compile(
+            r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
+            rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
+            rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"
+        ),
+        _hours_and_minutes,
+    ),
     (
         re.compile(
             rf"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
@@ -325,7 +354,7 @@ RULES: list[Rule] = [
     (
         re.compile(
             rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
-            rf"(?:'s)?{END}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?{DAY_NAME}{END})?"
+            rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?{DAY_NAME}{END})?"
         ),
         _named_day,
     ),

@@ -8,6 +8,7 @@ from datetime import datetime
 from vaultmem.core.when_parts import Rule, Sense
 from vaultmem.core.when_words import END, SPELLED, amount, lead
 
+_DAY = 24 * 60  # minutes
 _LEADS = frozenset({"at", "by", "before", "until", "till", "from", "around", "about", "@", "me"})
 _HOUR = rf"(?:\d{{1,2}}|{SPELLED})"
 _HALF = r"\s?(?P<half>a\.m\.|p\.m\.|am|pm)(?![a-z0-9])"
@@ -69,7 +70,7 @@ def _oclock(match: re.Match[str], _: datetime) -> Sense | None:
 def _named(match: re.Match[str], _: datetime) -> Sense | None:
     weak = lead(match) not in _LEADS
     if match[1] == "midnight":
-        return Sense(clock=0, dial="open", weak=weak)
+        return Sense(clock=_DAY, weak=weak)  # "Friday midnight" is the one that ends Friday
     return Sense(clock=12 * 60, weak=weak)
 
 

@@ -11,6 +11,7 @@ from vaultmem.core.when_words import (
     END,
     MONTH_NAME,
     ORDINAL,
+    ORDINAL_WORDS,
     SPELLED,
     amount,
     lead,
@@ -72,7 +73,7 @@ def _adverb(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _day_of_month(match: re.Match[str], _: datetime) -> Sense | None:
-    """Every 5th (of the month), the 5th of every month, the last day of every month."""
+    """Every 5th (of the month), every first of the month, the 5th of every month, the last day of every month."""
     number = ordinal(match["number"])
     return Sense(repeat=Repeat("month"), number=number) if number <= 31 and number else None
 
@@ -119,6 +120,12 @@ REPEATS: list[Rule] = [
         _day_of_month,
     ),
     (
+        re.compile(
+            rf"every\s(?P<number>{'|'.join(ORDINAL_WORDS)}|last)(?:\sday)?\sof\s(?:the|each|every)\smonth{END}"
+        ),
+        _day_of_month,
+    ),
+    (
         re.compile(rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}"),
         _day_of_year,
     ),
@@ -154,7 +161,7 @@ REPEATS: list[Rule] = [
     (re.compile(rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}"), _every_part),
     (
         re.compile(
-            rf"(?P<on>on\s)?(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})"
+            rf"(?P<on>on\s)?(?!(?:tues|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})"
         ),
         _plural,
     ),

@@ -220,7 +220,8 @@ def _within(period: Sense, other: Sense) -> Sense | None:
     assert start
     day: date | None = None
     if period.grain == "week" and other.weekday is not None:
-        day = day_after(start, other.weekday)
+        first = monday(start)
+        day = first and day_after(first, other.weekday)
     elif period.grain == "month" and other.number and other.month is None:
         day = calendar_day(start.year, start.month, other.number)
     elif period.grain == "year" and other.number and other.month:

@@ -62,7 +62,7 @@ def amount(word: str) -> float:
 
 
 def ordinal(word: str) -> int:
-    """The number of "5th", "fifth", "last"."""
+    """The number of "5th", "fifth", "5", "last"."""
     if word == "last":
         return LAST
     if word in ORDINAL_WORDS:

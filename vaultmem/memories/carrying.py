@@ -147,7 +147,7 @@ def _ticked(session: Session, due: Due) -> Plan | None:
     if task.done or task.cancelled:
         return None
     at = datetime.fromtimestamp(session.now).astimezone().strftime("%Y-%m-%dT%H:%M")
-    done = Completion(at, recurrence.next_day)
+    done = Completion(at, recurrence.next_day, recurrence.is_over)
     now = session.desk.rules.completed(due.path, text, task, done)
     if now is None:
         raise NoteChangedError(
