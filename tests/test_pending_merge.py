@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from functools import partial
 
@@ -207,6 +208,64 @@ def test_a_conflict_keeps_the_ticks_of_both_sides(style: str) -> None:
     assert_settled(text, acks, style)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("middle", ["=======\n", "||||||| base\n{}=======\n"])
+def test_a_conflict_over_the_whole_page_leaves_one_page(style: str, end: str, middle: str) -> None:
+    mark = "generated: vaultmem\n" if style == "frontmatter" else "generated:: vaultmem\n"
+    own = "cssclasses: wide\n" if style == "frontmatter" else "icon:: x\n"
+    base = render(ITEMS, style, "both\n").replace(mark, mark + own)
+    ours = base.replace("- [ ] call", "- [x] call").replace("- TODO call", "- DONE call") + "a\n"
+    theirs = (
+        base.replace("- [ ] water", "- [-] water").replace("- TODO water", "- CANCELED water")
+        + "b\nc\n"
+    )
+    conflict = f"<<<<<<< HEAD\n{ours}{middle.format(base)}{theirs}>>>>>>> other\n"
+    text, acks = merged(conflict.replace("\n", end), ITEMS, style, NOW)
+    assert acks == {FIRST: Ack("done"), IDS[1]: Ack("dropped")}
+    left = [item for item in ITEMS if item.id not in acks]
+    page = render(left, style, "both\na\nb\nc\n").replace(mark, mark + own)
+    assert text == page.replace("\n", end)
+    assert read(text, style).damage == []
+    assert_settled(text, acks, style)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_conflict_in_the_notes_is_for_the_person_to_settle(style: str) -> None:
+    notes = "mine\n" + CONFLICT.format("a\n", "b\n## Today\n") + "end\n"
+    page = render(ITEMS, style, notes)
+    assert merged(page, ITEMS, style, NOW) == (page, {})
+
+
+def test_a_conflict_from_the_items_into_the_notes_keeps_the_notes_of_both() -> None:
+    page = render(ITEMS, "frontmatter", "")
+    head, line, tail = page.partition("## To review\n")
+    mine, others = f"{line}{tail}mine\n> quote\n", f"{line}{ticked(tail)}others\n> quote\n"
+    text, acks = merged(f"{head}{CONFLICT.format(mine, others)}end\n", ITEMS, "frontmatter", NOW)
+    assert acks == {IDS[3]: Ack("done")}
+    assert text.partition("## Notes\n")[2] == "mine\n> quote\nothers\nend\n"
+    assert_settled(text, acks, "frontmatter")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@given(
+    pages=st.tuples(*[st.lists(st.sampled_from("abcdef").map("own {}\n".format), max_size=4)] * 4)
+)
+def test_a_conflict_loses_no_line_of_either_side(style: str, pages: tuple[list[str], ...]) -> None:
+    below = "- ## Notes\n" if style == "outline" else "## Notes\n"
+    sides = [
+        render(ITEMS, style, "".join(notes)).replace(below, "".join(above) + below)
+        for above, notes in (pages[:2], pages[2:])
+    ]
+    text, acks = merged(CONFLICT.format(*sides), ITEMS, style, NOW)
+    kept = re.split(r"## Notes\n", text, maxsplit=1)[1].splitlines(keepends=True)
+    assert acks == {}
+    for above, notes in (pages[:2], pages[2:]):
+        assert not Counter([*above, *notes]) - Counter(kept)
+    assert not Counter(kept) - Counter([each for part in pages for each in part])
+    assert_settled(text, acks, style)
+
+
 def test_a_page_read_as_another_encoding_keeps_its_ticks() -> None:
     page = ticked(render(ITEMS, "frontmatter", ""))
     for wrong in (
@@ -294,7 +353,7 @@ def test_no_tick_and_no_line_is_lost(page: tuple[str, str, dict[str, str], list[
     assert_settled(new, acks, style)
 
 
-@given(st.lists(JUNK | st.text(max_size=12) | st.sampled_from([*render(ITEMS, "frontmatter").splitlines(True), *render(ITEMS, "outline").splitlines(True), "<<<<<<< a\n", "=======\n", "---\n", "## Notes\n", "## Today\n"]), max_size=25).map("".join), st.sampled_from(STYLES))  # fmt: skip
+@given(st.lists(JUNK | st.text(max_size=12) | st.sampled_from([*render(ITEMS, "frontmatter").splitlines(True), *render(ITEMS, "outline").splitlines(True), "<<<<<<< a\n", "=======\n", ">>>>>>> b\n", "---\n", "## Notes\n", "## Today\n"]), max_size=25).map("".join), st.sampled_from(STYLES))  # fmt: skip
 @example("## Notes\na\n## Today\n- [x] b ^vm-aaaaaa\n## Notes\n## Today\n", "frontmatter")
 @example(
     "## Notes\n## Today\n## Today\n- x ^vm-aaaaaa\n## Notes\n- [x] y ^vm-aaaaaa\n", "frontmatter"

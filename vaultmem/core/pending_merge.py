@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.core import pending_lines
+from vaultmem.core import pending_conflicts, pending_lines
 from vaultmem.core.pending_acks import DECIDED, Ack, ack_of, stronger
 from vaultmem.core.pending_lines import Found
 from vaultmem.core.pending_page import MARKS, OUTLINE, Item, render, shown_text
@@ -88,6 +88,9 @@ class _Parts:
         self._marked = any(pending_lines.is_ours(line) for line in lines)
         self._gap: list[str] | None = None  # empty lines after a line that is not ours
         self._noted = False
+        self._markers = pending_conflicts.marker_lines(lines) if self._conflicts else {}
+        self._began = False  # whether the conflict did in the notes
+        self._versions: list[int] = []  # of a conflict: with which line of the notes each begins
         self._take(self._front(style))
 
     def damage(self, text: str) -> list[str]:
@@ -103,7 +106,8 @@ class _Parts:
 
     def _front(self, style: str) -> int:
         """Take the properties at the top; the number of the line below them."""
-        shown = [pending_lines.bare(line) for line in self._lines[:200]]
+        first = 1 if self._markers.get(0) else 0  # the marker of a conflict over the whole page
+        shown = [pending_lines.bare(line) for line in self._lines[first : first + 200]]
         if style == OUTLINE:
             end = next((at for at, line in enumerate(shown) if "::" not in line), len(shown))
             own = any(pending_lines.is_mark(line) for line in shown[:end])
@@ -114,14 +118,21 @@ class _Parts:
             own = shown[:1] == ["---"] and any(map(pending_lines.is_mark, shown[1:end]))
         if not own:
             return 0
-        inside = self._lines[:end] if style == OUTLINE else self._lines[1 : end - 1]
+        top = self._lines[first : first + end]
+        inside = top if style == OUTLINE else top[1:-1]
         self.front = [line for line in inside if not pending_lines.is_mark(line)]
-        return end
+        if first:
+            self._versions = [0]
+        return first + end
 
     def _take(self, at: int) -> None:
         in_notes = False
         while at < len(self._lines):
             line = self._lines[at]
+            if at in self._markers:
+                in_notes = self._version(self._markers[at], in_notes)
+                at += 1
+                continue
             if in_notes and not self._is_ours_again(at):
                 self._note(at)
                 at += 1
@@ -133,6 +144,20 @@ class _Parts:
                 continue
             in_notes = False
             at = self._generated(at)
+
+    def _version(self, kind: str, in_notes: bool) -> bool:
+        """Go on behind the marker of a conflict; whether there are notes: each version begins where the first did."""
+        self._gap = None
+        if kind == pending_conflicts.FIRST:
+            self._began, self._versions = in_notes, [len(self.notes)]
+        elif kind == pending_conflicts.OTHER:
+            self._versions.append(len(self.notes))
+            in_notes = self._began
+        elif self._versions:
+            ends = [*self._versions[1:], len(self.notes)]
+            noted = [self.notes[a:b] for a, b in zip(self._versions, ends, strict=True)]
+            self.notes[self._versions[0] :] = pending_conflicts.once(noted)
+        return in_notes
 
     def _join_notes(self, line: str) -> None:
         """What stands below a second heading begins on a line of its own; the heading stays where without it the next
@@ -167,18 +192,26 @@ class _Parts:
                 self._gap.append(line)
             return at + 1
         piece = pending_lines.piece(self._lines, at)
-        marks = self._conflicts and pending_lines.is_conflict(line)
+        again = bool(self._versions) and line in self.front  # a property that both versions have
         if piece and piece.found.id:
             self.found.append(piece.found)
-            self._keep(piece.others)
+            self._keep([each for each in piece.others if not self._is_marker(each)])
             return piece.end
         if piece:
             self.found.append(piece.found)
-        if marks or pending_lines.is_ours(line) or (self._marked and _is_rule(line)):
+        if (
+            again
+            or self._is_marker(line)
+            or pending_lines.is_ours(line)
+            or (self._marked and _is_rule(line))
+        ):
             self._gap = None
         else:
             self._keep([line])
         return at + 1
+
+    def _is_marker(self, line: str) -> bool:
+        return self._conflicts and pending_lines.is_conflict(line)
 
     def _keep(self, lines: list[str]) -> None:
         if lines:
