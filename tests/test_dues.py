@@ -66,6 +66,16 @@ def test_a_task_line_is_no_sentence() -> None:
     assert said.sentences(given, text) == {2: ["remind me on Friday"]}
 
 
+def test_a_day_cut_short_is_no_end_of_a_sentence() -> None:
+    text = "Remind me to call Bob on Fri. Dec 4 at 9. We met on Fri. Remind me on Sunday."
+    assert said.sentences(note(text), text) == {
+        1: ["Remind me to call Bob on Fri. Dec 4 at 9.", "Remind me on Sunday."]
+    }
+    found = said.moment("Remind me to call Bob on Fri. Dec 4 at 9.", NOW)
+    assert found
+    assert found.when == datetime(2026, 12, 4, 9, tzinfo=UTC)
+
+
 def test_code_and_tables_are_no_sentences() -> None:
     text = "remind me on Friday"
     for kind in ("code", "table", "heading"):
@@ -87,6 +97,23 @@ def test_of_much_text_only_so_much_is_kept(text: str) -> None:
     found = said.sentences(note(text), text)
     assert sum(map(len, found.values())) <= said.MOST
     assert all(len(each) < 1_000 for line in found.values() for each in line)
+
+
+def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
+    given = {"text": "a", "line": 1, "due": "2026-11-25"}
+    timed = {**given, "remind": "2026-11-25T08:35"}
+    early = {**given, "remind": "2026-11-24T08:35"}
+    found = []
+    for fields in (given, timed, early):
+        wish = dues.task(place(), fields, plain=True)
+        assert wish
+        assert wish.is_fixed
+        (named,) = dues.now(wish, NOW, lambda _: False)
+        assert named == dues.named(wish.due, wish.source, wish.key)
+        found.append(named.due)
+    assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
+    assert [each.at for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-24T08:35"]
+    assert len({each.id for each in found}) == 1
 
 
 def begun(start: str, today: datetime) -> list[Named]:

@@ -104,6 +104,29 @@ def test_markers(line: str, status: str, marker: str, priority: str | None, text
 
 
 @pytest.mark.parametrize(
+    ("lines", "times"),
+    [
+        ("due:: 2026-11-25", ("2026-11-25", None, None)),
+        ("due:: [[2026-11-25]]", ("2026-11-25", None, None)),
+        ("due:: 2026-11-25 8:35", ("2026-11-25T08:35", None, None)),
+        ("due:: 2026-11-25T08:35:00", ("2026-11-25T08:35", None, None)),
+        ("due:: [[2026-11-25]] 25:00", ("2026-11-25", None, None)),
+        ("remind:: 2026-11-24 09:00\n  due:: 2026-11-25", ("2026-11-25", "2026-11-24T09:00", None)),
+        ("date:: 2026-11-25", (None, None, "2026-11-25")),
+        ("due:: 2026-11-25\n  DEADLINE: <2026-11-26 Thu>", ("2026-11-26", None, None)),
+        ("due:: 2026-02-30", (None, None, None)),
+        ("due:: [[Plan]]", (None, None, None)),
+        ("due:: soon", (None, None, None)),
+        ("done:: 2026-11-25", (None, None, None)),
+    ],
+)
+def test_times_in_properties(lines: str, times: tuple[str | None, ...]) -> None:
+    (task,), dated = tasks_of(f"- TODO x\n  {lines}\n")
+    assert (task.due, task.remind, task.scheduled) == times
+    assert (task.text, dated) == ("x", ())
+
+
+@pytest.mark.parametrize(
     ("line", "scheduled", "due", "repeater"),
     [
         ("SCHEDULED: <2026-11-21 Sat>", "2026-11-21", None, None),

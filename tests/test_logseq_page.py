@@ -175,11 +175,17 @@ def test_namespace_and_anchors() -> None:
     assert f"(({ID}))" in RULES.names("pages/A___B___c.md", note)
 
 
+def test_a_property_of_a_task_names_a_journal_as_its_day() -> None:
+    (task,) = read("- TODO x\n  due:: [[Nov 25th, 2026]] 08:35\n").tasks
+    assert (task.text, task.due) == ("x", "2026-11-25T08:35")
+    assert read("due:: 2026-11-25\n\n- x").tasks == ()
+
+
 def test_org() -> None:
     text = (
         "#+title: Org page\n#+alias: o\nintro\n* TODO [#A] Head [[file:x.org][Label]] :t:\n"
         f"SCHEDULED: <2026-11-21 Sat>\n"
-        f":PROPERTIES:\n:id: {ID}\n:END:\n** =[[no]]= [[Plain][shown]]\n"
+        f":PROPERTIES:\n:id: {ID}\n:due: 2026-11-25\n:END:\n** =[[no]]= [[Plain][shown]]\n"
         "#+BEGIN_SRC\n* no [[no]]\n#+END_SRC\n[[https://x][no]] #tag\n"
     )
     note = read(text, "pages/x.org")
@@ -187,8 +193,9 @@ def test_org() -> None:
     assert [link.path for link in note.links] == ["Label", "Plain", "tag"]
     (task,) = note.tasks
     assert (task.line, task.marker, task.priority, task.scheduled) == (4, "TODO", "A", "2026-11-21")
+    assert task.due == "2026-11-25"
     assert note.anchors == {ID: 4}
-    assert [piece.line for piece in note.pieces] == [3, 4, 9]
+    assert [piece.line for piece in note.pieces] == [3, 4, 10]
 
 
 @pytest.mark.parametrize(

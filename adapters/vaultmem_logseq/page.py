@@ -195,7 +195,7 @@ class _Reading:
             for link in (*self.property_links, *text_links)
             if link.key not in own
         ]
-        open_tasks, dated = tasks(self.blocks)
+        open_tasks, dated = tasks(self.blocks, self.reader.days.day)
         return Note(
             title=title,
             pieces=pieces(self.blocks),

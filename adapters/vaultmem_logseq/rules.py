@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Rules, Task
 
-_READING = "1"  # goes up when the same page would be read differently
+_READING = "2"  # goes up when the same page would be read differently
 _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from vaultmem_logseq.outline import Block
 
 _DONE = frozenset({"DONE"})
 _CANCELLED = frozenset({"CANCELED", "CANCELLED"})
 _RUNNING = frozenset({"DOING", "NOW", "IN-PROGRESS", "STARTED"})
+# A day as a page or in figures, and a time: [[Nov 25th, 2026]] 08:35, 2026-11-25T08:35.
+_MOMENT = re.compile(
+    r"(?:\[\[([^\[\]]{1,100})\]\]|(\d{4}-\d\d-\d\d))(?:(?:T|[ \t]{1,4})(\d{1,2}):(\d\d)(?::\d\d)?)?",
+    re.ASCII,
+)
 
 
-def tasks(blocks: Iterable[Block]) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """The blocks with a marker, and the blocks without one that have a date."""
+def iso_day(title: str) -> str | None:
+    """The title if it is an ISO day."""
+    try:
+        return date.fromisoformat(title).isoformat()
+    except ValueError:
+        return None
+
+
+def tasks(
+    blocks: Iterable[Block], day: Callable[[str], str | None] = iso_day
+) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    """The blocks with a marker, and the blocks without one that have a date; `day` tells which page is which day."""
     found: list[Task] = []
     dated: list[Task] = []
     for block in blocks:
         if block.marker:
-            found.append(_task(block))
+            found.append(_with_properties(_task(block), block, day))
         elif block.scheduled or block.deadline:
             dated.append(_task(block))
     return tuple(found), tuple(dated)
@@ -44,6 +61,29 @@ def _task(block: Block) -> Task:
         marker=block.marker,
         repeater=repeaters[0] if repeaters else None,
     )
+
+
+def _with_properties(task: Task, block: Block, day: Callable[[str], str | None]) -> Task:
+    """The task with the times that its properties name, where no line of dates does."""
+    told: dict[str, str] = {}
+    for each in block.properties:
+        if each.key in {"due", "remind", "date"} and (when := _moment(each.value, day)):
+            told.setdefault(each.key, when)
+    if not told:
+        return task
+    return task._replace(
+        due=task.due or told.get("due"),
+        remind=told.get("remind"),
+        scheduled=task.scheduled or told.get("date"),
+    )
+
+
+def _moment(value: str, day: Callable[[str], str | None]) -> str | None:
+    found = _MOMENT.fullmatch(value.strip())
+    iso = found and (day(found[1].strip()) if found[1] else iso_day(found[2]))
+    if not found or not iso or not found[3]:
+        return iso
+    return f"{iso}T{int(found[3]):02}:{found[4]}" if int(found[3]) < 24 and found[4] < "60" else iso
 
 
 def _status(marker: str | None) -> str:

@@ -31,6 +31,7 @@ class Wish(NamedTuple):
     rule: str = ""  # by which it comes round by itself, as core.recurrence reads it
     begins: bool = False  # only starts at its time, and is late for nothing
     days: int | None = None  # after which it is over, done or not
+    key: str = ""  # by which its id is made, where that is not the time it is due
     not_on: str = (
         ""  # the day on which it was first seen: a date of that day is when it was written
     )
@@ -71,11 +72,13 @@ def task(place: Place, fields: Fields, *, plain: bool) -> Wish | None:
             else None
         )
     at = _text(fields, "remind") or _text(fields, "due") or _text(fields, "scheduled")
+    timed = at if "T" not in first and at.startswith(f"{first}T") else first
     due = Due(
-        "", TASK, text, first, at, place.path, line, place.title, _repeat(fields),
+        "", TASK, text, timed, at, place.path, line, place.title, _repeat(fields),
         foreign=place.foreign, own_id=_own_id(fields),
     )  # fmt: skip
-    return Wish(due, due.own_id or place.stem, begins=not at)
+    # The id is that of the day: a time that is added behind it makes no other task.
+    return Wish(due, due.own_id or place.stem, begins=not at, key=first if timed != first else "")
 
 
 def block(place: Place, fields: Fields) -> Wish | None:
@@ -146,7 +149,7 @@ def now(wish: Wish, moment: datetime, is_closed: Callable[[str], bool]) -> Itera
         due = wish.due if wish.due.due[:10] >= today else wish.due._replace(due="")
         yield named(due, wish.source, wish.due.due)
     elif not (_is_over(wish, wish.due.due, today) or _is_only_written(wish, today)):
-        yield named(wish.due, wish.source)
+        yield named(wish.due, wish.source, wish.key)
 
 
 def named(due: Due, source: str, key_time: str = "") -> Named:

@@ -146,7 +146,7 @@ class Finder:
         wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
         if is_private(note.properties):
             wishes = [wish._replace(due=wish.due._replace(private=True)) for wish in wishes]
-        fixed = [dues.named(wish.due, wish.source) for wish in wishes if wish.is_fixed]
+        fixed = [dues.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed]
         moving = [wish for wish in wishes if not wish.is_fixed]
         return _Known(moving, written.used, original, original in beside), fixed
 
