@@ -149,6 +149,63 @@ def test_in_and_out_gives_back_every_byte(home: Path, name: str, before: str) ->
     assert not connect(name, "--remove")["changed"]
 
 
+EMPTY = [
+    None, "", " \n\n", "\ufeff", "\ufeff\r\n", "{}", "{}\n", " { } ", "{\n}\n", "{\r\n}\r\n", '{"hooks":{}}', '{"hooks" : { } , "a": 1}',
+    '{\n  "hooks": {\n  }\n}\n', '{"hooks": {"SessionStart": [], "sessionStart": []}}', '{"hooks": {"SessionStart": []}}\n',
+    '{"hooks": {"sessionStart": [ ]}}', '{"version": 1}', '{"a": 1}\n', '{"version": 1, "hooks": {}}', '{\n\t"hooks": {"Stop": []}\n}',
+]  # fmt: skip
+
+
+@ALL
+@pytest.mark.parametrize("before", EMPTY)
+def test_what_was_there_and_empty_is_there_again(
+    home: Path, vault: Path, name: str, before: str | None
+) -> None:
+    file = home / FILES[name]
+    if before is not None:
+        put(home, name, before)
+    connect(name)
+    once = file.read_bytes()
+    assert json.loads(once.decode("utf-8-sig"))
+    assert not connect(name)["changed"]
+    connect(name, "--vault", str(vault))  # another command, which knows still what was there
+    assert file.read_bytes() != once
+    assert connect(name, "--remove", "--dry-run")["changed"]
+    assert connect(name, "--remove")["changed"]
+    assert (file.read_bytes().decode() if file.exists() else None) == before
+
+
+@ALL
+def test_what_a_person_adds_meanwhile_stays(home: Path, name: str) -> None:
+    for before in (
+        "{}",
+        '{"hooks": {}}',
+        '{"hooks": {"SessionStart": [], "sessionStart": []}}',
+        None,
+    ):
+        file = home / FILES[name]
+        put(home, name, before) if before else file.unlink(missing_ok=True)
+        connect(name)
+        settings = json.loads(file.read_text())
+        settings["mine"] = 1
+        settings["hooks"][HARNESSES[name].event].append(HARNESSES[name].entry("mine"))
+        file.write_text(json.dumps(settings))
+        connect(name, "--remove")
+        left = json.loads(file.read_text())
+        assert commands_in(left, HARNESSES[name]) == ["mine"]
+        assert left["mine"] == 1
+
+
+def test_a_hook_that_says_what_was_there_runs(home: Path, vault: Path) -> None:
+    put(home, "cursor", "{}")
+    connect("cursor", "--vault", str(vault))
+    (command,) = commands_in(json.loads((home / FILES["cursor"]).read_text()), HARNESSES["cursor"])
+    words = shlex.split(command)
+    assert words[-2:] == ["--was", "bare,without-version"]
+    ended = process(*words[words.index("hook") :])
+    assert (ended.code, ended.err) == (0, "")
+
+
 BLANK = st.text(" \n\t\r", max_size=3)
 WORD = st.text(max_size=5)
 
@@ -200,6 +257,29 @@ def settings(draw: st.DrawFn) -> tuple[Harness, str]:
     ]
     text = wrapped(draw, "{}", draw(st.permutations(members)))
     return harness, draw(BLANK) + text + draw(BLANK)
+
+
+@st.composite
+def emptied(draw: st.DrawFn) -> tuple[Harness, str]:
+    """A harness, and settings of it with little or nothing in them."""
+    harness = draw(st.sampled_from([*HARNESSES.values()]))
+    event = [f'"{harness.event}"{draw(BLANK)}:{wrapped(draw, "[]", [])}'] * draw(st.integers(0, 1))
+    inner = [*event, *draw(st.lists(st.just('"Other": []'), max_size=1))]
+    members = [f'"hooks" :{wrapped(draw, "{}", inner)}'] * draw(st.integers(0, 1))
+    members += draw(
+        st.lists(st.sampled_from(['"a":{}', '"version":1', '"version" : 2']), max_size=1)
+    )
+    return harness, draw(BLANK) + wrapped(draw, "{}", members) + draw(BLANK)
+
+
+@given(emptied())
+def test_nothing_is_given_back_as_it_was(found: tuple[Harness, str]) -> None:
+    harness, before = found
+    after = hooks.connected(before, harness, COMMAND.format(harness.name))
+    assert commands_in(json.loads(after), harness)
+    assert hooks.connected(after, harness, COMMAND.format(harness.name)) == after
+    assert not hooks.is_made(after, harness)
+    assert hooks.disconnected(after, harness) == before
 
 
 @given(settings())
@@ -374,7 +454,9 @@ def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> Non
 # --- instructions
 
 
-@pytest.mark.parametrize("before", ["", "# Rules\n", "# Rules", "a\r\nb\r\n", "no end\n\n\n"])
+@pytest.mark.parametrize(
+    "before", ["", "# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
+)
 def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
     file = home / "AGENTS.md"
     file.write_bytes(before.encode())
@@ -384,8 +466,9 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     assert once.startswith(before)
     assert once.count(instructions.MARK) == 1
     assert not connect("codex", *words)["changed"]
+    connect("claude", *words)  # the line of another one takes its place
     connect("codex", *words, "--remove")
-    assert file.read_bytes().decode().rstrip("\r\n") == before.rstrip("\r\n")
+    assert file.read_bytes().decode() == before
     assert not (home / ".codex").exists()
 
 
@@ -403,6 +486,15 @@ def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
     file.write_text(file.read_text() + "Mine.\n")
     connect("codex", *words, "--remove")
     assert file.read_text() == "Mine.\n"
+
+
+def test_what_follows_the_line_stays_on_a_line_of_its_own(home: Path) -> None:
+    file = home / "AGENTS.md"
+    file.write_text("no end")
+    connect("codex", "--instructions", str(file))
+    file.write_text(file.read_text() + "Mine.")
+    connect("codex", "--instructions", str(file), "--remove")
+    assert file.read_text() == "no end\nMine."
 
 
 def test_an_empty_file_that_was_there_stays(home: Path) -> None:

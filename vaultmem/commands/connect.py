@@ -102,18 +102,32 @@ def _uninstruct(path: str, *, dry_run: bool) -> Edited:
 
 def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
     path = harness.path()
+    put = hooks.filled if os.path.exists(path) else hooks.connected
 
     def change(text: str) -> str:
-        if not args.remove:
-            return hooks.connected(text, harness, command)
-        left = hooks.disconnected(text, harness)
-        # A file of ours holds no more than it was made with; that of somebody else stays, even when it is empty.
-        return "" if harness.is_ours and hooks.is_bare(left, harness) else left
+        return (hooks.connected if text else put)(text, harness, command)
 
     try:
-        return settings_file.edit(path, change, dry_run=args.dry_run, spare=not harness.is_ours)
+        if args.remove:
+            return _unhook(path, harness, dry_run=args.dry_run)
+        return settings_file.edit(path, change, dry_run=args.dry_run)
     except ValueError as error:
         raise VaultmemError(_by_hand(path, harness, args, command, str(error))) from error
+
+
+def _unhook(path: str, harness: Harness, *, dry_run: bool) -> Edited:
+    """Without the hook; a file that was made for it and holds nothing else goes with it."""
+    was_made = False
+
+    def change(text: str) -> str:
+        nonlocal was_made
+        was_made = hooks.is_made(text, harness)
+        return hooks.disconnected(text, harness)
+
+    found = settings_file.edit(path, change, dry_run=True)
+    if dry_run or found.before == found.after:
+        return found
+    return settings_file.edit(path, change, spare=not was_made)
 
 
 def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:

@@ -156,11 +156,10 @@ def added(text: str, node: Node, entry: object, name: str = "") -> str:
         last, end = node.starts[-1], node.items[-1].end
         blank = text[len(text[:last].rstrip(" \t\r\n")) : last]
         return text[:end] + "," + blank + prefix + _written(text, entry, blank) + text[end:]
-    inner = text[node.start + 1 : node.end - 1]
     outer = _line_indent(text, node.start)
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     blank = newline + outer + _unit(text)
-    closing = "" if "\n" in inner else newline + outer
+    closing = newline + outer  # whatever blanks follow: removed() must know which were there before
     at = node.start + 1
     return text[:at] + blank + prefix + _written(text, entry, blank) + closing + text[at:]
 
@@ -180,6 +179,10 @@ def _unit(text: str) -> str:
     return found[1] if found and not text[: found.start()].strip("\ufeff \t\r\n") else "  "
 
 
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
 def _line_indent(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     found = re.match(r"[ \t]*", text[start:at])
@@ -187,9 +190,12 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def removed(text: str, node: Node, number: int) -> str:
-    """The text without one item, and without the comma that went with it."""
+    """The text without one item, and without the comma that went with it. After added(), the text as it was."""
     if number:
         return text[: node.items[number - 1].end] + text[node.items[number].end :]
     if len(node.items) > 1:
         return text[: node.starts[0]] + text[node.starts[1] :]
-    return text[: node.start + 1] + text[node.end - 1 :]
+    blank = text[node.items[0].end : node.end - 1]
+    closing = _newline(text) + _line_indent(text, node.start)
+    left = blank[len(closing) :] if blank.startswith(closing) else ""
+    return text[: node.start + 1] + left + text[node.end - 1 :]

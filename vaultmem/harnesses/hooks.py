@@ -1,4 +1,7 @@
-"""Our hook in the settings of a harness: found by its command, put in at the end, taken out without a trace."""
+"""Our hook in the settings of a harness: found by its command, put in at the end, taken out without a trace.
+
+What cannot be seen later, that a list was there and empty, the command of the hook says itself: --was event.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,77 @@ import json
 import shlex
 
 from vaultmem.core.json_text import Node, added, parse, removed
+from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.harnesses.table import Harness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what was there, and empty
+ADDED = "without-"  # before the name of a member that a new file has, and this one had not
+_WAS = "--was"
+_BOM = "\ufeff"
+_NOTHING = f"{_BOM} \t\r\n"
 
 
 def connected(text: str, harness: Harness, command: str) -> str:
-    """The settings with our hook, once. Raises ValueError where that cannot be done safely."""
-    if not text.strip("\ufeff \t\r\n"):
-        new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
-        return json.dumps(new, ensure_ascii=False, indent=2) + "\n"
+    """The settings with our hook, once; those of a new file for "". Raises ValueError where that cannot be done
+    safely."""
+    if not text:
+        return f"{_made(harness, command)}\n"
+    if not text.strip(_NOTHING):
+        return filled(text, harness, command)
     while len(_ours(parse(text), harness)) > 1:
-        text = _without_last(text, harness)
+        text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
     if found := _ours(root, harness):
         said = found[0][-1][0].items[found[0][-1][1]].get(harness.command)
+        command = _marked(command, _was(text, harness))
         if said is None or said.text == command:
             return text
         return text[: said.start] + json.dumps(command, ensure_ascii=False) + text[said.end :]
-    return _put(text, root, harness, command)
+    return _put(text, root, harness, _marked(command, _is_now(root, harness)))
+
+
+def filled(text: str, harness: Harness, command: str) -> str:
+    """The settings in a file that was there, with nothing in it but blanks."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    return mark + _made(harness, _marked(command, [BLANK])) + text[len(mark) :]
+
+
+def _made(harness: Harness, command: str) -> str:
+    new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
+    return json.dumps(new, ensure_ascii=False, indent=2)
+
+
+def _marked(command: str, was: Sequence[str]) -> str:
+    return f"{command} {_WAS} {','.join(was)}" if was else command
+
+
+def _is_now(root: Node, harness: Harness) -> list[str]:
+    """What is there without our hook, and would not be known from what we made when it is taken out."""
+    was: list[str] = []
+    hooks = root.get("hooks") if root.kind == "object" else None
+    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    if hooks is None and set(root.names) <= harness.scaffold.keys():
+        was.append(BARE)
+    elif event is not None and not event.items:
+        was.append(EVENT)
+    elif hooks is not None and not hooks.items:
+        was.append(HOOKS)
+    return [*was, *(ADDED + name for name in harness.scaffold if name not in root.names)]
+
+
+def _was(text: str, harness: Harness) -> list[str]:
+    """What our hooks say of the settings before them."""
+    found: dict[str, None] = {}
+    for way in _ours(parse(text), harness):
+        said = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(said.text) if said else []
+        given = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
+        found |= dict.fromkeys(word for each in given for word in each.split(",") if word)
+    return list(found)
 
 
 def _put(text: str, root: Node, harness: Harness, command: str) -> str:
@@ -51,20 +108,48 @@ def _expected(node: Node, kind: str, name: str) -> Node:
 
 
 def disconnected(text: str, harness: Harness) -> str:
-    """The settings without any hook of ours; what becomes empty by that goes, too."""
-    if not text.strip("\ufeff \t\r\n"):
+    """The settings without any hook of ours; what becomes empty by that goes, too, if we have made it. Of a file that
+    was made for it and holds nothing else, nothing is left."""
+    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
         return text
+    if is_made(text, harness):
+        return ""
+    was = _was(text, harness)
+    left = _without_added(text, harness, was)
+    while _ours(parse(left), harness):
+        left = _without_last(left, harness, was)
+    if BLANK in was and _is_bare(left, harness):
+        return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
+    return left
+
+
+def is_made(text: str, harness: Harness) -> bool:
+    """Whether the file was made for our hook, and holds nothing else."""
+    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+        return False
+    was = _was(text, harness)
     while _ours(parse(text), harness):
-        text = _without_last(text, harness)
+        text = _without_last(text, harness, was)
+    return _is_bare(text, harness) and not {BLANK, BARE} & set(was)
+
+
+def _without_added(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the members that we have added beside the hooks, where they still say what we wrote."""
+    for name, given in harness.scaffold.items():
+        root = parse(text)
+        there = root.get(name) if ADDED + name in was else None
+        if there is not None and text[there.start : there.end] == json.dumps(given):
+            text = removed(text, root, root.names.index(name))
     return text
 
 
-def _without_last(text: str, harness: Harness) -> str:
-    """Without the last hook of ours, and without the lists and groups that held nothing else."""
+def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the last hook of ours, and without the lists and groups that held nothing else and were not there."""
     way = _ours(parse(text), harness)[-1]
     if harness.grouped and len(way[-1][0].items) == 1:
         way = way[:-2]  # a group without hooks is none, whatever its matcher
-    while len(way) > 1 and len(way[-1][0].items) == 1:
+    least = 3 if EVENT in was else 2 if HOOKS in was else 1
+    while len(way) > least and len(way[-1][0].items) == 1:
         way = way[:-1]
     node, number = way[-1]
     return removed(text, node, number)
@@ -116,7 +201,6 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 
-def is_bare(text: str, harness: Harness) -> bool:
+def _is_bare(text: str, harness: Harness) -> bool:
     """Whether settings say no more than a new file of ours would beside its hooks."""
-    root = parse(text) if text.strip("\ufeff \t\r\n") else None
-    return root is None or (root.kind == "object" and set(root.names) <= harness.scaffold.keys())
+    return set(parse(text).names) <= harness.scaffold.keys()

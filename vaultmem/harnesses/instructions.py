@@ -6,6 +6,7 @@ import re
 
 MARK = "<!-- vaultmem -->"
 MADE = "<!-- vaultmem made this file -->"
+OPEN = "<!-- the line above had no end -->"  # before the mark
 _OURS = re.compile(
     rf"^[^\r\n]*(?:{re.escape(MARK)}|{re.escape(MADE)})[ \t]*(?:\r?\n|\Z)", re.MULTILINE
 )
@@ -29,14 +30,24 @@ def instructed(text: str, line: str) -> str:
     if found:
         ended = newline if found[0].endswith("\n") else ""
         line = made(line) if is_made(text) else line
+        line = _opened(line) if OPEN in found[0] else line
         return text[: found.start()] + line + ended + _OURS.sub("", text[found.end() :])
-    gap = "" if not text or text.endswith("\n") else newline
-    return f"{text}{gap}{line}{newline}"
+    if not text or text.endswith("\n"):
+        return f"{text}{line}{newline}"
+    return f"{text}{newline}{_opened(line)}{newline}"
 
 
 def uninstructed(text: str) -> str:
-    """The text without it."""
-    return _OURS.sub("", text)
+    """The text without it, and without the end that the line above it got by it, where nothing has followed since."""
+    found = list(_OURS.finditer(text))
+    left = _OURS.sub("", text)
+    if found and OPEN in found[-1][0] and found[-1].end() == len(text):
+        return left.removesuffix("\n").removesuffix("\r")
+    return left
+
+
+def _opened(line: str) -> str:
+    return line.replace(MARK, f"{OPEN} {MARK}")
 
 
 def made(line: str) -> str:

@@ -43,7 +43,6 @@ class Harness:
     command: str  # the field that holds the command
     fields: Json  # what a hook says beside its command
     scaffold: Json  # what a new file must say beside its hooks
-    is_ours: bool  # whether the file holds nothing but our hook, and goes with it
     advice: str  # what a person has to do beside it
     skills: str = (
         ""  # the folder of skills below the person's own, where it is not in that of the program
@@ -79,25 +78,25 @@ HARNESSES = {
     for one in (
         Harness(
             "claude", "Claude Code", ".claude", "CLAUDE_CONFIG_DIR", "settings.json", "SessionStart", True, "command",
-            {**_COMMAND, "timeout": 10}, {}, False, "",
+            {**_COMMAND, "timeout": 10}, {}, "",
         ),
         Harness(
             "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
-            {**_COMMAND, "timeout": 10}, {}, False, "Codex runs it once you have trusted it: /hooks in Codex",
+            {**_COMMAND, "timeout": 10}, {}, "Codex runs it once you have trusted it: /hooks in Codex",
             ".agents/skills",
         ),
         Harness(
             "gemini", "Gemini CLI", ".gemini", "", "settings.json", "SessionStart", True, "command",
-            {"name": "vaultmem", **_COMMAND, "timeout": 10_000}, {}, False, "",
+            {"name": "vaultmem", **_COMMAND, "timeout": 10_000}, {}, "",
         ),
         Harness(
             "copilot", "Copilot CLI", ".copilot", "COPILOT_HOME", "hooks/vaultmem.json", "sessionStart", False, "bash",
-            {**_COMMAND, "timeoutSec": 10}, {"version": 1}, True,
+            {**_COMMAND, "timeoutSec": 10}, {"version": 1},
             "older versions of Copilot CLI run it without telling the assistant; see --instructions",
         ),
         Harness(
             "cursor", "Cursor", ".cursor", "", "hooks.json", "sessionStart", False, "command",
-            {"timeout": 10}, {"version": 1}, False,
+            {"timeout": 10}, {"version": 1},
             "Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
         ),
     )
