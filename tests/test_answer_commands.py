@@ -108,7 +108,10 @@ def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
     assert "--until must be" in one_line(
         on(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
     )
-    assert on(vault, "snooze", ids(vault)["buy milk"], "--until", "yesterday").code == 2
+    for until in ("yesterday", "", " "):
+        refused = on(vault, "snooze", ids(vault)["buy milk"], "--until", until)
+        assert (refused.code, refused.out) == (2, "")
+        assert one_line(refused)
 
 
 def test_before_the_first_sync(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -368,9 +369,23 @@ def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:
     assert "known: claude" in said.err
 
 
-def test_wrong_words_are_an_error() -> None:
-    assert ran("hook", "session-end", "--harness", "claude").code == 2
-    assert ran("hook", "session-start").code == 2
+@pytest.mark.parametrize(
+    "words",
+    ["session-end --harness claude", "session-start", "", "session-start --harness", "--harness claude --more x"],
+)  # fmt: skip
+@pytest.mark.parametrize("through", [ran, process])
+def test_wrong_words_are_said_and_keep_nobody_from_starting(
+    words: str, through: Callable[..., Ran]
+) -> None:
+    said = through("hook", *words.split())
+    assert (said.code, said.out) == (0, "{}\n")
+    assert one_line(said)
+
+
+def test_help_is_help_all_the_same() -> None:
+    said = process("hook", "--help")
+    assert said.code == 0
+    assert "--harness" in said.out
 
 
 # --- stdin

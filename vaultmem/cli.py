@@ -138,7 +138,7 @@ def _fail(words: list[str], said: str, code: int) -> int:
 
 def _run_command(name: str, words: list[str]) -> int:
     from vaultmem.commands.parsing import asked_format, module_of, parser, prepared
-    from vaultmem.errors import VaultmemError
+    from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output
 
     output = Output(asked_format(words))
@@ -149,6 +149,9 @@ def _run_command(name: str, words: list[str]) -> int:
         sys.stdout.flush()
     except VaultmemError as error:
         output.error(str(error))
+        refused = getattr(module_of(name), "refused", None)  # whoever calls it may not bear a code
+        if refused is not None and isinstance(error, UsageError):
+            return int(refused(output))
         return error.exit_code
     except KeyboardInterrupt:
         output.error(_INTERRUPTED)

@@ -39,17 +39,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help=f"who reads the answer: {', '.join(HARNESSES)}",
     )
+    parser.add_argument(
+        "--was", metavar="WORDS", help="nothing to this command: connect --remove reads it"
+    )
     parser.add_argument("--prompt", metavar="TEXT", default="", help="what the session is about")
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print it."""
-    if args.harness not in HARNESSES:  # exit code 2 would keep some programs from starting
+    if args.harness not in HARNESSES:
         output.remark(
             f"vaultmem: no harness is called {args.harness!r}; known: {', '.join(HARNESSES)}"
         )
-        output.data({})
-        return 0
+        return refused(output)
     in_agent = not _is_elsewhere(args.vault)
     text = ""
     try:
@@ -66,6 +68,12 @@ def run(args: argparse.Namespace, output: Output) -> int:
         text = text[: len(text) * 3 // 4]
         told = answer(args.harness, text)
     output.data(told)
+    return 0
+
+
+def refused(output: Output) -> int:
+    """What follows a line about wrong words. The exit code is 0: with 2, Claude Code and others would stop."""
+    output.data({})
     return 0
 
 

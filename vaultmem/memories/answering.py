@@ -223,7 +223,7 @@ def _all_dues(session: Session) -> set[str]:
 def _until(asked: Asked, now: datetime) -> str:
     """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
     given = asked.text("until")
-    if not given:
+    if not asked.has("until"):
         return (now.date() + timedelta(1)).isoformat()
     try:
         found = _iso(given, now) or _span(given, now) or _spoken(given, now)
