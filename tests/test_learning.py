@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from vaultmem.core.asking import Question
 from vaultmem.core.conversation import derived_id
 from vaultmem.core.neighbours import neighbours
 from vaultmem.errors import LlmError
-from vaultmem.store.turn_queue import Item
+from vaultmem.store.turn_queue import NOTED, Item
 
 AT = 1_795_000_000.0
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
@@ -330,6 +330,69 @@ def test_an_answer_that_goes_on_is_written_whole_and_a_persons_words_stay(opened
     [_, answer] = opened.entries("c", ["turns"])
     assert answer["content"].startswith("My words")
     assert "three" not in answer["content"]
+
+
+def test_what_a_person_takes_back_while_the_turn_waits_is_not_learned(opened: Vault) -> None:
+    model = Scripted(facts=lambda asked: {"facts": ["The user is allergic to penicillin"]} if "penicillin" in asked.messages[-1].content else {"facts": []})  # fmt: skip
+    said = "I am allergic to penicillin, and I play the cello."
+
+    def learned(number: int, change: Callable[[Path, str], None]) -> str:
+        turn = item(said, "Noted.", id_=str(number), at=AT + number, conversation=f"c{number}")
+        learning.keep_turn(opened, turn)
+        [note] = [
+            one for one in opened.entries(turn.conversation, ["turns"]) if one["role"] == "user"
+        ]
+        change(Path(opened.path) / note["path"], note["id"])
+        before = len(model.asked)
+        noted = turn._replace(meta={NOTED: [turn.user_id, turn.assistant_id]})
+        learning.learn(opened, noted, model)
+        asked = "".join(one.messages[-1].content for one in model.asked[before:])
+        assert "penicillin" not in asked
+        assert not [one for one in facts(opened, turn.conversation) if "penicillin" in one]
+        return asked
+
+    learned(0, lambda _, id_: opened.forget(id_) and None)
+    learned(1, lambda note, _: note.unlink())
+    assert not [one for one in opened.entries("c1", ["turns"]) if one["role"] == "user"], (
+        "it stays away"
+    )
+    learned(
+        2,
+        lambda note, _: (
+            note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1)) and None
+        ),
+    )
+    asked = learned(
+        3,
+        lambda note, _: (
+            note.write_text(note.read_text().replace(" am allergic to penicillin, and I", ""))
+            and None
+        ),
+    )
+    assert "I play the cello." in asked
+
+
+def test_what_a_person_cut_out_of_an_answer_is_not_put_back(opened: Vault) -> None:
+    turn = item("Tell me", "Of boats. Your number is 4711.", id_="0")
+    learning.keep_turn(opened, turn)
+    [_, answer] = opened.entries("c", ["turns"])
+    note = Path(opened.path) / answer["path"]
+    note.write_text(note.read_text().replace(" Your number is 4711.", ""))
+    learning.learn(opened, turn, None)
+    assert "4711" not in note.read_text()
+
+
+def test_turns_that_wait_as_notes_do_not_make_summaries_begin_anew(opened: Vault) -> None:
+    model = Scripted(facts=lambda asked: {"facts": [f"The user has boat {len(asked.messages[-1].content)}"]}, summary="A summary")  # fmt: skip
+    turns = [item("We talk of my boat. " * 30 + "x" * number, "I see. " * 40, id_=str(number), at=AT + 60 * number) for number in range(6)]  # fmt: skip
+    for turn in turns:
+        learning.keep_turn(opened, turn)
+    for turn in turns:
+        learning.learn(opened, turn, model)
+    summed = [one for one in model.asked if one.purpose == "summary"]
+    anew = [one for one in summed if "A summary" not in one.messages[-1].content]
+    assert len(summed) > 2
+    assert len(anew) == 1
 
 
 # --- Summing up

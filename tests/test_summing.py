@@ -362,7 +362,15 @@ def test_the_summary_of_all_is_outdated_as_soon_as_something_it_tells_was_taken_
     assert outdated(first, private=True)
     assert outdated(first, deleted=True)
     assert not outdated(first, deleted=True, evicted=True), "it only made room"
-    assert not outdated(first, deleted=True, replaced_by="x"), "it was corrected"
+    later_on = "2999-01-01T00:00:00Z"
+    assert not outdated(first, deleted=True, replaced_by="x", deleted_at=later_on), (
+        "it was corrected"
+    )
+    edited = first._replace(content="Something else.")
+    assert is_outdated(final, [edited, *entries[1:]]), "rewritten in an editor"
+    assert is_outdated(final, entries[1:]), "removed in an editor"
+    learned = entry(MEMORY, 1, "Anne sails.")._replace(updated=final.updated + 1)
+    assert not is_outdated(final, [*entries, learned]), "it was learned since"
     if turns == 600:
         assert outdated(named(entries, "L1/chunk_0"), private=True)
     later = entry(USER, 99_000, "I play the zither.", private=True)

@@ -7,7 +7,7 @@ model is set, or it fails, rules do what they can, and nothing is lost.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from vaultmem.api import Vault
@@ -24,12 +24,14 @@ from vaultmem.conversations.reconciling import (
 from vaultmem.conversations.summing import Limits, next_round
 from vaultmem.core import durations, facts, secrets
 from vaultmem.core.asking import Model
-from vaultmem.core.conversation import ASSISTANT, USER, Entry, scope_of
+from vaultmem.core.conversation import ASSISTANT, TURNS, USER, Entry, scope_of
+from vaultmem.core.likeness import content_hash
+from vaultmem.core.private import is_private
 from vaultmem.core.stamps import fine_stamp
 from vaultmem.errors import LlmError, NotWrittenError
 from vaultmem.memories.conversing import bounded
 from vaultmem.store import tokens
-from vaultmem.store.turn_queue import SAID, Item
+from vaultmem.store.turn_queue import NOTED, SAID, Item
 
 __all__ = ["Learned", "keep_turn", "learn", "said_facts", "sum_up"]
 
@@ -44,15 +46,18 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: Keep | None = Non
     """Remember a turn and what it says. `keep` puts its facts beside it before they are written: where a disk is full
     after the first of them, another try writes the others."""
     keep_turn(vault, item)
+    words = _words_now(vault, item)
+    if words is None:
+        return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
     known = entries(vault, item.conversation)
-    said, trouble = _kept(item), ""
+    said, trouble = _kept(item) if words == item.user else [], ""
     if not said and not _is_learned(newest_facts(vault, item.conversation), item.user_id):
-        said, trouble = said_facts(item.user, model, item.began)
+        said, trouble = said_facts(words, model, item.began)
         if said and keep is not None:
             keep(item, said)
     learned = take_in(vault, source, said, model, known)
-    is_summed = sum_up(vault, item.conversation, model)
+    is_summed = sum_up(vault, item.conversation, model, _end(item))
     return learned._replace(
         summary=is_summed,
         by_model=learned.by_model and not trouble,
@@ -60,8 +65,29 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: Keep | None = Non
     )
 
 
-def keep_turn(vault: Vault, item: Item) -> None:
-    """Write both sides of a turn as notes."""
+def _words_now(vault: Vault, item: Item) -> str | None:
+    """What the user says by the note of the turn, which they may have edited since; None where they have taken it back:
+    forgotten, removed or made private."""
+    if not item.user.strip():
+        return item.user
+    for one in vault.entries(item.conversation, [TURNS], deleted=True):
+        if one["id"] == item.user_id:
+            own = one["properties"]
+            if is_private(own) or (one["deleted"] and own.get("evicted") is not True):
+                return None
+            same = content_hash(str(one["content"])) == content_hash(_words(item.user))
+            return item.user if same else str(one["content"])
+    return None
+
+
+def _end(item: Item) -> float:
+    """When the last of a turn was said."""
+    return max(item.finished or item.began, item.began) + 0.001
+
+
+def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str]:
+    """Write both sides of a turn as notes; their ids. Of those that were `noted` before, what is gone stays away: it
+    was taken back."""
     about: Record = (
         {"session_id": item.meta["session_id"]}
         if isinstance(item.meta.get("session_id"), str)
@@ -80,11 +106,17 @@ def keep_turn(vault: Vault, item: Item) -> None:
             "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
+    ids = [str(one["id"]) for one in new]
+    known = {*noted, *_noted(item)}
+    if known.intersection(ids):
+        there = {one["id"] for one in vault.entries(item.conversation, [TURNS], deleted=True)}
+        new = [one for one in new if one["id"] in there or one["id"] not in known]
     scope = scope_of(item.conversation)
     for part in _parts(new):
         left = vault.converse(item.conversation, new=part, by=scope)["skipped"]
         if left:
             raise NotWrittenError(f"what was said cannot be kept: {left[0][1]}")
+    return ids
 
 
 def _words(text: str) -> str:
@@ -102,6 +134,11 @@ def _parts(new: list[Record]) -> list[list[Record]]:
 def _kept(item: Item) -> list[str]:
     """The facts that a try before this one has found."""
     found = item.meta.get(SAID)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _noted(item: Item) -> list[str]:
+    found = item.meta.get(NOTED)
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
@@ -128,8 +165,11 @@ def said_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
 # --- Summing up
 
 
-def sum_up(vault: Vault, conversation: str, model: Model | None) -> bool:
-    """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written."""
+def sum_up(
+    vault: Vault, conversation: str, model: Model | None, until: float | None = None
+) -> bool:
+    """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written.
+    What was said after `until` is not learned from yet, and has a round of its own."""
     config = vault.config
     limits = Limits(
         config.number("conversations.max_entries"),
@@ -138,6 +178,8 @@ def sum_up(vault: Vault, conversation: str, model: Model | None) -> bool:
         config.text("conversations.summaries") == "on",
     )
     every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
+    if until is not None:
+        every = [one for one in every if one.role not in (USER, ASSISTANT) or one.created <= until]
     wanted = next_round(every, model, limits, tokens.count)
     if wanted is None:
         return False

@@ -81,9 +81,11 @@ class Worker:
         """Finish the turn that is being worked on, if that takes no longer; else it is left to the next worker."""
         self._stopping = True
         self._wake.set()
+        self._noting.stop()
+        deadline = time.monotonic() + patience
         if self._thread is not None:
             self._thread.join(patience)
-        self._noting.stop(patience)
+        self._noting.join(max(0.0, deadline - time.monotonic()))
 
     def is_alive(self) -> bool:
         """Whether its thread runs."""

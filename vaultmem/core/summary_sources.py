@@ -57,20 +57,24 @@ def is_told_on(final: Entry, told: Iterable[Entry]) -> bool:
 
 
 def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether something that it tells was taken back since it was written: made private, or forgotten. It is written
-    anew after the next turn, and is not told until then; what a person has made of it stays as it is."""
-    every = list(entries)
-    latest = sums_up_to(final)
-    taken = any(_is_taken_back(one, latest) for one in every if one.id != final.id)
-    return taken and is_ours(final) and is_told_on(final, every)
+    """Whether something that it tells was taken back since it was written: made private, forgotten, rewritten or
+    removed in an editor. It is written anew after the next turn, and is not told until then; what a person has made of
+    it stays as it is. What was only learned since, or corrected, takes nothing back."""
+    if not is_ours(final):
+        return False
+    then = [_as_it_was(one, final.updated) for one in entries]
+    return is_told_on(final, [one for one in then if one is not None])
 
 
-def _is_taken_back(one: Entry, latest: float) -> bool:
-    """What was corrected, and what had to make room, was not."""
+def _as_it_was(one: Entry, at: float) -> Entry | None:
+    """An entry as the summary of that time knows it; None for what is newer."""
     if one.role == SUMMARY:
-        return not may_be_told(one)
-    kept = one.properties.get("evicted") is True or "replaced_by" in one.properties
-    return one.created <= latest and (not may_be_told(one) or (one.deleted and not kept))
+        return one
+    if not one.deleted:
+        return one if one.updated <= at else None
+    gone = seconds(one.properties.get("deleted_at")) or one.updated
+    is_corrected = "replaced_by" in one.properties and gone >= at
+    return one._replace(deleted=False) if is_corrected else one
 
 
 def sums_up_to(one: Entry | None) -> float:

@@ -308,14 +308,16 @@ def _goes_on(before: Entry, new: _Given) -> bool:
     """Whether it is the same answer and more of it: what was written while it came, and not what a person has made of
     it."""
     is_answer = before.role == new.role == ASSISTANT and not before.deleted
+    is_ours = before.properties.get("content_hash") == content_hash(before.content)
     old, now = before.content.strip(), new.content.strip()
-    return is_answer and len(now) > len(old) and now.startswith(old)
+    return is_answer and is_ours and len(now) > len(old) and now.startswith(old)
 
 
 def _written(new: _Given) -> dict[str, Value]:
-    """How we wrote a summary, to know it from what a person has made of it."""
+    """How we wrote a summary or an answer, to know it from what a person has made of it."""
     is_summary = new.role == SUMMARY or new.properties.get("compression_source") is True
-    return {"content_hash": content_hash(new.content)} if is_summary else {}
+    is_known = is_summary or new.role == ASSISTANT
+    return {"content_hash": content_hash(new.content)} if is_known else {}
 
 
 def _text(told: Mapping[str, object], name: str) -> str:

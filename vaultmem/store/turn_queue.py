@@ -15,7 +15,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from vaultmem.store.journal import fsync_folder, write_all
 log = logging.getLogger("vaultmem.turns")
 
 SAID = "facts"  # in `meta`: what was found in the user's words
+NOTED = "noted"  # in `meta`: the ids of those sides of it that were written as notes
 SERVICE = "service"  # in an item's meta: the origin of the model's service that it was spoken to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which nobody waits for an answer any more
@@ -102,6 +103,15 @@ class Turns:
                     os.unlink(temp)
                 return
             self._placed(temp, item)
+
+    def noted(self, item: Item, ids: Iterable[str]) -> None:
+        """These sides of it are notes. Not of a turn that goes on: it belongs to the process that leads it."""
+        with self._changing():
+            now = self._read(_name(item))
+            if now is None or now.is_open:
+                return
+            temp = self._prepared(now._replace(meta={**now.meta, NOTED: sorted(ids)}))
+            self._placed(temp, now)
 
     def drop(self, item: Item) -> None:
         """As if it had never been."""
