@@ -406,6 +406,23 @@ def test_who_would_wait_in_vain_does_not_wait_and_a_free_thread_is_a_chance() ->
     assert all(queue.enter() for _ in range(100)), "and it gets over it"
 
 
+def test_a_stall_is_soon_forgotten() -> None:
+    queue = remembering._Queue()
+
+    def burst(count: int) -> int:
+        told = sum([queue.enter() for _ in range(count)])
+        for _ in range(told):
+            queue.took(0.01)
+            queue.leave()
+        return told
+
+    for _ in range(2):
+        queue.took(5.0)
+    assert burst(6) == remembering.THREADS, "for a moment it is thought to be slow"
+    burst(6)
+    assert burst(6) == 6
+
+
 def test_no_more_vaults_are_open_than_threads_recall() -> None:
     opened: list[OpenVault] = []
 

@@ -79,6 +79,49 @@ def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> N
     assert (again["created"], again["id"]) == (False, second["id"])
     later = opened.remind("Call the plumber", at="in 10 days", repeat="every week")
     assert (later["created"], later["id"]) == (False, weekly["id"])
+    assert later["remind"] == weekly["remind"], "what is there, not what was asked for"
+
+
+RULES = [
+    ("every month", "2090-01-01 09:00", "2090-03-01 09:00", "2090-01-15 09:00"),
+    ("every week", "2090-01-02 18:00", "2090-01-16 18:00", "2090-01-05 18:00"),
+    ("every week on Monday", "2090-01-02", "2090-01-09", "2090-01-04"),
+    ("every year", "2090-02-01 10:00", "2092-02-01 10:00", "2090-08-01 10:00"),
+    ("every 3 months", "2090-02-01 10:00", "2090-05-01 10:00", "2090-03-01 10:00"),
+    ("every day", "2090-01-05 09:00", "2090-01-09 09:00", "2090-01-09 21:00"),
+    ("every month", "2090-01-31", "2090-02-28", "2090-02-27"),
+    ("every week for 2 times", "2090-01-02", "2090-01-09", "2090-01-16"),
+]
+
+
+@pytest.mark.parametrize(("rule", "first", "same", "other"), RULES)
+def test_one_that_repeats_is_there_if_its_rule_leads_to_the_day(
+    opened: Vault, rule: str, first: str, same: str, other: str
+) -> None:
+    kept = opened.remind("pay", at=first, repeat=rule)
+    again = opened.remind("pay", at=same, repeat=rule)
+    assert (again["created"], again["duplicate_of"]) == (False, kept["id"])
+    assert (again["remind"], again["repeat"]) == (kept["remind"], rule)
+    others = opened.remind("pay", at=other, repeat=rule)
+    assert others["created"]
+    assert others["remind"] == other.replace(" ", "T")
+    written = [Path(opened.path, one["path"]).read_text() for one in (kept, others)]
+    assert [split(one).properties["remind"] for one in written] == [
+        first.replace(" ", "T"), other.replace(" ", "T"),
+    ]  # fmt: skip
+
+
+def test_one_that_repeats_may_be_there_from_a_later_day_on(opened: Vault) -> None:
+    kept = opened.remind("pay", at="2090-03-01", repeat="every month")
+    assert opened.remind("pay", at="2090-01-01", repeat="every month")["id"] == kept["id"]
+    assert opened.remind("pay", at="2090-01-15", repeat="every month")["created"]
+
+
+def test_a_day_that_is_none_is_not_the_same(opened: Vault) -> None:
+    kept = opened.remind("pay", at="2090-03-01", repeat="every month")
+    page = Path(opened.path, kept["path"])
+    page.write_text(page.read_text().replace("2090-03-01", "2090-93-01"))
+    assert opened.remind("pay", at="2090-03-01", repeat="every month")["created"]
 
 
 def test_the_command_tells_for_when(vault: Path) -> None:

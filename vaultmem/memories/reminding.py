@@ -22,7 +22,10 @@ def remind(session: Session, asked: Asked) -> dict[str, object]:
     times: dict[str, Value] = {"remind": when.iso(moment)}
     if repeat:
         times["repeat"] = repeat
-    return {**write(session, asked, times), **times}
+    return {
+        **times,
+        **write(session, asked, times),
+    }  # one that is there already has times of its own
 
 
 def _moment(session: Session, asked: Asked) -> Moment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,7 +46,8 @@ class Found(NamedTuple):
 def write(
     session: Session, asked: Asked, times: Mapping[str, Value] | None = None
 ) -> dict[str, object]:
-    """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder."""
+    """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder; what
+    is said of one that is there already has its own."""
     content, secrets_found = _without_secrets(asked)
     scope = asked.scope() or DEFAULT_SCOPE
     replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
@@ -53,6 +55,7 @@ def write(
     if found.same is not None:
         return {
             **_shown(session, found.same, found), **secrets_found, "created": False, "duplicate_of": found.same.id,
+            **{name: found.same.text(name) for name in times or ()},
         }  # fmt: skip
     new = new_memory(session, asked, content, found, times)
     for _ in range(TRIES):
@@ -162,11 +165,24 @@ def _end(session: Session, asked: Asked) -> float:
 
 
 def _reminds_alike(memory: Memory, times: Mapping[str, Value]) -> bool:
-    """Whether it reminds at these times. A repeating one has moved on to a later day since it was set."""
-    repeat, at = str(times.get("repeat", "")), str(times["remind"])
-    if memory.text("repeat") != repeat:
+    """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
+    to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
+    repeat, at, kept = str(times.get("repeat", "")), str(times["remind"]), memory.text("remind")
+    if memory.text("repeat") != repeat or kept[10:] != at[10:]:
         return False
-    return memory.text("remind")[10:] == at[10:] if repeat else memory.text("remind") == at
+    return kept == at or (bool(repeat) and _leads(repeat, *sorted((kept[:10], at[:10]))))
+
+
+def _leads(repeat: str, earlier: str, later: str) -> bool:
+    """Whether what repeats from the earlier day on has the later one."""
+    from vaultmem.core import recurrence  # only who has a rule needs dateutil
+
+    rule = recurrence.read_rule(repeat)
+    try:
+        start, day = dt.date.fromisoformat(earlier), dt.date.fromisoformat(later)
+    except ValueError:  # somebody has written something else there
+        return False
+    return rule is not None and recurrence.around(rule, start, day)[0] == day
 
 
 def look(

@@ -83,16 +83,24 @@ class Guard:
         return None
 
     def _says_key(self, header: tuple[bytes, bytes]) -> bool:
+        """Whether a header lets in."""
         name, value = header[0].lower(), header[1].decode("latin-1")
-        if name == b"authorization" and value[: len(BEARER)].lower() == BEARER:
-            value = value[len(BEARER) :]
-        elif name != KEY_HEADER:
-            return False
-        return self._key is not None and self._key.is_said(value)
+        if name == KEY_HEADER:
+            return self._is_key(value)
+        bare = _bare(value)
+        return name == b"authorization" and bare != value and self._is_key(bare)
 
     def _without_key(self, headers: Headers) -> Headers:
-        """Our key opens nothing anywhere else, and nobody else is to see it."""
-        return [one for one in headers if one[0].lower() != KEY_HEADER and not self._says_key(one)]
+        """Our key opens nothing anywhere else, and nobody else is to see it: a client may say it in a second header
+        too, which does not let in here, and would be taken for a key of the upstream."""
+        return [
+            (name, value)
+            for name, value in headers
+            if name.lower() != KEY_HEADER and not self._is_key(_bare(value.decode("latin-1")))
+        ]
+
+    def _is_key(self, said: str) -> bool:
+        return self._key is not None and self._key.is_said(said)
 
     def _is_ours(self, given: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
@@ -106,6 +114,11 @@ class Guard:
             address = ip_address(name)
             return self._any_address or address.is_loopback
         return False
+
+
+def _bare(value: str) -> str:
+    """What a bearer bears; any other value as it is."""
+    return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 
 def _parted(given: str) -> tuple[str, str]:

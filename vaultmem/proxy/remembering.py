@@ -48,9 +48,10 @@ class _Queue:
             self._waiting -= 1
 
     def took(self, seconds: float) -> None:
-        """A recall is done."""
+        """A recall is done. One that was much too slow counts as twice too slow: a machine that stood still for
+        seconds tells little of the next recall, and is to be forgotten after a few."""
         with self._lock:
-            self._expected += _WEIGHT * (seconds - self._expected)
+            self._expected += _WEIGHT * (min(seconds, 2 * PATIENCE) - self._expected)
 
 
 class Remembering:
