@@ -240,3 +240,28 @@ def test_lines_are_cut_as_a_slice_is() -> None:
         expected = "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
         assert cut_lines(text, first, last) == expected
     assert as_text(b"a\xff\r\n") == "a\ufffd\n"
+
+
+def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the words and their places the index has taken it out under its old number."""
+    (vault / "Roof.md").write_text("slate\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        searcher = Searcher(opened.path, opened.config)
+    looked, calls = searcher._hits, []
+
+    def slowly(ask: Ask) -> object:
+        found = looked(ask)
+        calls.append(ask)
+        if len(calls) == 1:
+            (vault / "Roof.md").rename(vault / "Attic.md")
+            synced(vault)
+        return found
+
+    monkeypatch.setattr(searcher, "_hits", slowly)
+    assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
+    assert [one.place.path for one in searcher.find(Ask("slate")).found] == ["Attic.md"]
+    assert len(calls) == 3, "once more, and only where something has changed"
+    searcher.close()

@@ -164,18 +164,35 @@ class Searcher:
     @spoken()
     def search(self, ask: Ask) -> Answer:
         """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
-        page, hits, remarks = self._hits(ask)
+        page, hits, remarks = self._hits_there(ask)
         return Answer(self._results(page, hits), remarks)
 
     @spoken()
     def find(self, ask: Ask) -> Findings:
         """The same without reading the notes, for who reads them himself."""
-        page, hits, remarks = self._hits(ask)
+        page, hits, remarks = self._hits_there(ask)
         places = page.known.places([_pair(hit.block) for hit in hits])
         found = [
             self._found(page, hit, place) for hit in hits if (place := places.get(_pair(hit.block)))
         ]
         return Findings(found, frozenset(page.wanted), remarks)
+
+    def _hits_there(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
+        """What is found, looked for once more where the index has changed in the middle of it: a note that moved is in
+        it before and after, and must not be missed between its words and its place."""
+        page, hits, remarks = self._hits(ask)
+        blocks = {_pair(hit.block) for hit in hits}
+        if len(page.known.places([*blocks])) < len(blocks) and self._is_newer(page.known):
+            return self._hits(ask)
+        return page, hits, remarks
+
+    def _is_newer(self, known: Remembered) -> bool:
+        """Whether there is more to see than was seen."""
+        try:
+            has_more = self.keyword.refresh()
+        except StateError:  # it cannot be looked at now; what was found stands
+            return False
+        return has_more or self.catalog.version() != known.version
 
     def _hits(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
         query = language.parse(ask.text)

@@ -53,15 +53,16 @@ class KeywordSearcher:
         return analyzer()
 
     @spoken()
-    def refresh(self) -> None:
-        """See what was committed since."""
+    def refresh(self) -> bool:
+        """See what was committed since; whether there is anything."""
         commit = self._last_commit()
         if commit == self._commit:
-            return
+            return False
         self._index.reload()
         self._searcher = self._index.searcher()
         self._counts.clear()
         self._commit = commit
+        return True
 
     def _last_commit(self) -> bytes:
         """The list of the index's parts, which every commit replaces."""
