@@ -260,5 +260,8 @@ PLAIN = [
     "token: /run/secrets/token-file-1", "password: ~/.config/pass1", "secret: https://vault.example.org/v1/kv2",
     "pwd", "pwd: /home/anne/project2", "my passport: expires 2031-05-03", "password-store 1.7.4 is out",
     "Passwort: siehe Zettel", "TODO: token refresh after 3600s", "auth token: expires in 3600 seconds",
+    "storage key: screenshots20241122", "session key: meetingnotes20240105", "token: conversation20231105",
+    "account key: subscription2025", "license key: visualstudio2022enterprise", "secret: iPhoneXSMaxVSiPadOS",
+    "access key is AbCdEfGhIjKlMnOpQrStUvWxYz",
     "The session key: F#m, then B7, E, A.", "AppKey: none", "private key: never share it",
 ]  # fmt: skip

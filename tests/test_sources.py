@@ -103,10 +103,44 @@ def test_a_part_of_its_folder_is_read_as_that_part(tree: Tree) -> None:
     assert [*found("claude", inner / "x")] == ["memory/a.md"]
 
 
+def test_a_part_of_its_folder_says_as_much_as_the_whole(tree: Tree) -> None:
+    root = tree({".claude/projects/-home-me-shop/memory/a.md": "a", ".claude/rules/r.md": "r"})
+    own = root / ".claude"
+    whole = found("claude", own)
+    memory = whole["projects/-home-me-shop/memory/a.md"]
+    assert memory.properties["project"] == "home-me-shop"
+    for part in ("", "/-home-me-shop", "/-home-me-shop/memory", "/-home-me-shop/memory/a.md"):
+        (one,) = found("claude", Path(f"{own}/projects{part}")).values()
+        assert one.properties == memory.properties
+    assert whole["rules/r.md"].kind == "instructions"
+    assert found("claude", own / "rules")["r.md"].kind == "instructions"
+
+
+def test_a_worktree_in_its_folder_is_a_project(tree: Tree) -> None:
+    root = tree({
+        ".claude/worktrees/app/CLAUDE.md": "a", ".claude/worktrees/app/sub/CLAUDE.md": "b",
+        ".codex/worktrees/1f/app/AGENTS.md": "c", ".claude/CLAUDE.md": "own",
+    })  # fmt: skip
+    inner = root / ".claude" / "worktrees" / "app"
+    assert [*found("claude", inner)] == ["CLAUDE.md", "sub/CLAUDE.md"]
+    assert [*found("claude", inner / "sub")] == ["CLAUDE.md"]
+    assert [*found("codex", root / ".codex" / "worktrees" / "1f")] == ["app/AGENTS.md"]
+    assert [*found("claude", root / ".claude")] == ["CLAUDE.md"]
+
+
 def test_instructions_are_read_in_all_folders_of_a_project(tree: Tree) -> None:
     others = {
         f"{name}/x/{file}": "no"
-        for name in ("plugins", "sub/node_modules")
+        for name in (
+            "plugins",
+            "sub/node_modules",
+            "third_party",
+            "Pods",
+            "sub/deps",
+            "dist",
+            "build",
+            "target",
+        )
         for file in ("AGENTS.md", "CLAUDE.md")
     }
     root = tree(
@@ -135,11 +169,26 @@ def test_what_is_cut_is_said(tree: Tree) -> None:
     assert [*found("fingersaver", root)] == ["chat.md"]
 
 
-@pytest.mark.parametrize("secret", ["ghp_" + "aB3" * 12, "password: Sup3rS3cretPassw0rd!!xyz"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghp_" + "aB3" * 12,
+        "password: Sup3rS3cretPassw0rd!!xyz",
+        f"eyJ{'aB3' * 10}.eyJ{'aB3' * 1_200}.{'xY7' * 30}",
+        f"id_token=eyJ{'aB3' * 10}.eyJ{'aB3' * 5_000}.{'xY7' * 30}",
+    ],
+)
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut(tree: Tree, secret: str) -> None:
     root = tree({"a.md": "word " * 995 + secret + " more\n"})
     text = found("car-agent", root)["a.md"].text
     assert text.strip().removesuffix("password:").strip() == ("word " * 995).strip()
+
+
+def test_a_secret_before_the_cut_takes_nothing_along(tree: Tree) -> None:
+    token = f"eyJ{'aB3' * 10}.eyJ{'aB3' * 10}.{'xY7' * 30}"
+    root = tree({"a.md": f"{token} " + "word " * 1_000, "b.md": "字" * 6_000})
+    read = found("car-agent", root)
+    assert (len(read["a.md"].text), len(read["b.md"].text)) == (5_000, 5_000)
 
 
 def test_words_that_are_no_secret_are_cut_where_the_limit_is(tree: Tree) -> None:

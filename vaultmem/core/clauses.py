@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.core import slots
-from vaultmem.core.fixed_forms import said, settled
+from vaultmem.core.fixed_forms import is_of_childhood, said, settled
 
 _LONGEST = 240  # characters of a clause that is still read
 _SENTENCE = re.compile(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
@@ -70,7 +70,7 @@ def clauses(text: str) -> Iterator[Clause]:
 def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
     opens = True
     for sentence in _SENTENCE.finditer(line):
-        if _UNSURE.search(settled(sentence[0])):
+        if _UNSURE.search(settled(sentence[0])) or is_of_childhood(sentence[0]):
             opens = False
             continue
         start = 0

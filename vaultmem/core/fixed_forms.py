@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from vaultmem.core.no_places import is_no_place
+
 _LONGEST = 70  # characters of what happens
 _COUNTS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()
@@ -42,7 +44,7 @@ _MOVED = re.compile(
     r"since|also))*\s+(?i:moved|relocated)(?:\s+back)?(?:\s+from\s+\S+(?:\s\S+){0,2})?\s+to\s+"
     r"(?P<value>(?:[A-Z][\w'’.-]*|(?<=\s)(?:de|del|di|da|do|la|of|the|am|upon)(?=\s[A-Z]))"
     r"(?:\s(?:[A-Z][\w'’.-]*|(?:de|del|di|da|do|la|of|the|am|upon)(?=\s[A-Z])))*)"
-    r"(?:\s+(?:\(|(?:with|for|from|because|after|when|recently|now|again|permanently|"
+    r"(?:\s+(?:\(|(?:with|for|from|because|recently|now|again|permanently|"
     r"this|last|yesterday|(?:\w+\s)?\w+\s(?:days?|weeks?|months?)\sago|on|to (?:live|be|work|study|join|start))\b).*)?$"
 )
 _MOVES = re.compile(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
@@ -57,28 +59,22 @@ _LATELY = re.compile(
     r"|上个?月|上周|昨天|前天|之前不久",
     re.IGNORECASE,
 )
-_HAN_NO_PLACE = re.compile(r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库")
-# People move to these as well, and live where they did.
-_NO_PLACE = re.compile(
-    r".*\d|(?:the )?(?:"
-    r"android|arch|asana|aws|azure|bitbucket|bitwarden|brave|chrome|chromium|clickup|cloudflare|"
-    r"confluence|cursor|debian|discord|docker|dropbox|edge|elixir|emacs|evernote|excel|fedora|"
-    r"figma|firebase|firefox|fish|flutter|fly|ghostty|git|github|gitlab|gmail|gnome|go|godot|"
-    r"google|graphql|heroku|helix|i3|intellij|ios|ipad|iphone|iterm2|java|jetbrains|jira|joplin|"
-    r"kde|kotlin|kubernetes|laravel|lightroom|linear|linode|linux|logseq|mac|macbook|macos|mariadb|"
-    r"mastodon|mercurial|microsoft|mint|mongodb|mysql|neovim|netlify|nix|nixos|node|notion|npm|"
-    r"obsidian|office|opera|oracle|outlook|pandas|pixel|pnpm|polars|postgres|postgresql|premiere|"
-    r"proton|protonmail|pycharm|python|pytorch|qwerty|rails|react|redis|ruby|rust|safari|samsung|"
-    r"signal|sketch|slack|spotify|sqlite|sublime|substack|supabase|svelte|swift|tailwind|team|"
-    r"teams|telegram|terraform|thunderbird|tmux|todoist|trello|tuxedo|typescript|ubuntu|unity|"
-    r"unreal|uv|vercel|vim|vite|vs|vscode|vue|wayland|wezterm|whatsapp|windows|wordpress|youtube|"
-    r"zed|zoom|zsh|engineering|finance|hr|it|management|marketing|operations|product|research|"
-    r"sales|support|plan|phase|stage|version|monday|tuesday|wednesday|thursday|friday|saturday|"
-    r"sunday|january|february|march|april|june|july|august|september|"
-    r"october|november|december"
-    r")\b",
+_HAN_NO_PLACE = re.compile(
+    r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库|[一二两三四五六七八九十几半]个?[年月天周]"
+)
+# Who came as a child, or for some time, may have moved on; and who came from a company lives where they lived.
+_LONG_AGO = re.compile(
+    r"\s(?:when|after|before|at the age)\s|\sfor\s+(?:now|(?:(?:an?|the|this|my|our|their|about|almost|nearly|only|"
+    rf"just|another|next|whole|few|couple|of|some|several|half|many|\d+|{'|'.join(_COUNTS)})\s+)+(?:days?|weeks?|"
+    r"weekend|months?|years?|decades?|spring|summer|autumn|fall|winter|season|semester|term|holidays?|vacation|while|bit|time))\b",
     re.IGNORECASE,
 )
+_AS_A_CHILD = re.compile(
+    r"\b(?:when (?:\w+\s){1,3}(?:was|were)|at the age of|as an? (?:\w+\s)?(?:baby|toddler|child|kid|"
+    r"boy|girl|teen(?:ager)?|student))\b",
+    re.IGNORECASE,
+)
+_CAME_FROM = re.compile(r"\sfrom\s+(?:the\s)?(?P<name>[A-Z][\w'’.-]*(?:\s[A-Z][\w'’.-]*)*)")
 # What is denied, or said of somebody who is not named, states nothing here.
 _OPEN = re.compile(
     r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
@@ -106,6 +102,11 @@ def said(clause: str) -> Said | None:
 def settled(sentence: str) -> str:
     """A sentence without what says that a move was lately; any other as it is."""
     return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
+
+
+def is_of_childhood(sentence: str) -> bool:
+    """Whether it tells of a move so long ago that more may have followed."""
+    return _MOVES.search(sentence) is not None and _AS_A_CHILD.search(sentence) is not None
 
 
 def _every(clause: str) -> Said | None:
@@ -162,9 +163,19 @@ def _moved(clause: str) -> Said | None:
     if not _MOVES.search(clause):
         return None
     clause = _LATELY.sub("", clause).strip()
-    found, no_place = _MOVED.match(clause), _NO_PLACE.match
-    if not found:
-        found, no_place = _HAN_MOVED.match(clause), _HAN_NO_PLACE.search
-    if not found or no_place(found["value"]) or _OPEN.search(found["subject"]):
+    found = _MOVED.match(clause)
+    if found:
+        is_home = _is_home(found["value"], clause, clause[found.end("value") :])
+    else:
+        found = _HAN_MOVED.match(clause)
+        is_home = found is not None and not _HAN_NO_PLACE.search(found["value"])
+    if not found or not is_home or _OPEN.search(found["subject"]):
         return None
     return Said(found["subject"], "lives in", found["value"])
+
+
+def _is_home(place: str, clause: str, rest: str) -> bool:
+    """Whether who moved there lives there now, by the name and by what else is said of it."""
+    if is_no_place(place) or _LONG_AGO.search(rest):
+        return False
+    return not any(is_no_place(each["name"]) for each in _CAME_FROM.finditer(clause))

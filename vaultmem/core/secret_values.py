@@ -32,6 +32,7 @@ _NUMBERED = re.compile(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
 _OWN_NAME = re.compile(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
 _NUMBERED_WORD = re.compile(r"[a-z]+\d{2,8}[!?.]?$")
 _LETTERS_AND_NUMBER = re.compile(r"[a-z]+\d{4,}[a-z\d]*$")
+_WORD_AND_DAY = re.compile(r"[a-z]+(?:19|20)\d{2}(?:\d{2}){0,2}[a-z]*$")  # screenshots20241122
 _SEPARATOR = re.compile(r"[-_./:]+")
 _DIGITS = re.compile(r"\d+")
 _HEX = re.compile(r"[0-9a-fA-F]{32,}$")
@@ -41,7 +42,7 @@ _LETTER = re.compile(r"[A-Za-z]")
 
 def is_token(value: str) -> bool:
     """Whether it looks random enough for a key or token."""
-    if len(value) < SHORTEST_TOKEN or _speaks_of_something(value):
+    if len(value) < SHORTEST_TOKEN or _speaks_of_something(value) or _WORD_AND_DAY.match(value):
         return False
     if _HEX.match(value) or (len(value) >= _MIXED_TOKEN and _LETTERS_AND_NUMBER.match(value)):
         return True
@@ -52,8 +53,10 @@ def is_token(value: str) -> bool:
 
 def _jumps(value: str) -> bool:
     """Whether capitals, small letters and digits follow each other as only chance has it: aNameOfTwoOrThreeWords
-    changes at its words, a random text at every second letter."""
+    changes at its words, a random text at every second letter. Without a digit it may be iPhoneXSMaxVSiPadOS."""
     if len(value) < _MIXED_TOKEN or not value.isalnum() or value.islower() or value.isupper():
+        return False
+    if not _DIGITS.search(value):
         return False
     kinds = ["0" if one.isdigit() else "A" if one.isupper() else "a" for one in value]
     changes = sum(one != other for one, other in pairwise(kinds))

@@ -12,7 +12,9 @@ from vaultmem.sources import NOTHING, Apart, Found, Passed
 from vaultmem.sources.marked import marked
 from vaultmem.sources.tree import Tree, beginning
 
-_OTHERS = "plugins|skills|node_modules|vendor|site-packages"  # what others wrote
+_OTHERS = (  # what others wrote, and what is built of it
+    "plugins|skills|node_modules|vendor|site-packages|third[_-]party|pods|deps|dist|build|target"
+)
 _PROJECT = re.compile(r"projects/([^/]+)/")
 _LONGEST = (
     5_000  # characters of a file of the car agent or of FingerSaver, as memory-cli takes them
@@ -38,28 +40,33 @@ class Files:
 
     def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """The wanted files."""
-        for each in Tree(root, apart).texts(self._wanted_below(root)):
+        tree = Tree(root, apart)
+        below = self._below(tree.root)
+        for each in tree.texts(below):
             if isinstance(each, Passed):
                 yield each
                 continue
-            found = marked(each.path, each.text, _kind(each.path))
-            found = found._replace(properties={**found.properties, **_project(root, each.path)})
+            whole = below.prefix + each.path
+            found = marked(each.path, each.text, _kind(whole))
+            found = found._replace(properties={**found.properties, **_project(below.home, whole)})
             yield beginning(found, self._most) if self._most else found
 
-    def _wanted_below(self, root: str) -> _Below:
+    def _below(self, root: str) -> _Below:
         """In a part of the own folder, such as ~/.claude/projects, its files are meant by what they are to the whole;
-        anything else may be a copy of that folder, or a project."""
-        parts = os.path.realpath(root).split(os.sep)
-        if self._folder not in parts:
-            return _Below("", (self._wanted, *self._instructions))
-        at = len(parts) - 1 - parts[::-1].index(self._folder)
-        return _Below("".join(f"{part}/" for part in parts[at + 1 :]), (self._wanted,))
+        anything else may be a copy of that folder, or a project, as each folder in ~/.claude/worktrees is."""
+        parts = root.split(os.sep)
+        at = len(parts) - 1 - parts[::-1].index(self._folder) if self._folder in parts else 0
+        if not at or parts[at + 1 : at + 2] == ["worktrees"]:
+            return _Below("", os.path.dirname(root), (self._wanted, *self._instructions))
+        prefix = "".join(f"{part}/" for part in parts[at + 1 :])
+        return _Below(prefix, os.sep.join(parts[:at]), (self._wanted,))
 
 
 class _Below(NamedTuple):
-    """Tells the wanted files by their paths in a folder that lies at `prefix`."""
+    """Tells the wanted files by their paths in a folder that lies at `prefix` of the own folder in `home`."""
 
     prefix: str
+    home: str
     patterns: tuple[re.Pattern[str], ...]
 
     def search(self, path: str) -> bool:
@@ -75,14 +82,13 @@ def _kind(path: str) -> str:
     return "chat" if name == "chat.md" else "memory"
 
 
-def _project(root: str, path: str) -> dict[str, Value]:
+def _project(home: str, path: str) -> dict[str, Value]:
     """The project that a file of Claude Code belongs to: its folder there is called after the project's, with dashes
     for slashes; what is before is the home of whoever keeps it."""
     found = _PROJECT.match(path)
     if found is None:
         return {}
-    home = re.sub(r"[^A-Za-z0-9]", "-", os.path.dirname(os.path.realpath(root)))
-    name = found[1].removeprefix(home).strip("-")
+    name = found[1].removeprefix(re.sub(r"[^A-Za-z0-9]", "-", home)).strip("-")
     return {"project": name or found[1].strip("-")}
 
 

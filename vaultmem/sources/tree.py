@@ -17,7 +17,8 @@ MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029]")
 _BLANK = re.compile(r"\s")
-_LONGEST_KEY = 2_000  # characters of a key or token
+_LONGEST_KEY = 8_000  # characters of a key or token
+_TOKEN = re.compile(r"[^\s]{0,40}?eyJ[\w-]{10}")  # of several parts, known for one by all of them
 _BEFORE_KEY = 200  # characters that tell what a password is
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -120,10 +121,11 @@ def _before_secret(text: str, at: int) -> int:
     """Where to cut instead of `at`: half a key is not known for one, and would be kept."""
     rest = _BLANK.search(text, at)
     end = min(rest.start() if rest else len(text), at + _LONGEST_KEY)
-    start = max(
-        (each.end() for each in _BLANK.finditer(text, max(0, at - _LONGEST_KEY), at)), default=at
-    )
-    if at in (end, start):
+    first = max(0, at - _LONGEST_KEY)
+    start = max((m.end() for m in _BLANK.finditer(text, first, at)), default=at if first else 0)
+    if start < at < end and _TOKEN.match(text, start, end):
+        return start
+    if at in (end, start) or not start:
         return at
     line = max(0, start - _BEFORE_KEY)
     is_key = len(redacted(text[line:end]).kinds) > len(redacted(text[line:start]).kinds)
