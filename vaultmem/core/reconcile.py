@@ -24,8 +24,8 @@ _SMALL = frozenset(
     "them it 用 户 的 了 是 在 有".split()
 )
 _VERBS = frozenset(  # as _words has them
-    "like love hate prefer live work use own drink eat play speak drive want need know enjoy dislike smoke studie 喜欢 讨厌"
-    " 住在 使用 养了".split()
+    "like love hate prefer live work use own drink eat play speak drive want need know enjoy dislike smoke studie"
+    " 喜欢 讨厌 住在 使用 养了".split()
 )
 _NO = re.compile(
     r"\b(?:no|not|never|no longer|without|cannot|used to|\w+n['’]t)\b|[不没无]|以前|曾",
