@@ -41,9 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sockets have short paths, and tests that run side by side have their folders one level deeper. Children can be
     interrupted, although a shell that starts us in the background would have us all deaf to it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    settings.register_profile(
-        "patient", deadline=None
-    )  # wall time says nothing, see tests/effort.py
+    # Wall time says nothing, see tests/effort.py. The examples are new ones each time; what needs more asks for them.
+    settings.register_profile("patient", deadline=None, max_examples=60)
     settings.load_profile("patient")
     if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails
         settings.register_profile(

@@ -146,7 +146,7 @@ def test_time_is_linear(letter: str) -> None:
         text = letter * (length // len(letter))
         group([Piece(text, 1, 1 + text.count("\n"))])
 
-    assert is_linear(grouped, 125_000, 1_000_000)
+    assert is_linear(grouped, 60_000, 480_000)
 
 
 @given(st.lists(st.builds(Block, LONG, st.just(1), st.just(1)), min_size=1, max_size=6), st.data())

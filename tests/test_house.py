@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,26 @@ THROUGH_OTHERS = {"dbus_fast", "onnxruntime"}  # comes with fastembed, which han
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test that looks at all these files, and names those that break its rule: thousands of tests of one file each
+    would cost more than what they look at."""
+
+    def of_all(rule: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            broken: dict[str, str] = {}
+            for path in paths:
+                try:
+                    rule(path)
+                except AssertionError as error:
+                    broken[shown(path)] = str(error)
+            assert not broken
+
+        test.__name__, test.__doc__ = rule.__name__, rule.__doc__
+        return test
+
+    return of_all
+
+
 def shown(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -62,14 +83,14 @@ def parameters(function: Function) -> list[str]:
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
+@each(MODULES)
 def test_a_module_is_one_noun_with_a_sentence_on_top(path: Path) -> None:
     lines = path.read_text("utf-8").count("\n")
     assert lines <= 400, f"{shown(path)} has {lines} lines"
     assert ast.get_docstring(tree(path)), f"{shown(path)} does not say what it is for"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
+@each(MODULES)
 def test_functions_are_short_and_take_little(path: Path) -> None:
     too_long = {one.name: length(one) for one in functions(path) if length(one) > 50}
     too_many = {one.name: parameters(one) for one in functions(path) if len(parameters(one)) > 5}
@@ -99,7 +120,7 @@ def words_of(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
+@each(MODULES)
 def test_no_name_says_nothing(path: Path) -> None:
     assert not {name for name in names_of(path) if words_of(name) & VAGUE}
 
@@ -132,7 +153,7 @@ def keeps_contract(owner: ast.ClassDef) -> bool:
     return told <= methods or (protocol and bool(ast.get_docstring(owner)))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
+@each(MODULES)
 def test_everything_public_says_what_it_is_for(path: Path) -> None:
     assert not undocumented(path)
 
@@ -147,7 +168,7 @@ def imports(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=shown)
+@each(EVERYTHING)
 def test_no_relative_imports(path: Path) -> None:
     assert not [name for name in imports(path) if name.startswith(".")]
 
@@ -193,7 +214,7 @@ def test_every_module_is_typed() -> None:
 EXCUSE = re.compile(r"#\s*(?:noqa\b(?::\s*[A-Z0-9, ]+[A-Z0-9])?|type:\s*ignore(?:\[[^\]]*\])?)(.*)")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
+@each(MODULES)
 def test_every_excuse_has_its_reason(path: Path) -> None:
     bare = [
         line.strip()

@@ -185,8 +185,8 @@ def test_time_grows_no_faster_than_the_text(piece: str) -> None:
                 json_of(text, wanted)
         without_thoughts(text)
 
-    # Half a second at most; where each piece cost another look, minutes.
-    assert takes_less(3.0, lambda: look(400_000))
+    # A quarter of a second at most; where each piece cost another look, minutes.
+    assert takes_less(1.5, lambda: look(200_000))
 
 
 def test_what_is_very_long_is_not_looked_at_to_its_end() -> None:

@@ -346,4 +346,4 @@ def test_hostile_notes_take_linear_time(part: str, before: str) -> None:
     def parsed(size: int) -> None:
         door.parse("n.md", before + part * (size // len(part)), FrontMatter({}, None, 0))
 
-    assert is_linear(parsed, 32_000, 256_000)
+    assert is_linear(parsed, 16_000, 128_000)
