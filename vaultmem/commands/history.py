@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
             given, limit=args.limit, by=args.by, since=args.since, conversations=args.conversations
         )
         is_all = bool(found or given or args.by or args.conversations)
-        others = not is_all and is_said(vault, args.since)
+        others = not is_all and _is_said(vault, args.since)
     if output.as_json:
         output.data({"history": found, "count": len(found)})
         return 0
@@ -65,12 +65,12 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def is_said(vault: Vault, since: str | None = None) -> bool:
+def _is_said(vault: Vault, since: str | None) -> bool:
     """Whether conversations did something, of late."""
-    from vaultmem.core.conversation import scope_of
+    from vaultmem.core.conversation import is_talk
 
     found = vault.history(limit=FEW, since=since, conversations=True)
-    return any(one["by"].startswith(scope_of("")) for one in found)
+    return any(is_talk(one["by"]) for one in found)
 
 
 def entry(one: dict[str, Any], output: Output) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.history import entry, is_said
+from vaultmem.commands.history import entry
 from vaultmem.commands.memories import dry_run_option, show_diff, vault_of
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.values import TYPE_CHECKING
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from vaultmem.api import Vault
-
-NOTHING = "there is nothing to undo"
-SAID = "vaultmem history --conversations shows it, and vaultmem undo COMMIT takes it back"
 EPILOG = """\
 A file that was not touched since gets its exact bytes back. One that was is merged, or left alone with the
 reason. To undo is an entry of the history itself, and can be undone. What conversations did is taken back by its
@@ -51,26 +47,14 @@ def run(args: argparse.Namespace, output: Output) -> int:
     if bool(args.by) != bool(args.since):
         raise UsageError("--by NAME and --since WHEN go together")
     with vault_of(args, output) as vault:
-        report = (
-            _last(vault, args)
-            if args.last
-            else vault.undo(args.commit, name=args.by, since=args.since, dry_run=args.dry_run)
+        report = vault.undo(
+            args.commit, last=args.last, name=args.by, since=args.since, dry_run=args.dry_run
         )
     if output.as_json:
         output.data(report)
     else:
         _show(report, output)
     return 1 if report["refused"] and not report["changes"] else 0
-
-
-def _last(vault: Vault, args: argparse.Namespace) -> dict[str, Any]:
-    """Take back what was done last. Where that was a conversation's, it is said where it can be seen."""
-    try:
-        return vault.undo(last=True, dry_run=args.dry_run)
-    except VaultmemError as error:
-        if not str(error).startswith(NOTHING) or not is_said(vault):
-            raise
-        raise VaultmemError(f"{NOTHING} but what conversations did; {SAID}") from error
 
 
 def _show(report: dict[str, Any], output: Output) -> None:

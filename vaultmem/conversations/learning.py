@@ -51,7 +51,7 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: Keep | None = Non
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
     known = entries(vault, item.conversation)
-    said, trouble = _kept(item) if words == item.user else [], ""
+    said, trouble = _before(item, SAID) if words == item.user else [], ""
     if not said and not _is_learned(newest_facts(vault, item.conversation), item.user_id):
         said, trouble = said_facts(words, model, item.began)
         if said and keep is not None:
@@ -107,7 +107,7 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
     ids = [str(one["id"]) for one in new]
-    known = {*noted, *_noted(item)}
+    known = {*noted, *_before(item, NOTED)}
     if known.intersection(ids):
         there = {one["id"] for one in vault.entries(item.conversation, [TURNS], deleted=True)}
         new = [one for one in new if one["id"] in there or one["id"] not in known]
@@ -131,14 +131,9 @@ def _parts(new: list[Record]) -> list[list[Record]]:
     return [[one] for one in new]
 
 
-def _kept(item: Item) -> list[str]:
-    """The facts that a try before this one has found."""
-    found = item.meta.get(SAID)
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-
-
-def _noted(item: Item) -> list[str]:
-    found = item.meta.get(NOTED)
+def _before(item: Item, what: str) -> list[str]:
+    """What a try before this one has left beside the turn: the facts it found, the ids of its notes."""
+    found = item.meta.get(what)
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 

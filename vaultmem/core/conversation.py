@@ -46,6 +46,11 @@ def scope_of(conversation: str) -> str:
     return f"conversation:{conversation}"
 
 
+def is_talk(name: str) -> bool:
+    """Whether a scope, or whoever wrote something, is a conversation."""
+    return name.startswith(scope_of(""))
+
+
 def folder_of(conversation: str) -> str:
     """The name of its folder: the id itself where every file system takes it as it is, else one made of it and of its
     hash, so that no two conversations share a folder."""

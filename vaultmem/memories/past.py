@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vaultmem.adapter import Value
-from vaultmem.core.conversation import scope_of
+from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import (
@@ -139,10 +139,15 @@ def _chosen(session: Session, asked: Asked) -> list[Record]:
         raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
     done = past.log(limit=ALL if asked.flag("last") else MOST, by=name or None, since=since)
     found = [one for one in done if one.is_ours]  # what people do in their editor, they undo there
-    if asked.flag(
-        "last"
-    ):  # a turn of a chat that came in meanwhile is not what somebody wants back
-        found = [one for one in found if not is_said(one)][:1]
+    if asked.flag("last"):
+        # A turn of a chat that came in meanwhile is not what somebody wants back.
+        own = [one for one in found if not is_said(one)][:1]
+        if found and not own:
+            raise VaultmemError(
+                "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
+                " vaultmem undo COMMIT takes it back"
+            )
+        found = own
     if not found:
         raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
     return found
@@ -150,7 +155,7 @@ def _chosen(session: Session, asked: Asked) -> list[Record]:
 
 def is_said(one: Record) -> bool:
     """Whether a conversation did it: a turn, what was learned from it, a summary."""
-    return one.by.startswith(scope_of(""))
+    return is_talk(one.by)
 
 
 def _since(session: Session, asked: Asked) -> float | None:

@@ -22,10 +22,8 @@ def remind(session: Session, asked: Asked) -> dict[str, object]:
     times: dict[str, Value] = {"remind": when.iso(moment)}
     if repeat:
         times["repeat"] = repeat
-    return {
-        **times,
-        **write(session, asked, times),
-    }  # one that is there already has times of its own
+    # One that is there already has times of its own.
+    return {**times, **write(session, asked, times)}
 
 
 def _moment(session: Session, asked: Asked) -> Moment:

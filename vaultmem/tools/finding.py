@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem.core import private
-from vaultmem.core.conversation import scope_of
+from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import ARCHIVE, in_conversation
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
@@ -101,7 +101,7 @@ def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
     """What is said in a conversation is nobody's memory yet: it is shown to whoever asks for that conversation."""
     if private.is_private(hit.properties) or hit.path.startswith(f"{folder}/{ARCHIVE}/"):
         return True
-    return in_conversation(hit.path, folder) and not scope.startswith(scope_of(""))
+    return in_conversation(hit.path, folder) and not is_talk(scope)
 
 
 def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:
