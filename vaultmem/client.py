@@ -29,7 +29,13 @@ _MOST = 1 << 28  # bytes of a reply; no agent of ours comes near
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second is that of another version
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
 # Not compared with the agent's: the place of the socket depends on them, or they are for one run.
-_NOT_SETTINGS = ("VAULTMEM_VAULT", "VAULTMEM_STATE", "VAULTMEM_DEBUG")
+_NOT_SETTINGS = (
+    "VAULTMEM_VAULT",
+    "VAULTMEM_STATE",
+    "VAULTMEM_DEBUG",
+    "VAULTMEM_NOW",
+    "VAULTMEM_TESTS",
+)
 
 
 class AgentError(VaultmemError):

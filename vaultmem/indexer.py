@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from vaultmem import __version__
+from vaultmem import now as clock
 from vaultmem.compare import Diff, Manner, Place, check_vanished, differences, missing, without
 from vaultmem.config import Config
 from vaultmem.core import note_facts
@@ -372,7 +373,7 @@ class Indexer:
                 )
             self.catalog.set_meta("reader", self.fingerprint)
             if not held:
-                self.catalog.set_meta("synced", str(int(time.time())))
+                self.catalog.set_meta("synced", str(int(clock.seconds())))
         self.reread = False
         self.copies.know(judged)
 

@@ -5,9 +5,9 @@ Starts without anything heavy: numpy and the model are loaded only when a search
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
+from vaultmem import now as clock
 from vaultmem.config import Config
 from vaultmem.core import decay, rank, snippet
 from vaultmem.core import query as language
@@ -123,7 +123,9 @@ class Searcher:
     searcher is needed.
     """
 
-    def __init__(self, folder: str, config: Config, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folder: str, config: Config, now: Callable[[], float] = clock.seconds
+    ) -> None:
         self.folder = folder
         self.config = config
         self.state = State(folder)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-import time
 from collections.abc import Iterator
 
 from vaultmem import __version__, paths, service
+from vaultmem import now as clock
 from vaultmem.agent import log
 from vaultmem.agent.holder import holder
 from vaultmem.api import Vault
@@ -42,7 +42,7 @@ class Seen:
 
 def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     """Everything about the agent that can be found without changing anything; `readable` is the index."""
-    seen = Seen(vault, _status(vault), time.time(), readable and vault.is_indexed())
+    seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
     rules = (
         _lock,
         _version,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.reminders.telling import LocalZone
@@ -38,7 +39,9 @@ class Reminders(threading.Thread):
         is_ready: Callable[[], bool],
     ) -> None:
         super().__init__(name="reminders", daemon=True)
-        self.now: Callable[[], datetime] = lambda: datetime.now(LocalZone())
+        self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(
+            clock.seconds(), LocalZone()
+        )
         self._lend, self._waiting = lend, waiting
         self._vanished, self._is_ready = vanished, is_ready
         self._something = threading.Condition()

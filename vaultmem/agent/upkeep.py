@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from vaultmem import jobs
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.jobs import JobState, Surroundings
@@ -57,7 +57,7 @@ class Upkeep:
         return [state._asdict() for state in self._states()]
 
     def _states(self) -> list[JobState]:
-        return jobs.listing(self._config, self._ledger, time.time(), self._clock)
+        return jobs.listing(self._config, self._ledger, clock.seconds(), self._clock)
 
     def _run(self, name: str) -> str:
         with self._lend() as vault:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
 
+from vaultmem import now as clock
 from vaultmem.client import is_terminal
 from vaultmem.commands.memories import SWITCHES, vault_of, writing_options
 from vaultmem.commands.parsing import apart
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
     with vault_of(args, output) as vault:
         conversation = args.conversation or vault.config.text("conversations.id")
-        source = Source(conversation.strip(), time.time(), "", args.by, args.dry_run)
+        source = Source(conversation.strip(), clock.seconds(), "", args.by, args.dry_run)
         if args.as_is:
             learned = write_down(vault, source, said)
         else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from vaultmem import client, paths
+from vaultmem import now as clock
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
 from vaultmem.harnesses.context import DAYS, context
@@ -83,7 +83,7 @@ def _is_elsewhere(given: object) -> bool:
 
 
 def _text(args: argparse.Namespace, output: Output) -> str:
-    now = time.time()
+    now = clock.seconds()
     kept = listing.kept(args.vault, now) if _is_elsewhere(args.vault) else None
     if kept is not None and not args.prompt:
         return context(args.harness, listing.by_section(kept.rows, DAYS, now))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from vaultmem import config as settings
 from vaultmem import jobs, paths
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.shared import say_warnings
@@ -57,11 +56,14 @@ def _list(args: argparse.Namespace, output: Output) -> int:
     pid = _ask(vault, "ping", {}, timeout=ANSWER).get("pid") if told else None
     if not isinstance(found, list):
         config, pid = settings.load(vault), None
-        found = [one._asdict() for one in jobs.listing(config, jobs.ledger(vault), time.time())]
+        found = [one._asdict() for one in jobs.listing(config, jobs.ledger(vault), clock.seconds())]
     if output.as_json:
         output.data({"jobs": found, "count": len(found), "agent": pid})
         return 0
-    rows = [("job", "when", "next", "last", "result"), *(_row(one, time.time()) for one in found)]
+    rows = [
+        ("job", "when", "next", "last", "result"),
+        *(_row(one, clock.seconds()) for one in found),
+    ]
     for row in table(rows):
         output.line(row)
     for said in (text for _, text in jobs.ledger(vault).notices()):
@@ -140,5 +142,5 @@ def _run_here(folder: str, job: jobs.Job, output: Output) -> dict[str, object]:
         runs = Runs(jobs.ledger(folder))
         runs.remember([job.name])
         runs.carry_out(job.name, lambda: job.run(vault))
-        listed = jobs.listing(vault.config, runs, time.time())
+        listed = jobs.listing(vault.config, runs, clock.seconds())
     return next(one for one in listed if one.name == job.name)._asdict()

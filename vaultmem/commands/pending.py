@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from vaultmem import now as clock
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     """List what waits, the most urgent first."""
     if not 0 <= args.days <= FURTHEST:
         raise UsageError(f"--days must be from 0 to {FURTHEST}")
-    now = time.time()
+    now = clock.seconds()
     found = listing.by_section(_listed(args, output, now).rows, args.days, now)
     count = sum(len(rows) for section, rows in found.items() if section != "preferences")
     if output.as_json:

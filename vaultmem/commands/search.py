@@ -6,8 +6,8 @@ import io
 import json
 import re
 import sys
-import time
 
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.query import Filter, day_range
@@ -222,7 +222,7 @@ def _marked(result: Result, output: Output) -> str:
 def _remark_age(vault: Vault, output: Output) -> None:
     """An index of yesterday may not know what was written today."""
     synced = vault.searcher().catalog.meta("synced")
-    days_old = (time.time() - int(synced or 0)) // 86400
+    days_old = (clock.seconds() - int(synced or 0)) // 86400
     if synced and days_old >= 1:
         output.remark(
             f"vaultmem: the index is {plural(int(days_old), 'day')} old; vaultmem sync refreshes it"

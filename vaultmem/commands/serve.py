@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
+from vaultmem import now
 from vaultmem.agent.agent import Agent, Settings
 from vaultmem.agent.holder import holder
 from vaultmem.agent.life import SYNC_PATIENCE
@@ -17,7 +18,7 @@ from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
 from vaultmem.commands.shared import say_warnings
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import LockedError, StateError
+from vaultmem.errors import LockedError, StateError, UsageError
 from vaultmem.output import Output
 from vaultmem.service import agent_command
 from vaultmem.store import memory
@@ -42,6 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Hold the lock, keep the index true, answer requests."""
+    if now.is_set() and not os.environ.get("VAULTMEM_TESTS"):
+        raise UsageError(
+            "VAULTMEM_NOW is set, a clock for tests; unset it before you start the agent"
+        )
     with Vault(args.vault) as vault:
         folder = vault.path
         say_warnings(output, vault)

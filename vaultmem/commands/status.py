@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -116,7 +116,7 @@ def folder_bytes(folder: str) -> int:
 
 def _show(facts: dict[str, object], vault: Vault, output: Output) -> None:
     synced = facts["synced"]
-    age = "never" if not isinstance(synced, int) else ago(time.time() - synced)
+    age = "never" if not isinstance(synced, int) else ago(clock.seconds() - synced)
     output.line(output.paint(vault.path, "bold"))
     rows = [("synced", age)]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items()]
@@ -154,7 +154,7 @@ def agent_rows(agent: dict[str, object] | None, trouble: str = "") -> list[tuple
     rows += [*_job_rows(agent), *_reminder_rows(agent)]
     last = _part(agent, "last_error")
     if last:
-        when = ago(time.time() - _number(last, "time"))
+        when = ago(clock.seconds() - _number(last, "time"))
         rows.append((f"last {last.get('level')}", f"{when}: {last.get('message')}"))
     return rows
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from vaultmem import config as settings
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.conversations import past
 from vaultmem.conversations.reconciling import Learned, Source, take_in
@@ -116,7 +116,7 @@ class MemoryClient:
     ) -> dict[str, Any]:
         """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
         said = _facts(facts)
-        source = Source(self._named(conversation), time.time(), by=by)
+        source = Source(self._named(conversation), clock.seconds(), by=by)
         return take_in(self.vault, source, said, self._budget(self._model(None)))._asdict()
 
     def learn(self) -> int:

@@ -4,8 +4,8 @@ is whole."""
 from __future__ import annotations
 
 import logging
-import time
 
+from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.conversations import past
 from vaultmem.conversations.worker import service_of
@@ -39,7 +39,9 @@ class Turn:
             at = chat.at(self._vault.config.text("proxy.place"))
             self.body = chat_body.spliced(self.body, at, told.text)
         meta = {"model": chat.model, SERVICE: service_of(self._vault.config)}
-        self._item = self._turns.begin(self._conversation, chat.question, time.time(), meta=meta)
+        self._item = self._turns.begin(
+            self._conversation, chat.question, clock.seconds(), meta=meta
+        )
         self.id = self._item.id
         return told
 
@@ -55,11 +57,11 @@ class Turn:
     def answered(self, answer: Answer) -> None:
         """The service has said all it says."""
         if self._item is not None and answer.is_complete and answer.text.strip():
-            self._turns.finish(self._item, answer.text, time.time())
+            self._turns.finish(self._item, answer.text, clock.seconds())
             self._item = None
 
     def close(self) -> None:
         """It is over; where no whole answer came, the user's words are kept."""
         if self._item is not None:
-            self._turns.close(self._item, time.time())
+            self._turns.close(self._item, clock.seconds())
             self._item = None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 
+from vaultmem import now as clock
 from vaultmem.core import when
 from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
 from vaultmem.core.stamps import moment
@@ -185,7 +186,7 @@ class Asked:
         try:
             return date.fromisoformat(given).isoformat()
         except ValueError:
-            spoken = _spoken(given, now or datetime.now().astimezone(), ahead=False)
+            spoken = _spoken(given, now or clock.local(), ahead=False)
         if spoken is None:
             raise UsageError(
                 f"{_TYPED.get(name, f'--{name}')} must be a day such as 2026-11-22 or yesterday, not {given!r}"

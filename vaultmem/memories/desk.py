@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vaultmem import now as clock
 from vaultmem import sync
 from vaultmem.adapter import FrontMatter
 from vaultmem.compare import Place
@@ -64,7 +64,7 @@ class Desk:
         self.state, self.config = state, config
         self.vault = state.vault
         self.folder = config.text("memory_folder")
-        self.now: Callable[[], float] = time.time
+        self.now: Callable[[], float] = clock.seconds
         self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
         # For what nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 
+from vaultmem import now as clock
 from vaultmem.conversations.past import Said
 from vaultmem.core.chat_body import Chat
 from vaultmem.errors import VaultmemError
@@ -43,7 +43,7 @@ class Keeping:
         turns: Turns,
         nudge: Callable[[], None],
         earlier: Callable[[str], Said | None],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = clock.seconds,
         service: str = "",
     ) -> None:
         self._turns, self._nudge, self._earlier, self._now = turns, nudge, earlier, now

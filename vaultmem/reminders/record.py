@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
+from vaultmem import now as clock
 from vaultmem.core import answer_lines
 from vaultmem.core.alarms import BASELINE
 from vaultmem.core.answer_lines import Said, is_plain, plain
@@ -210,7 +211,7 @@ class Record:
         if fresh.answers or fresh.told:
             mine = self._of_ledger()
             newer = union(mine.answers, fresh.answers), union(mine.told, fresh.told)
-            answered.add(self._ledger, newer[0].values(), newer[1].values(), time.time())
+            answered.add(self._ledger, newer[0].values(), newer[1].values(), clock.seconds())
 
 
 def _stat(full: str) -> tuple[int, int, int] | None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apscheduler.jobstores.base import JobLookupError
 
+from vaultmem import now
 from vaultmem.core import schedule as schedules
 from vaultmem.core.schedule import Conditions, Cron, Planned, reason_to_wait
 from vaultmem.errors import StateError
@@ -41,7 +42,7 @@ _WEEKDAYS = "sun mon tue wed thu fri sat".split()  # APScheduler's own numbers b
 class Timing(NamedTuple):
     """The clocks, and how patient the clock is; tests have their own."""
 
-    now: Callable[[], float] = time.time
+    now: Callable[[], float] = now.seconds
     monotonic: Callable[[], float] = time.monotonic
     timezone: tzinfo | None = None  # None: that of the system, also after it changed
     jitter: float = 20.0  # a run comes up to so many seconds late, so that not all start at once

@@ -21,6 +21,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from vaultmem import now as clock
 from vaultmem.errors import NotificationError
 from vaultmem.paths import make_private
 
@@ -57,7 +58,7 @@ class Desktop:
 
     def __init__(self, method: str, file: str, now: Callable[[], datetime] | None = None) -> None:
         self._method = method
-        self._file = _File(file, now or (lambda: datetime.now().astimezone()))
+        self._file = _File(file, now or clock.local)
         self._native = _Native()
 
     def trouble(self) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem import now
 from vaultmem.core import durations, llm_answers, llm_request, llm_url
 from vaultmem.core.asking import Model, Question
 from vaultmem.core.defused import one_line
@@ -49,7 +50,7 @@ class Patience(NamedTuple):
     retries: int
     sleep: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Callable[[], datetime] = lambda: datetime.fromtimestamp(now.seconds(), UTC)
 
 
 def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:

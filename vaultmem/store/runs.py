@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from vaultmem import now as clock
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.store.ledger import Ledger, Run
 
@@ -19,7 +20,7 @@ class Runs:
     """The last run of each job, for one process at a time. Goes on without the ledger when the disk is
     full: a job that was run is never due again because its run could not be written down."""
 
-    def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Ledger, now: Callable[[], float] = clock.seconds) -> None:
         self._ledger = ledger
         self._now = now
         self._known: dict[str, Run] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from itertools import islice
 
+from vaultmem import now as clock
 from vaultmem.core import private
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import ARCHIVE, in_conversation
@@ -48,7 +48,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     linked = _linked(vault, [hit.path for hit in hits[:LINKING]])
     tags = {tag.lower().lstrip("#") for tag in call.texts("tags")} | _tag_words(call.text("query"))
-    now = time.time()
+    now = clock.seconds()
     weighed = []
     for hit in hits:
         signs = {

@@ -1,0 +1,61 @@
+"""What time it is, everywhere but where the age of a file or a waiting time is measured.
+
+VAULTMEM_NOW sets the clock of a process, for tests and for simulations of weeks: an ISO 8601 time (local unless it
+names an offset) or seconds since the epoch, from which the clock runs on. The agent refuses to start with it outside
+tests (VAULTMEM_TESTS=1).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+NAME = "VAULTMEM_NOW"
+_offset: tuple[str, float] = (
+    "",
+    0.0,
+)  # the setting that was read, and its distance from the real clock
+
+
+def seconds() -> float:
+    """Seconds since the epoch."""
+    given = os.environ.get(NAME, "")
+    return time.time() + _distance(given) if given else time.time()
+
+
+def local() -> datetime:
+    """The local time, with its offset."""
+    from datetime import datetime
+
+    return datetime.fromtimestamp(seconds()).astimezone()
+
+
+def is_set() -> bool:
+    """Whether the clock is not the real one."""
+    return bool(os.environ.get(NAME))
+
+
+def _distance(given: str) -> float:
+    global _offset  # noqa: PLW0603 - read once for each value
+    if _offset[0] != given:
+        _offset = given, _parsed(given) - time.time()
+    return _offset[1]
+
+
+def _parsed(given: str) -> float:
+    from datetime import datetime
+
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(given).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"{NAME} is no time ({given}); write it like 2026-11-22T09:00") from error
