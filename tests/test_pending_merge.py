@@ -89,6 +89,40 @@ def test_a_day_in_the_words_of_the_item_is_no_snooze() -> None:
     assert told == {IDS[2]: Ack("snoozed", "2026-11-23")}
 
 
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("typed", "until"),
+    [
+        ("until friday", "2026-11-27"),
+        ("until 2026-12-24", "2026-12-24"),
+        ("until [[2026-12-24]]", "2026-12-24"),
+        ("2026-12-24", "2026-12-24"),
+        ("直到周五", "2026-11-27"),
+        ("until wednesday", "2026-11-25"),  # the day it is due
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize("place", ["front", "middle", "end"])
+def test_a_daily_notes_own_name_is_no_day_to_snooze_until(
+    typed: str, until: str | None, place: str, style: str
+) -> None:
+    name, text = IDS[1], "water plants"
+    written = partial(Item, name, "soon", text, "2026-11-25T09:00")
+    item = written(title="2026-11-22")
+    page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
+    typed = f" {typed} "
+    ticked = {
+        "front": page.replace(text, f"{typed}{text}"),
+        "middle": page.replace(text, f"{text}{typed}"),
+        "end": page.replace("[[2026-11-22]]", f"[[2026-11-22]]{typed}"),
+    }[place]
+    assert merged(ticked, [item], style, NOW).acks == {name: Ack("snoozed", until)}
+    renamed = [written(title="Journal of Sunday")]  # since the page was written
+    if until and place == "end":
+        assert merged(ticked, renamed, style, NOW).acks == {name: Ack("snoozed", until)}
+        assert merged(ticked, [], style, NOW).acks == {name: Ack("snoozed", until)}
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_most_decided_of_copies_wins(order: int) -> None:
     lines = [f"- [{box}] x ^{FIRST}\n" for box in " >-x"]

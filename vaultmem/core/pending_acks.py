@@ -12,9 +12,10 @@ from vaultmem.core.pending_page import Item, due_parts, own_words
 DECIDED = ("done", "dropped", "snoozed")  # of two copies of an item, the first of these wins
 _LOOKED_AT = 300  # characters
 _DAY = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?(?![\d-])")
-_DATED = r"📅\ufe0f? ?\d{4}-\d\d-\d\d"
+_FIELD = r"📅\ufe0f? ?"
+_DATED = rf"{_FIELD}\d{{4}}-\d\d-\d\d"
 _UNTIL = re.compile(r"\b(?:until|till|til)\b|[直延]?[到至]", re.IGNORECASE)
-_LINK = re.compile(r"\[\[[^\[\]]*\]\]")
+_LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
 
 
 class Ack(NamedTuple):
@@ -32,31 +33,31 @@ def ack_of(found: Found, item: Item | None, now: datetime | None) -> Ack:
 
 
 def _until(found: Found, item: Item | None, now: datetime | None) -> str | None:
-    """The day that a person typed; the one that we wrote is none."""
-    # Of an unknown item nobody knows whether the date is the one that we wrote.
-    ours = "|".join(map(re.escape, own_words(item))) if item else _DATED
-    words = re.sub(ours, " ", found.words)
+    """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
     own = due_parts(item)[0] if item else ""
-    for day in [
-        found.day if item else "",
-        *(match[0].replace(" ", "T") for match in _DAY.finditer(words)),
-    ]:
-        if day and day[:10] != own and _is_day(day):
-            return day
+    # Of an unknown item nobody knows whether the date is the one that we wrote.
+    ours = [*map(re.escape, own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
+    words = re.sub("|".join(ours), " ", found.words)
     told = _UNTIL.search(words)
-    if now is None or not (told or (item and words != found.words)):
-        return None
-    return _spoken(words[told.end() :] if told else words, now, own)
+    if told:  # "until [[2026-11-25]]" names a day
+        typed = _LINK.sub(r" . \1 . ", words[told.end() :])
+    else:  # a link is rather to the note, under an older name
+        typed = _LINK.sub(" . ", words)
+    if now is not None and (told or (item and words != found.words)):
+        days = _spoken(typed, now)
+    else:
+        days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
+    if not told:
+        days = [day for day in days if day[:10] != own]
+    if item and found.day != own:
+        days.insert(0, found.day)
+    return next((day for day in days if day and _is_day(day)), None)
 
 
-def _spoken(words: str, now: datetime, own: str) -> str | None:
+def _spoken(words: str, now: datetime) -> list[str]:
     from vaultmem.core import when  # the grammar is only for who snoozes in words
 
-    for moment in when.find(_LINK.sub(" ", words[:_LOOKED_AT]), now):
-        told = when.iso(moment)
-        if told[:10] != own:
-            return told
-    return None
+    return [when.iso(moment) for moment in when.find(words[:_LOOKED_AT], now)]
 
 
 def _is_day(day: str) -> bool:

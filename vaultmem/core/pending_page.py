@@ -183,7 +183,8 @@ def _said(item: Item, clock: str) -> str:
 def own_words(item: Item) -> list[str]:
     """What in the line of an item is ours, however it is shown: all else somebody has typed."""
     said = (_said(item, due_parts(item)[1]), _said(item, ""))
-    return [shown_text(item), *(each for each in dict.fromkeys(said) if each)]
+    parts = (shown_text(item), *dict.fromkeys(said), _link(item.title))
+    return [part for part in parts if part]
 
 
 def _link(title: str) -> str:
