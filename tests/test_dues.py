@@ -51,7 +51,7 @@ def test_what_is_found_was_to_come(text: str, written: datetime) -> None:
 
 @given(TEXTS)
 def test_whatever_a_property_says(text: str) -> None:
-    own = due_notes.Own("", "", False)
+    own = due_notes.Own("a", "", False, True)
     found = due_notes.wishes(
         place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
     )

@@ -164,15 +164,17 @@ def test_blocks_of_logseq(
         ("remind: [2026-12-01, 2026-12-02]", [("2026-12-01", "2026-12-01"), ("2026-12-02", "2026-12-02")]),
         ("remind: 2026-11-03T09:00\nrepeat: every week", [("2026-11-17T09:00", "2026-11-17T09:00")]),
         ("remind: 2026-11-03\nrepeat: 每周二", [("2026-11-17", "2026-11-17")]),
-        ("date: 2026-12-01", [("2026-12-01", "2026-12-01")]),
-        ("date: 2026-11-22", [("2026-11-22", "2026-11-22")]),
-        ("date: 2026-11-21", []),
-        ("date: 2026-12-01\ncreated: 2026-12-01", []),
+        ("date: 2026-12-01", []),
+        ("deadline: 2026-12-01", [("2026-12-01", "2026-12-01")]),
+        ("deadline: 2026-12-01\nremind: 2026-11-30", [("2026-12-01", "2026-11-30")]),
+        ("scheduled: 2026-12-01", [("2026-12-01", "2026-12-01")]),
+        ("scheduled: 2026-11-22", [("2026-11-22", "2026-11-22")]),
+        ("scheduled: 2026-11-21", []),
+        ("scheduled: 2026-12-01\ncreated: 2026-12-01", []),
         ("due: 2026-02-30", []),
         ("due: 2026-12-01\nstatus: done", []),
         ("due: true", []),
         ("due: 2026-12-01T25:00", []),
-        ("scheduled: 2026-12-01", []),
     ],
 )  # fmt: skip
 def test_properties(vault: Path, write: Write, front: str, expected: list[tuple[str, str]]) -> None:
@@ -182,13 +184,21 @@ def test_properties(vault: Path, write: Write, front: str, expected: list[tuple[
     assert all((due.kind, due.text, due.line) == (NOTE, "Plan", 0) for due in dues)
 
 
-def test_a_date_is_not_when_the_note_was_written(vault: Path, write: Write) -> None:
-    dated(write("2026-12-01 Meeting.md", "---\ndate: 2026-12-01\n---\n"), WEEK_AGO)
-    dated(write("Templates/Meeting.md", "---\ndate: 2026-12-01\n---\n"), WEEK_AGO)
-    dated(write("Fresh.md", "---\ndate: 2026-11-22\n---\n"), NOW)
+def test_a_day_is_not_when_the_note_was_written(vault: Path, write: Write) -> None:
+    dated(write("2026-12-01 Meeting.md", "---\nscheduled: 2026-12-01\n---\n"), WEEK_AGO)
+    dated(write("Templates/Meeting.md", "---\nscheduled: 2026-12-01\n---\n"), WEEK_AGO)
+    dated(write("Fresh.md", "---\nscheduled: 2026-11-22\n---\n"), NOW)
     assert found(vault) == []
-    dated(write("Fresh.md", "---\ndate: 2026-11-22T18:00\n---\n"), NOW)
+    dated(write("Fresh.md", "---\nscheduled: 2026-11-22T18:00\n---\n"), NOW)
     assert [due.due for due in found(vault)] == ["2026-11-22T18:00"]
+
+
+def test_a_date_is_due_in_reminders_alone(vault: Path, write: Write) -> None:
+    dated_one = "---\nid: {}\nphase: organized\ndate: 2026-12-01\n---\nCall Anne.\n"
+    for number, folder in enumerate(("vaultmem/reminders", "vaultmem/projects", "Journal")):
+        write(f"{folder}/Call {number}.md", dated_one.format(f"m-{number}"))
+    write("vaultmem/reminders/No memory.md", "---\ndate: 2026-12-01\n---\n")
+    assert [(due.due, due.memory) for due in found(vault)] == [("2026-12-01", "m-0")]
 
 
 def test_memories_remind(vault: Path, write: Write) -> None:

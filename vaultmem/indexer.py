@@ -31,7 +31,7 @@ from vaultmem.store.copies import Copies, Judged
 from vaultmem.store.keyword import Entry, KeywordWriter
 from vaultmem.store.walk import Entry as File
 
-READER = f"{__version__}/2"  # raise the number when notes are read differently: all are read again
+READER = f"{__version__}/3"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
 RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
 

@@ -1,4 +1,5 @@
-"""What is due by the properties of a note: due, remind, date, repeat; and whose words a note has."""
+"""What is due by the properties of a note: due, deadline, remind, scheduled, repeat, the date of a reminder; and whose
+words a note has."""
 
 from __future__ import annotations
 
@@ -78,6 +79,7 @@ class Own(NamedTuple):
     memory: str  # its id, if it is a memory
     text: str  # how it begins
     journal: bool
+    reminder: bool  # it is a memory that reminds
 
 
 def wishes(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[Wish]:
@@ -86,7 +88,7 @@ def wishes(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[
     folded = {key.lower(): value for key, value in properties.items()}
     if _is_closed(folded) or is_template(place.path):
         return
-    dues = list(_moments(place, folded.get("due")))
+    dues = [day for key in ("due", "deadline") for day in _moments(place, folded.get(key))]
     reminds = list(_moments(place, folded.get("remind")))
     kind = REMINDER if memory else NOTE
     start = Due(
@@ -107,11 +109,14 @@ def wishes(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[
     if own.journal:
         return
     taken = {due[:10] for due, _ in pairs} | _written_days(place.path, folded)
-    for day in _moments(place, folded.get("date")):
-        if day[:10] not in taken:
-            seen = "" if "T" in day else place.written.first_seen(f"date {day}")
-            dated = start._replace(due=day, at=day, repeat=rule, rolls=bool(rule), lapses=True)
-            yield Wish(dated, source, rule, days=0, not_on=seen)
+    # Of any other note, its date says when something was, or what it is about.
+    keys = ("scheduled", "date") if own.reminder else ("scheduled",)
+    for key in keys:
+        for day in _moments(place, folded.get(key)):
+            if day[:10] not in taken:
+                seen = "" if "T" in day else place.written.first_seen(f"{key} {day}")
+                dated = start._replace(due=day, at=day, repeat=rule, rolls=bool(rule), lapses=True)
+                yield Wish(dated, source, rule, days=0, not_on=seen)
 
 
 def _pairs(dues: list[str], reminds: list[str]) -> list[tuple[str, str]]:

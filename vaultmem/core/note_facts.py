@@ -19,7 +19,7 @@ _DATE_KEYS = (
     "创建时间",
     "日期",
 )
-_DUE_KEYS = frozenset(("due", "remind", "date"))
+_DUE_KEYS = frozenset(("due", "deadline", "remind", "scheduled", "date"))
 _LONGEST_OPENING = 500
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
 _ISO_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
-from vaultmem.core import due_notes, dues
+from vaultmem.core import due_notes, dues, note_facts
 from vaultmem.core.due import Due
 from vaultmem.core.dues import Named, Place, Wish
 from vaultmem.core.pending_page import item_ids
-from vaultmem.core.places import in_conversation
+from vaultmem.core.places import REMINDERS, in_conversation
 from vaultmem.core.private import is_private
 from vaultmem.core.stems import numbered_original, stem
 from vaultmem.core.written import BEGAN, Source, Written, names_day
@@ -165,11 +165,14 @@ class Finder:
                 for text in _texts(row.fields.get("said")) if plain else ():
                     yield from _one(dues.sentence(place, row.line, text))
             else:
-                memory = due_notes.memory_id(note.path, note.properties, self._folder)
-                text = str(row.fields.get("text") or note.title)
-                yield from due_notes.wishes(
-                    place, note.properties, due_notes.Own(memory, text, bool(note.journal))
-                )
+                own = self._own(note, str(row.fields.get("text") or note.title))
+                yield from due_notes.wishes(place, note.properties, own)
+
+    def _own(self, note: DueNote, text: str) -> due_notes.Own:
+        memory = due_notes.memory_id(note.path, note.properties, self._folder)
+        category = note_facts.category(note.path, note.properties, self._folder)
+        reminds = bool(memory) and category == REMINDERS
+        return due_notes.Own(memory, text, bool(note.journal), reminds)
 
     def _remember(self, fresh: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Keep since when words are there, and forget those that are gone."""
