@@ -47,6 +47,20 @@ def test_what_changed_is_written_over_nothing_of_a_person(
     assert not opened.dream(1)["changes"]
 
 
+def test_copies_that_sync_programs_leave_of_what_changed_are_put_away(
+    vault: Path, opened: Vault, write: Write
+) -> None:
+    generated = "---\ngenerated: vaultmem\n---\n\n# What changed\n"
+    stray = "What changed.sync-conflict-20261122-101500-ABCDEFG.md"
+    write(f"vaultmem/{stray}", generated)
+    own = write("vaultmem/What changed (conflicted copy 2026-11-21).md", "mine\n")
+    opened.write(PLAIN)
+    opened.dream(1)
+    assert not (vault / "vaultmem" / stray).exists()
+    assert (vault / "vaultmem" / "archive" / stray).read_text() == generated
+    assert own.read_text() == "mine\n"
+
+
 def test_a_hard_link_into_the_memory_folder_leaves_the_note_outside_alone(
     vault: Path, opened: Vault, write: Write
 ) -> None:

@@ -292,12 +292,15 @@ COPIES = [
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_ticks_in_conflict_copies_count_and_the_copy_goes_to_the_archive(
+def test_what_is_ticked_and_typed_in_conflict_copies_comes_into_the_page(
     machine: Machine, file: Path, name: str
 ) -> None:
     machine.refresh()
+    page = file.read_bytes()
+    file.write_bytes(page + b"said on both\nsaid here\n")
     copy = file.with_name(name)
-    copy.write_bytes(file.read_bytes() + b"said there\n")
+    typed = page.replace(b"## Notes\n", b"above\n## Notes\n")
+    copy.write_bytes(typed + b"said on both\nsaid there\n\n- [ ] mine")
     tick(copy, FEW[2])
     tick(file, FEW[0])
     content = copy.read_bytes()
@@ -306,8 +309,12 @@ def test_ticks_in_conflict_copies_count_and_the_copy_goes_to_the_archive(
     assert set(machine.known) == {FEW[0].id, FEW[2].id}
     assert not copy.exists()
     assert (file.parent / "archive" / name).read_bytes() == content
-    assert len(done.troubles) == 1
-    assert file.read_text("utf-8") == render([FEW[1]], "frontmatter")
+    assert done.troubles == []
+    notes = "said on both\nsaid here\nsaid there\n\n- [ ] mine\nabove\n"
+    assert file.read_text("utf-8") == render([FEW[1]], "frontmatter", notes)
+    copy.write_bytes(content)  # the sync program brings it once more
+    machine.refresh()
+    assert file.read_text("utf-8") == render([FEW[1]], "frontmatter", notes)
     assert silent(machine)
 
 

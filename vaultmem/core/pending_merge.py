@@ -75,6 +75,19 @@ def merged(old_text: str, items: Iterable[Item], style: str, now: datetime | Non
     return Merged(_with_ends(page, len(notes), old_text), acks)
 
 
+def with_notes(page: str, typed: Sequence[str], style: str) -> str:
+    """The page with what a person typed into a copy of it, at the end of the notes; what the page has stands there
+    once."""
+    there = read(page, style)
+    known = {
+        pending_lines.bare(line) for line in (*pending_lines.lines_of(there.notes), *there.unknown)
+    }
+    missing = [line for line in typed if pending_lines.bare(line) not in known]
+    if not any(pending_lines.bare(line).strip() for line in missing):
+        return page
+    return _appended(page, [line.rstrip("\r\n") + "\n" for line in missing])
+
+
 class _Parts:
     """A page taken apart, line by line."""
 

@@ -16,7 +16,8 @@ from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
 from vaultmem.plans.report import GENERATED as GENERATED_BY
 from vaultmem.plans.report import WEEKS, Record, what_changed
-from vaultmem.store import pages, write
+from vaultmem.reminders import page_copies
+from vaultmem.store import pages, vault, write
 from vaultmem.store.commits import FileChange
 from vaultmem.store.commits import Record as Commit
 from vaultmem.store.places import refuse_links
@@ -26,6 +27,7 @@ log = logging.getLogger("vaultmem.memories")
 
 NAME = GENERATED[1]
 MOST = 10_000  # commits
+_LONGEST = 10_000_000  # bytes of a copy
 _READ = re.compile(r"read [\d,.]+ times?")  # by plans.counts
 WEEK = 7 * 86_400.0
 
@@ -33,6 +35,7 @@ WEEK = 7 * 86_400.0
 def keep(session: Session) -> bool:
     """Write it, if it is wanted and what it says has changed; whether it was written."""
     desk = session.desk
+    _clear_copies(desk)
     if desk.config.text("dream.report") == "off" or desk.history.trouble():
         return False
     desk.remember()
@@ -100,6 +103,21 @@ def _day(commit: Commit) -> date:
     return datetime.fromtimestamp(commit.at).astimezone().date()
 
 
+def _clear_copies(desk: Desk) -> None:
+    """Put away the copies that sync programs have left beside it: they say nothing that the history does not."""
+    for path in page_copies.named_after(desk.vault, f"{desk.folder}/{NAME}"):
+        try:
+            if _is_generated(vault.content(f"{desk.vault}/{path}", _LONGEST)[0]):
+                page_copies.put_away(desk.vault, path, desk.folder, desk.state.path("journal"))
+        except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
+            log.warning("%s: %s", path, error)
+
+
+def _is_generated(data: bytes) -> bool:
+    found = pages.read("frontmatter", decode(data)[0]).properties.get("generated")
+    return found == GENERATED_BY
+
+
 def _written(desk: Desk, path: str, text: bytes) -> bool:
     """Write it to where nothing is, or over what was generated before: never through a link, and never over a
     note that a person has given this name."""
@@ -112,7 +130,7 @@ def _written(desk: Desk, path: str, text: bytes) -> bool:
         raise VaultmemError(f"{path} is no file; what changed is not written down there")
 
     def anew(found: bytes) -> bytes:
-        if pages.read("frontmatter", decode(found)[0]).properties.get("generated") != GENERATED_BY:
+        if not _is_generated(found):
             raise VaultmemError(
                 f"{path} is a note of yours; what changed is not written down there"
             )

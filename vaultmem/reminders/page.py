@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from vaultmem.core import pending_lines
 from vaultmem.core.pending_acks import DECIDED, Ack, stronger
-from vaultmem.core.pending_merge import Read, merged, read
+from vaultmem.core.pending_merge import Read, merged, read, with_notes
 from vaultmem.core.pending_page import Item, render
 from vaultmem.core.places import ARCHIVE
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
@@ -90,6 +90,8 @@ class Page:
             copies = self._copies()
             for copy in copies:
                 turn.take(copy.text)
+                if len(copy.data) <= MOST_BYTES:
+                    turn.note(copy.text)
             written = self._written(turn, copies)
             self._remember(turn.memory(before), before)
             self._put_away(turn, copies)
@@ -124,9 +126,9 @@ class Page:
         """Write it where none is; None when somebody else was faster. The notes of a person may be in a copy."""
         old = copies[0].text if copies else ""
         turn.record_all()
-        if not turn.left() and not read(old, self.style).notes.strip():
+        if not turn.left() and not "".join(turn.typed).strip():
             return False
-        text = merged(old, turn.left(), self.style, turn.now).text
+        text = turn.noted(merged(old, turn.left(), self.style, turn.now).text)
         try:
             write.create(self.vault, self.path, as_bytes(text), self._journal)
         except NoteChangedError:
@@ -144,7 +146,8 @@ class Page:
             text, whole = as_text(found)
             if is_blank(text):
                 turn.record_all()
-                return as_bytes(render(turn.left(), self.style)) if turn.left() else found
+                page = turn.noted(render(turn.left(), self.style))
+                return as_bytes(page) if turn.left() or turn.typed else found
             if not is_ours(text, self.style):
                 raise self._not_ours()
             there = read(text, self.style, turn.now)
@@ -153,12 +156,14 @@ class Page:
             turn.strangers = {one.id for one in there.found if one.id} - turn.ids - acks.keys()
             said = before.shown == turn.shown() and not turn.acks and whole
             stale = bool(turn.strangers) and _name(turn.strangers) != before.strangers
-            if said and not stale and not _is_healed(text, new, there, self.style):
+            noted = turn.noted(new)
+            settled = said and not stale and noted == new
+            if settled and not _is_healed(text, new, there, self.style):
                 return found
             if not whole:
                 self._keep_copy(found)
-            after = _standing(read(new, self.style))
-            return as_bytes(new)
+            after = _standing(read(noted, self.style))
+            return as_bytes(noted)
 
         try:
             changed = write.change(self.vault, self.path, anew, self._journal, part=True).changed
@@ -223,16 +228,20 @@ class Page:
                 target = page_copies.put_away(self.vault, copy.path, self._folder, self._journal)
             except NoteNotFoundError:
                 continue  # the sync program was faster
-            self._take_late(turn, copy, target)
-            if read(copy.text, self.style).notes.strip():
-                turn.troubles.append(f"{copy.path} is {target} now; there are notes of yours in it")
+            late = self._take_late(turn, copy, target)
+            if late or len(copy.data) > MOST_BYTES:
+                turn.troubles.append(
+                    f"{copy.path} is {target} now; there may be notes of yours in it"
+                )
 
-    def _take_late(self, turn: _Turn, copy: _Copy, target: str) -> None:
-        """What somebody has answered while the file was put away."""
+    def _take_late(self, turn: _Turn, copy: _Copy, target: str) -> bool:
+        """What somebody has answered while the file was put away; whether they have changed it."""
         late = self._copy(target)
-        if late is not None and late.data != copy.data:
-            turn.take(late.text)
-            turn.record_all()
+        if late is None or late.data == copy.data:
+            return False
+        turn.take(late.text)
+        turn.record_all()
+        return True
 
     # --- What this machine has shown
 
@@ -276,6 +285,7 @@ class _Turn:
         self.standing: frozenset[str] | None = None  # answers on the page that are recorded by now
         self.strangers: set[str] = set()  # items of others on the page
         self.troubles: list[str] = []
+        self.typed: list[str] = []  # lines of a person on copies of the page
         self.ids = {item.id for item in items}
         self._style, self._items, self._record = style, items, record
 
@@ -283,6 +293,15 @@ class _Turn:
         """Note what is answered on a copy of the page."""
         acks = merged(text, self._items, self._style, self.now).acks
         _join(self.acks, _fresh(acks, self.known))
+
+    def note(self, text: str) -> None:
+        """Keep what a person typed into a copy of the page."""
+        there = read(text, self._style)
+        self.typed += [*pending_lines.lines_of(there.notes), *there.unknown]
+
+    def noted(self, page: str) -> str:
+        """The page with the lines of a person that stand on copies alone."""
+        return with_notes(page, self.typed, self._style) if self.typed else page
 
     def merged(self, text: str) -> tuple[str, dict[str, Ack]]:
         """The page anew, and what is answered on this one, which is recorded by then."""
