@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
+from vaultmem.core import recurrence, reminder_phrase, when
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.store.frontmatter import split
 
@@ -18,6 +20,78 @@ from vaultmem.store.frontmatter import split
 def opened(vault: Path) -> Iterator[Vault]:
     with Vault(str(vault)) as found:
         yield found
+
+
+NOW = dt.datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Berlin"))
+PHRASES = [
+    line.partition(" => ")[::2]
+    for line in Path(__file__).with_name("data").joinpath("reminder_phrases.txt").read_text("utf-8").splitlines()
+    if " => " in line and not line.startswith("#")
+]  # fmt: skip
+
+
+def outcome(text: str) -> str:
+    """What a reminder of these words is set for: a time and a rule, "! " and what is not understood, or "?"."""
+    phrase = reminder_phrase.read(text, NOW)
+    if phrase.moment is None:
+        return "! " + " ".join(phrase.rest) if phrase.rest else "?"
+    if phrase.rest:
+        return "! " + " ".join(phrase.rest)
+    rule = f" | {phrase.moment.repeat}" if phrase.moment.repeat else ""
+    return when.iso(phrase.moment) + rule
+
+
+@pytest.mark.parametrize(("text", "wanted"), PHRASES, ids=[text for text, _ in PHRASES])
+def test_every_word_of_a_time_is_understood_or_named(text: str, wanted: str) -> None:
+    found = outcome(text)
+    if wanted.startswith("!"):
+        assert found.startswith("!")
+        assert wanted[2:] in found
+    elif wanted == "?":
+        assert reminder_phrase.read(text, NOW).moment is None
+    else:
+        assert found == wanted
+
+
+RULES_SAID = [wanted.partition(" | ")[::2] for _, wanted in PHRASES if " | " in wanted]
+
+
+@pytest.mark.parametrize("rule", sorted({rule for _, rule in RULES_SAID}))
+def test_the_rules_are_those_of_recurrence(rule: str) -> None:
+    assert recurrence.read_rule(rule) is not None
+
+
+HEDGES = ["unless it rains", "except in August", "except the 5th", "of odd weeks", "in July", "and 17:00",
+          "during term", "but not in the holidays", "after lunch", "twice", "in summer", "only"]  # fmt: skip
+SAID = ["every day", "every Monday", "every Tuesday at 9", "every weekday at 8:30", "every month on the 5th",
+        "fortnightly on Mondays", "daily at 7am", "every other Friday", "on Mondays", "every year on Dec 5"]  # fmt: skip
+
+
+@pytest.mark.parametrize("hedge", HEDGES)
+@pytest.mark.parametrize("said", SAID)
+def test_a_rule_never_drops_what_stands_beside_it(said: str, hedge: str) -> None:
+    for text in (
+        f"{said} {hedge} call Anne",
+        f"call Anne {said} {hedge}",
+        f"remind me {said}, {hedge}, to call Anne",
+    ):
+        assert outcome(text).startswith("!"), text
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize(
+    "text", ["call Anne", "water the plants", "the weekly shop at the market", "写周报"]
+)
+def test_what_is_plainly_text_may_stand_on_either_side(said: str, text: str) -> None:
+    plain = outcome(said)
+    assert " | " in plain
+    for words in (
+        f"{said} {text}",
+        f"{text} {said}",
+        f"remind me {said} to {text}",
+        f"{said}: {text}",
+    ):
+        assert outcome(words) == plain, words
 
 
 def tomorrow() -> str:
@@ -80,6 +154,42 @@ def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> N
     later = opened.remind("Call the plumber", at="in 10 days", repeat="every week")
     assert (later["created"], later["id"]) == (False, weekly["id"])
     assert later["remind"] == weekly["remind"], "what is there, not what was asked for"
+
+
+def test_what_is_not_understood_is_named_and_nothing_is_set(vault: Path, opened: Vault) -> None:
+    words = "water the roses every day except in August"
+    with pytest.raises(VaultmemError, match='"in August" is not understood'):
+        opened.remind(words)
+    with pytest.raises(UsageError, match='"unless" is not understood'):
+        opened.remind("water the roses", at="every Monday unless it rains")
+    with pytest.raises(UsageError, match="must be a rule"):
+        opened.remind("water the roses", at="tomorrow", repeat="every day except in August")
+    assert not (vault / "vaultmem").exists()
+    said = opened.remind(words, at="2090-08-31", repeat="every month on the 31st")
+    assert (said["remind"], said["repeat"]) == ("2090-08-31", "every month on the 31st")
+
+
+def test_the_answer_says_what_was_understood(vault: Path, opened: Vault) -> None:
+    said = opened.remind("every Tuesday at 9 starting 2090-12-05 yoga, until 2091-01-31")
+    assert said["remind"] == "2090-12-05T09:00"
+    assert said["repeat"] == "every week on Tuesday until 2091-01-31"
+    assert said["understood"] == "every Tuesday at 9 starting 2090-12-05 until 2091-01-31"
+    shown = ran("remind", "stretch biweekly", "--vault", str(vault), "--format", "text").out
+    assert "every 2 weeks (“biweekly”): stretch biweekly" in shown
+    repeated = opened.remind("pay", at="2090-01-02", repeat="fortnightly on Mondays")["repeat"]
+    assert repeated == "every 2 weeks on Monday"
+
+
+def test_no_job_makes_half_a_rule_of_a_reminder(opened: Vault) -> None:
+    words = "Remind me every Monday unless it rains to water the roses."
+    written = opened.write(words, category="reminders")
+    opened.dream(2)
+    assert (
+        not {"remind", "repeat"}
+        & split(
+            next(Path(opened.path).rglob(f"{Path(written['path']).stem}.md")).read_text()
+        ).properties.keys()
+    )
 
 
 RULES = [

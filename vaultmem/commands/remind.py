@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         show_report(said, output)
     elif output.as_json or said["created"]:
         when = str(said["remind"]).replace("T", " ")
-        often = f", {said['repeat']}" if said.get("repeat") else ""
+        often = f", {said['repeat']} (“{said['understood']}”)" if said.get("repeat") else ""
         say_done(f"reminds on {when}{often}", said, output)
     else:
         output.remark("vaultmem: this reminder is there already")

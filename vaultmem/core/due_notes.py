@@ -97,8 +97,9 @@ def wishes(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[
     )  # fmt: skip
     source = memory or place.stem
     repeat = folded.get("repeat")
-    zone = place.written.zone
-    rule = rule_of(repeat, datetime(2000, 1, 1, tzinfo=zone)) if isinstance(repeat, str) else ""
+    first = min((*dues, *reminds), default="2000-01-01")
+    since = datetime.fromisoformat(first[:10]).replace(tzinfo=place.written.zone)
+    rule = rule_of(repeat, since) if isinstance(repeat, str) else ""
     pairs = _pairs(dues, reminds)
     for due, at in pairs:
         yield Wish(

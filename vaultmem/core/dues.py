@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from vaultmem.core import recurrence, said
+from vaultmem.core import recurrence, reminder_phrase, said
 from vaultmem.core.due import NOTE, SAID, TASK, Due
 from vaultmem.core.occurrences import around
 from vaultmem.core.pending_page import item_id
-from vaultmem.core.when import find, iso
+from vaultmem.core.when import iso
 from vaultmem.core.written import Written
 
 GRACE_DAYS = 7  # that a sentence, or a dated block that is no task, is late
@@ -122,21 +122,12 @@ def _in_words(place: Place, due: Due, fields: Fields) -> Wish | None:
 
 
 def rule_of(words: str, now: datetime) -> str:
-    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none."""
-    text = _SHORT.get(words.strip().lower(), words)[:200]
+    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or where more is said."""
+    text = words[:200]
     if recurrence.read_rule(text):
         return text
-    return next((each.repeat for each in find(text, now) if each.repeat), "")
-
-
-_SHORT = {
-    "daily": "every day",
-    "weekly": "every week",
-    "biweekly": "every 2 weeks",
-    "monthly": "every month",
-    "yearly": "every year",
-    "annually": "every year",
-}
+    phrase = reminder_phrase.alone(text, now)
+    return (phrase.moment and not phrase.rest and phrase.moment.repeat) or ""
 
 
 def now(wish: Wish, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Named]:

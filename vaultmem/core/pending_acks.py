@@ -39,10 +39,8 @@ def _until(found: Found, item: Item | None, now: datetime | None) -> str | None:
     ours = [*map(re.escape, own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
     words = re.sub("|".join(ours), " ", found.words)
     told = _UNTIL.search(words)
-    if told:  # "until [[2026-11-25]]" names a day
-        typed = _LINK.sub(r" . \1 . ", words[told.end() :])
-    else:  # a link is rather to the note, under an older name
-        typed = _LINK.sub(" . ", words)
+    # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
+    typed = _LINK.sub(r" . \1 . ", words[told.end() :]) if told else _LINK.sub(" . ", words)
     if now is not None and (told or (item and words != found.words)):
         days = _spoken(typed, now)
     else:

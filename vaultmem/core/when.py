@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from vaultmem.core import intent, when_chinese, when_english
+from vaultmem.core import intent, when_bounds, when_chinese, when_english
 from vaultmem.core.when_parts import (
     PARTS,
+    Reading,
     Rule,
     Sense,
     calendar_day,
+    day_after,
     day_of,
     merged,
     moved,
@@ -61,25 +63,14 @@ class Moment(NamedTuple):
     relative: bool  # depends on the day it was written
 
 
-class _Reading(NamedTuple):
-    start: int
-    end: int
-    sense: Sense
-
-
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, wherever they stand."""
-    found = ((reading, _moment(reading, now)) for reading in _readings(text, now))
+    found = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
     return [moment for reading, moment in found if moment and not _is_age(text, reading)]
 
 
-def _is_age(text: str, reading: _Reading) -> bool:
+def _is_age(text: str, reading: Reading) -> bool:
     return reading.sense.grain == "year" and bool(when_chinese.AGE.match(text, reading.end))
-
-
-def spoken(given: str, now: datetime) -> list[Moment]:
-    """All times that an answer to "when?" names: it may leave out "at" and "in"."""
-    return find(given, now) or find(f"at {given}", now) or find(f"in {given}", now)
 
 
 def reminder(text: str, now: datetime) -> Moment | None:
@@ -89,7 +80,7 @@ def reminder(text: str, now: datetime) -> Moment | None:
     """
     open_text = intent.prose(text)
     for moment in find(open_text, now):
-        if _is_to_come(moment, now) and intent.is_plain(open_text, moment.start, moment.end):
+        if is_to_come(moment, now) and intent.is_plain(open_text, moment.start, moment.end):
             return moment
     return None
 
@@ -116,9 +107,9 @@ def _with_days(text: str, written: datetime) -> str:
     open_text = intent.prose(text)
     parts: list[str] = []
     at = 0
-    for reading in _readings(open_text, written):
-        moment = _moment(reading, written)
+    for reading in readings(open_text, written):
         sense = reading.sense
+        moment = None if sense.weak else moment_of(reading, written)
         if not moment or not moment.relative or not (sense.dated or sense.at):
             continue
         if not sense.day and not sense.at and not intent.is_plain(open_text, *reading[:2]):
@@ -139,17 +130,19 @@ def _shown(moment: Moment, sense: Sense) -> str:
     return f"{told:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
 
 
-def _is_to_come(moment: Moment, now: datetime) -> bool:
+def is_to_come(moment: Moment, now: datetime) -> bool:
+    """Whether it is not past; a whole day is to come until it ends."""
     if moment.all_day:
         return moment.when.date() >= now.date()
     return moment.when.astimezone(UTC) > now.astimezone(UTC)
 
 
-def _readings(text: str, now: datetime) -> Iterator[_Reading]:
-    """The pieces, joined; those that say nothing alone are left out."""
+def readings(text: str, now: datetime) -> Iterator[Reading]:
+    """The pieces, joined; also weak ones, which say nothing alone."""
     shown, places = _without_gaps(text)
-    for start, end, sense in _read(shown, now):
-        yield _Reading(places[start], places[end - 1] + 1, sense)
+    for each in when_bounds.bounded(folded(shown), list(_read(shown, now)), now.date()):
+        others = tuple((places[start], places[end - 1] + 1) for start, end in each.others)
+        yield Reading(places[each.start], places[each.end - 1] + 1, each.sense, others)
 
 
 def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
@@ -161,26 +154,21 @@ def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
     return "".join(text[at] for at in places), places
 
 
-def _read(text: str, now: datetime) -> Iterator[_Reading]:
+def _read(text: str, now: datetime) -> Iterator[Reading]:
     low = folded(text)
-    current: _Reading | None = None
+    current: Reading | None = None
     for piece in _pieces(text, low, now):
         if current and piece.start < current.end:
             continue  # inside the brackets of a day that was added before
         joined = _joined(low, current, piece) if current else None
         if current and not joined:
-            yield from _strong(current)
+            yield current
         current = _settled(low, joined or piece)
     if current:
-        yield from _strong(current)
+        yield current
 
 
-def _strong(reading: _Reading) -> Iterator[_Reading]:
-    if not reading.sense.weak:
-        yield reading
-
-
-def _joined(low: str, first: _Reading, second: _Reading) -> _Reading | None:
+def _joined(low: str, first: Reading, second: Reading) -> Reading | None:
     if second.start - first.end > _LONGEST_GLUE:
         return None
     glue = _GLUE.fullmatch(low, first.end, second.start)
@@ -189,10 +177,10 @@ def _joined(low: str, first: _Reading, second: _Reading) -> _Reading | None:
     if "before" in glue[0] and (not first.sense.dated or second.sense.dated):
         return None  # the night before Christmas is no night of Christmas
     sense = merged(first.sense, second.sense)
-    return _Reading(first.start, second.end, sense) if sense else None
+    return Reading(first.start, second.end, sense) if sense else None
 
 
-def _settled(low: str, reading: _Reading) -> _Reading:
+def _settled(low: str, reading: Reading) -> Reading:
     """With the day in brackets that follows a relative time: that day is what was meant."""
     sense = reading.sense
     added = _SETTLED.match(low, reading.end)
@@ -213,10 +201,10 @@ def _settled(low: str, reading: _Reading) -> _Reading:
         if clock >= _DAY:
             return reading
     told = Sense(day=day, clock=clock, dial=sense.dial, part=sense.part, repeat=sense.repeat)
-    return _Reading(reading.start, added.end(), told)
+    return Reading(reading.start, added.end(), told)
 
 
-def _pieces(text: str, low: str, now: datetime) -> Iterator[_Reading]:
+def _pieces(text: str, low: str, now: datetime) -> Iterator[Reading]:
     at = 0
     for token in _TOKEN.finditer(low):
         start = token.start()
@@ -229,7 +217,7 @@ def _pieces(text: str, low: str, now: datetime) -> Iterator[_Reading]:
                 continue
             if sense.proper and text[start : match.end()].islower():
                 continue
-            yield _Reading(start, match.end(), sense)
+            yield Reading(start, match.end(), sense)
             at = match.end()
             break
 
@@ -252,7 +240,8 @@ def _rules(word: str, before: str) -> list[Rule]:
     return when_english.RULES if known else []
 
 
-def _moment(reading: _Reading, now: datetime) -> Moment | None:
+def moment_of(reading: Reading, now: datetime) -> Moment | None:
+    """When a reading is; None for never, or for nothing that it says alone."""
     try:
         told = _told(reading.sense, now)
     except (OverflowError, ValueError):  # beyond the calendar
@@ -284,26 +273,35 @@ def _told(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
 
 def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     """The rule, and the first time to come that fits it."""
+    sense = _within_its_day(sense)
+    day = _first_day(sense, now)
+    if day and sense.length:
+        end = moved(day, *sense.length)
+        sense = sense._replace(until=end and day_after(end, -1))
+    rule = rule_text(sense, sense.repeat.interval) if sense.repeat else None
+    if not day or not rule or (sense.until and day > sense.until):
+        return None
+    return _local(day, sense, now), rule
+
+
+def _first_day(sense: Sense, now: datetime) -> date | None:
     from vaultmem.core.recurrence import next_day  # only who has a rule needs dateutil
 
-    sense = _within_its_day(sense)
-    assert sense.repeat
     repeat, today = sense.repeat, now.date()
-    rule, fitting = rule_text(sense, repeat.interval), rule_text(sense, 1)
-    if not rule or not fitting:
+    fitting = rule_text(sense._replace(until=None, times=0), 1)
+    if not repeat or not fitting:
         return None
-    plain = not repeat.weekdays and not sense.number
-    timed = sense.clock is not None or bool(sense.part)
-    if plain and timed and _after(soon := _local(today, sense, now), now):
-        return soon, rule
-    if plain:
-        amount = 1 if timed and repeat.unit == "day" else repeat.interval
-        day = moved(today, amount, repeat.unit)
-        return (_local(day, sense, now), rule) if day else None
+    late = sense.since if sense.since and sense.since > today else None
+    today = late or today
+    if not repeat.weekdays and not sense.number:
+        timed = sense.clock is not None or bool(sense.part)
+        if late or (timed and _after(_local(today, sense, now), now)):
+            return today
+        return moved(today, 1 if timed and repeat.unit == "day" else repeat.interval, repeat.unit)
     day = next_day(fitting, today - timedelta(days=1), today)
-    while day and not _after(_local(day, sense, now), now):
+    while day and not late and not _after(_local(day, sense, now), now):
         day = next_day(fitting, day, day)
-    return (_local(day, sense, now), rule) if day else None
+    return day
 
 
 def _within_its_day(sense: Sense) -> Sense:

@@ -42,10 +42,11 @@ _NEAR_DAYS = {
 }  # fmt: skip
 _PARTS = {
     "凌晨": "small hours", "清晨": "morning", "早上": "morning", "早晨": "morning", "清早": "morning",
-    "上午": "morning", "中午": "noon", "正午": "noon", "午后": "afternoon", "下午": "afternoon",
+    "午前": "morning", "上午": "morning", "中午": "noon", "正午": "noon", "午后": "afternoon", "下午": "afternoon",
     "傍晚": "dusk", "晚上": "evening", "晚间": "evening", "夜里": "evening", "夜晚": "evening",
     "半夜": "late", "深夜": "late", "午夜": "late",
 }  # fmt: skip
+_SHORT_PARTS = {"早": "morning", "朝": "morning", "晚": "evening", "夜": "evening"}
 _REMIND = ("提醒我", "叫我", "记得")
 _HOLIDAYS = {
     "元旦": 101, "情人节": 214, "妇女节": 308, "劳动节": 501, "青年节": 504, "儿童节": 601, "教师节": 910,
@@ -184,7 +185,7 @@ def _after(now: datetime, amount: float, unit: str) -> Sense | None:
 
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
     before = match.string[max(0, match.start() - 3) : match.start()]
-    return Sense(part=_PARTS[match[0]], weak=not before.endswith(_REMIND))
+    return Sense(part=(_PARTS | _SHORT_PARTS)[match[0]], weak=not before.endswith(_REMIND))
 
 
 def _clock(match: re.Match[str], _: datetime) -> Sense | None:
@@ -287,7 +288,12 @@ _EVERY_DAYS = (
 _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
 RULES: list[Rule] = [
     (re.compile(_EVERY_DAYS), _every_weekday),
-    (re.compile(rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日)的?每[天日]"), _workdays),
+    (
+        re.compile(
+            rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日)的?每[天日]|平日(?=(?:每|的|[早晚朝夜])?{_N}[点时])(?:每[天日])?"
+        ),
+        _workdays,
+    ),
     (re.compile("每半年"), _half_yearly),
     (
         re.compile(
@@ -331,7 +337,7 @@ RULES: list[Rule] = [
         ),
         _month,
     ),
-    (re.compile(r"(?<![个\d岁])(?:月底|月末|月初|年底|年末)"), _period_end),
+    (re.compile(r"(?<![个\d岁正腊冬闰])(?:月底|月末|月初|年底|年末)"), _period_end),
     (
         re.compile(
             rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
@@ -370,7 +376,7 @@ RULES: list[Rule] = [
         ),
         _clock,
     ),
-    (re.compile("|".join(_PARTS)), _part),
+    (re.compile(rf"{'|'.join(_PARTS)}|[早晚朝夜](?={_N}(?:[点时]|:\d\d))"), _part),
     (re.compile(rf"({_N})(号|日)(?!{_NOT_A_NUMBER})"), _number),
     (re.compile(rf"({'|'.join(_HOLIDAYS)})节?(?!树|老人|礼|快乐|帽|歌)"), _holiday),
     (
@@ -378,4 +384,4 @@ RULES: list[Rule] = [
         _shift,
     ),
 ]
-STARTS = f"每隔工今明后去昨前大下上这本周星礼月年再过半差凌清早中正午下傍晚夜深元情妇劳青儿教国平圣的第{DIGITS}"
+STARTS = f"每隔平工今明后去昨前大下上这本周星礼月年再过半差凌清早朝中正午下傍晚夜深元情妇劳青儿教国平圣的第{DIGITS}"

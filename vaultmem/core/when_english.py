@@ -1,4 +1,4 @@
-"""Time expressions in English and in figures: next Friday at 9am, in two weeks, the 5th, 2026-12-01T14:30."""
+"""Time expressions in English: next Friday at 9am, in two weeks, Monday week, the end of the month."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from datetime import date, datetime
 
 from vaultmem.core.when_english_clock import CLOCKS
+from vaultmem.core.when_english_dates import FIGURES, MONTH_DAYS, NUMBERS, YEAR
 from vaultmem.core.when_english_repeat import REPEATS
 from vaultmem.core.when_parts import (
     LAST,
@@ -40,62 +41,6 @@ _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
 _NOT_DAYS = ("good ", "black ", "ash ", "palm ", "cyber ", "easter ")
 _UNIT = "(?P<unit{}>minute|min|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
 _UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
-_YEAR = r"(?:(?:,\s?|\s)(?P<year>(?:19|20|21)\d\d)(?![\d:/]))?"
-_HOLIDAYS = {
-    "christmas eve": 1224, "christmas": 1225, "new year's eve": 1231, "new year": 101, "halloween": 1031,
-    "valentine's day": 214,
-}  # fmt: skip
-# What may follow "on the 5th": anything else makes it the 5th floor.
-_AFTER_NUMBER = (
-    r"(?=\s*(?:$|[\n.,;:!?)(\]\u3000-\u9fff-]"
-    r"|(?:at|of|in|and|to|for|by|with|before|after|if|i|we|or|from|around)(?![a-z])))"
-)
-
-
-def _ymd(match: re.Match[str], now: datetime) -> Sense | None:
-    """2026-12-01, 2026/12/1, 2026-12-01T14:30:00Z."""
-    day = calendar_day(int(match["year"]), int(match["month"]), int(match["day"]))
-    if not day or lead(match) in {"version", "v", "release"}:
-        return None
-    if match["hour"] is None:
-        return Sense(day=day)
-    hour, minute = int(match["hour"]), int(match["minute"])
-    if hour > 23 or minute > 59:
-        return None
-    if match["zone"]:
-        sign = "+00:00" if match["zone"] == "z" else match["zone"]
-        try:
-            told = datetime.fromisoformat(f"{day}T{hour:02}:{minute:02}{sign}")
-            return Sense(at=told.astimezone(now.tzinfo))
-        except (ValueError, OverflowError):
-            return None
-    return Sense(day=day, clock=hour * 60 + minute)
-
-
-def _figures(match: re.Match[str], _: datetime) -> Sense | None:
-    """12/5/2026, 12/5 at 3pm and by 12/5 (month first where both fit), 5.12.2026 (day first)."""
-    first, second, year = int(match["first"]), int(match["second"]), match["year"]
-    by_day = match["mark"] == "." or first > 12
-    month, number = (second, first) if by_day else (first, second)
-    if year:
-        day = calendar_day(int(year), month, number)
-        return Sense(day=day) if day else None
-    if match["mark"] == "." or (lead(match) not in DEADLINES and match["until"] is None):
-        return None
-    return Sense(month=month, number=number) if calendar_day(2000, month, number) else None
-
-
-def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
-    """Dec 5, December 5th, 2026, the 5th of December, the first of December, 5-7 Dec."""
-    of, number = month(match["month"]), ordinal(match["day"])
-    if match["year"]:
-        day = calendar_day(int(match["year"]), of, number)
-        return Sense(day=day) if day else None
-    if not calendar_day(2000, of, number):  # a leap year
-        return None
-    word_too = match["month"] in {"may", "march", "mar"}  # you may 5 times, march 3 miles
-    proper = word_too and not match["sure"] and lead(match) not in DEADLINES
-    return Sense(month=of, number=number, proper=proper)
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
@@ -158,7 +103,9 @@ def _named_day(match: re.Match[str], now: datetime) -> Sense | None:
     if match["skip"]:
         which = "after next"
     if which in {"", "coming", "this coming"}:
-        return Sense(weekday=number, relative=True, proper=unsure)
+        to = weekday(match["through"]) if match["through"] else None
+        more = {"week": 7, "fortnight": 14}.get((match["more"] or "").strip())  # Monday week
+        return Sense(weekday=number, through=to, shift=more, relative=True, proper=unsure)
     if which in {"last", "past", "this past"}:
         day = day_after(today, -((today.weekday() - number - 1) % 7 + 1))
     else:
@@ -244,17 +191,6 @@ def _short(match: re.Match[str], now: datetime) -> Sense | None:
     return Sense(day=following and day_after(following, -1), relative=True) if following else None
 
 
-def _number(match: re.Match[str], _: datetime) -> Sense | None:
-    """The 5th: a day where a preposition or the end of the clause says so."""
-    number = ordinal(match["number"])
-    if not 1 <= number <= 31:
-        return None
-    led = lead(match) in DEADLINES | {"for", "from"}
-    told = match["number"] not in ORDINAL_WORDS[:3] and (led or bool(match["the"]))
-    sure = told or bool(match["of"])
-    return Sense(number=number, relative=True, weak=not sure)
-
-
 def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
     """The first Monday of next month, the last Friday of December."""
     nth, number = ordinal(match["nth"]), weekday(match["name"])
@@ -273,43 +209,12 @@ def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
     return Sense(day=found, relative=not match["month"]) if found else None
 
 
-def _holiday(match: re.Match[str], _: datetime) -> Sense | None:
-    month, number = divmod(_HOLIDAYS[match[1]], 100)
-    return Sense(month=month, number=number, weak=lead(match) not in DEADLINES | {"for"})
-
-
-_MONTH_DAY = (
-    rf"(?P<month>{MONTH_NAME})\s?(?P<day>\d{{1,2}})(?P<sure>st|nd|rd|th)?"
-    rf"(?:\s?(?:-|to)\s?\d{{1,2}}(?:st|nd|rd|th)?)?(?![\d:%a-z]|\.\d|\s?[ap]m{END}){_YEAR}"
-)
-_DAY_MONTH = (
-    r"(?:the\s)?(?:\d{1,2}\s?-\s?)?(?P<day>\d{1,2})(?P<sure>st|nd|rd|th)?\s?(?:of\s)?"
-    rf"(?P<month>{MONTH_NAME}){_YEAR}"
-)
-_SPELLED_DAY_MONTH = (
-    rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){_YEAR}"
-)
 # After "Mon": its full stop, where a time goes on behind it, is no end of a sentence.
 _SHORTENED = rf"(?:(?<!day)\.(?=,?\s(?:\d|at\s|noon|midnight|morning|afternoon|evening|night|{MONTH_NAME})))?"
 RULES: list[Rule] = [
-    (
-        re.compile(
-            r"(?P<year>(?:19|20|21)\d\d)(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d|[-/.]\d)"
-            r"(?:t(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?(?P<zone>z|[+-]\d\d:?\d\d)?)?"
-        ),
-        _ymd,
-    ),
-    (
-        re.compile(
-            r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)\d\d))?"
-            r"(?![\d/%]|\.\d)(?P<until>(?=之?前|,?\s(?:at\s)?\d{1,2}(?::\d\d|\s?[ap]m)))?"
-        ),
-        _figures,
-    ),
+    *FIGURES,
     *REPEATS,
-    (re.compile(_MONTH_DAY), _month_day),
-    (re.compile(_DAY_MONTH), _month_day),
-    (re.compile(_SPELLED_DAY_MONTH), _month_day),
+    *MONTH_DAYS,
     (
         re.compile(
             r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
@@ -354,7 +259,8 @@ RULES: list[Rule] = [
     (
         re.compile(
             rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
-            rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?{DAY_NAME}{END})?"
+            rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
+            rf"(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})?"
         ),
         _named_day,
     ),
@@ -370,29 +276,19 @@ RULES: list[Rule] = [
         re.compile(
             r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
             rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"
-            rf"|(?P<month>{MONTH_NAME}){_YEAR})"
+            rf"|(?P<month>{MONTH_NAME}){YEAR})"
         ),
         _edge,
     ),
     (re.compile(rf"(?:cob|eo[dwmy]){END}"), _short),
-    (
-        re.compile(
-            rf"(?P<the>the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}){END}"
-            rf"(?P<of>\sof\sthe\smonth{END})?{_AFTER_NUMBER}"
-        ),
-        _number,
-    ),
-    (
-        re.compile(rf"({'|'.join(_HOLIDAYS)})(?:\sday|'s\sday|'s)?{END}"),
-        _holiday,
-    ),
+    *NUMBERS,
     *CLOCKS,
 ]
 STARTS = frozenset(
     f"""{SPELLED.replace("|", " ")} a an the in within half at around about by before until from every each on
     this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year weekend
     weekday weekdays weekends workday workdays working business end beginning start middle mid
-    cob eod eow eom eoy daily nightly weekly biweekly fortnightly monthly quarterly yearly annually
+    cob eod eow eom eoy daily nightly weekly bi biweekly fortnightly monthly quarterly yearly annually
     {" ".join(ORDINAL_WORDS)} christmas new halloween valentine quarter noon midday midnight
     morning afternoon evening night""".split()
 )

@@ -11,11 +11,13 @@ from vaultmem.core.when_words import END, SPELLED, amount, lead
 _DAY = 24 * 60  # minutes
 _LEADS = frozenset({"at", "by", "before", "until", "till", "from", "around", "about", "@", "me"})
 _HOUR = rf"(?:\d{{1,2}}|{SPELLED})"
+_NEAR = 60  # characters before a time
+_MAYBE = re.compile(r"(?<![a-z])(?:may|might|could|would) (?:[a-z']+ ){1,6}$")
 _HALF = r"\s?(?P<half>a\.m\.|p\.m\.|am|pm)(?![a-z0-9])"
 # What may follow "at 5": anything else makes it five of something.
 _AFTER_HOUR = (
-    r"(?=\s*(?:$|[\n,;!?()\]\u3000-\u9fff-]|\.(?!\d)|(?:sharp|on|in|for|with|about|to|and|or|today|tonight|tomorrow|this"
-    r"|next|every|mon|tue|wed|thu|fri|sat|sun|so|if|when|because|we|i|the)(?:[a-z]*day)?(?![a-z])))"
+    r"(?=\s*(?:$|:(?!\d)|[\n,;!?()\]\u3000-\u9fff-]|\.(?!\d)|(?:sharp|on|in|for|with|about|to|and|or|today|tonight|tomorrow|this"
+    r"|until|till|starting|beginning|except|excluding|but|through|unless|from|fortnightly|next|every|mon|tue|wed|thu|fri|sat|sun|so|if|when|because|we|i|the)(?:[a-z]*day)?(?![a-z])))"
 )
 
 
@@ -59,8 +61,16 @@ def _words(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _bare(match: re.Match[str], _: datetime) -> Sense | None:
-    """At 9: a time when the clause ends there; by 5 only beside a day."""
-    return _sense(int(amount(match["hour"])), 0, None, weak=match["lead"] not in {"at", "@"})
+    """At 9: a time when the clause ends there; by 5, or what may be at 5, only beside a day."""
+    unsure = match["lead"] not in {"at", "@"} and not match["sign"]
+    before = match.string[max(0, match.start() - _NEAR) : match.start()]
+    unsure = unsure or _MAYBE.search(before) is not None
+    return _sense(int(amount(match["hour"])), 0, None, weak=unsure)
+
+
+def _beside_a_day(match: re.Match[str], _: datetime) -> Sense | None:
+    """At 9, whatever follows: every Tuesday at 9 yoga."""
+    return _sense(int(amount(match["hour"])), 0, None, weak=True)
 
 
 def _oclock(match: re.Match[str], _: datetime) -> Sense | None:
@@ -80,6 +90,10 @@ def _part(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(part="evening" if word == "night" else word, weak=not led)
 
 
+_MEASURE = (
+    r"(?:o'?clock|[ap]\.m\.|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
+    r"|mph|times|€|£|\$|of\s)"
+)
 CLOCKS: list[Rule] = [
     (
         re.compile(
@@ -90,7 +104,7 @@ CLOCKS: list[Rule] = [
     ),
     (
         re.compile(
-            r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?![\d:%])(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?"
+            r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?"
         ),
         _figures,
     ),
@@ -105,9 +119,15 @@ CLOCKS: list[Rule] = [
     (
         re.compile(
             rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
-            rf"(?![\d:%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"
+            rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"
         ),
         _bare,
+    ),
+    (
+        re.compile(
+            rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})"
+        ),
+        _beside_a_day,
     ),
     (re.compile(rf"(noon|midday|midnight){END}"), _named),
     (re.compile(rf"(?:in\sthe\s)?(morning|afternoon|evening|night){END}"), _part),

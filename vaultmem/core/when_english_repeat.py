@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from vaultmem.core.when_parts import Grain, Repeat, Rule, Sense, calendar_day
+from vaultmem.core.when_parts import Grain, Repeat, Rule, Sense, calendar_day, day_range
 from vaultmem.core.when_words import (
     DAY_NAME,
     END,
@@ -21,7 +21,9 @@ from vaultmem.core.when_words import (
 )
 
 _WORKDAYS = (0, 1, 2, 3, 4)
-_LIST = rf"{DAY_NAME}s?{END}(?:\s?(?:,\s?and|,|and|or|&|/)\s?{DAY_NAME}s?{END}){{0,6}}"
+_RANGE = r"(?:\s?-\s?|\s(?:to|through)\s)"
+_LIST = rf"{DAY_NAME}s?{END}(?:(?:\s?(?:,\s?and|,|and|or|&|/)\s?|{_RANGE}){DAY_NAME}s?{END}){{0,6}}"
+_NAMED = re.compile(rf"({_RANGE})?({DAY_NAME})")
 _ADVERBS: dict[str, tuple[Grain, int]] = {
     "daily": ("day", 1), "nightly": ("day", 1), "weekly": ("week", 1), "biweekly": ("week", 2),
     "fortnightly": ("week", 2), "monthly": ("month", 1), "quarterly": ("month", 3), "yearly": ("year", 1),
@@ -36,7 +38,7 @@ _UNITS: dict[str, tuple[Grain, int]] = {
 def _interval(word: str | None) -> int:
     if not word:
         return 1
-    return 2 if word in {"other", "second"} else int(amount(word))
+    return 2 if word in {"other", "second", "alternate"} else int(amount(word))
 
 
 def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
@@ -46,8 +48,16 @@ def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _every_day_of_week(match: re.Match[str], _: datetime) -> Sense | None:
-    days = tuple(sorted({weekday(name) for name in re.findall(DAY_NAME, match["days"])}))
-    return Sense(repeat=Repeat("week", _interval(match["n"]), days))
+    return Sense(repeat=Repeat("week", _interval(match["n"]), _days(match["days"])))
+
+
+def _days(words: str) -> tuple[int, ...]:
+    """The weekdays of a list, with ranges: Mon-Wed and Friday."""
+    found: list[int] = []
+    for to, name in _NAMED.findall(words):
+        day = weekday(name)
+        found += day_range(found[-1], day)[1:] if to and found else [day]
+    return tuple(sorted(set(found)))
 
 
 def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
@@ -62,12 +72,12 @@ def _every_part(match: re.Match[str], _: datetime) -> Sense | None:
 
 def _plural(match: re.Match[str], _: datetime) -> Sense | None:
     """On Mondays; Mondays at 9."""
-    days = tuple(sorted({weekday(name) for name in re.findall(DAY_NAME, match["days"])}))
+    days = _days(match["days"])
     return Sense(repeat=Repeat("week", 1, days), weak=lead(match) != "on" and not match["on"])
 
 
 def _adverb(match: re.Match[str], _: datetime) -> Sense | None:
-    unit, interval = _ADVERBS[match[1]]
+    unit, interval = _ADVERBS[match[1].replace("-", "")]
     part = "evening" if match[1] == "nightly" else ""
     return Sense(repeat=Repeat(unit, interval), part=part, weak=True)
 
@@ -137,19 +147,20 @@ REPEATS: list[Rule] = [
     ),
     (
         re.compile(
-            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>last|first)\sday{END}"
+            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
+            rf"(?:\sday)?{END}"
         ),
         _day_of_month,
     ),
     (
         re.compile(
-            rf"(?:every|each)\s(?:(?P<n>other|second|\d{{1,2}}|{SPELLED})\s)?"
+            rf"(?:every|each)\s(?:(?P<n>other|second|alternate|\d{{1,2}}|{SPELLED})\s)?"
             rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"
         ),
         _every_unit,
     ),
     (
-        re.compile(rf"(?:every|each)\s(?:(?P<n>other|second)\s)?(?P<days>{_LIST})"),
+        re.compile(rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s)?(?P<days>{_LIST})"),
         _every_day_of_week,
     ),
     (
@@ -165,5 +176,5 @@ REPEATS: list[Rule] = [
         ),
         _plural,
     ),
-    (re.compile(rf"({'|'.join(_ADVERBS)}){END}"), _adverb),
+    (re.compile(rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}"), _adverb),
 ]

@@ -40,6 +40,7 @@ class Sense(NamedTuple):
     day: date | None = None
     grain: Grain = "day"
     weekday: int | None = None
+    through: int | None = None  # of several weekdays the last: Monday to Friday
     month: int | None = None
     number: int | None = None  # of a day in a month
     clock: int | None = None
@@ -48,6 +49,10 @@ class Sense(NamedTuple):
     at: datetime | None = None
     shift: int | None = None  # days before or after the day that stands beside it
     repeat: Repeat | None = None
+    since: date | None = None  # of what repeats: from when, until when, how often, or how long
+    until: date | None = None
+    times: int = 0
+    length: tuple[float, str] | None = None  # so many days, weeks, months or years
     relative: bool = False
     weak: bool = False
     proper: bool = False  # a time only when written with a capital: Sat, May 5
@@ -56,6 +61,15 @@ class Sense(NamedTuple):
     def dated(self) -> bool:
         """Whether it says anything about the day."""
         return not (self.day is None and self.weekday is None and self.number is None)
+
+
+class Reading(NamedTuple):
+    """One time that a text names, and where; `others` are further parts of it that stand apart."""
+
+    start: int
+    end: int
+    sense: Sense
+    others: tuple[tuple[int, int], ...] = ()
 
 
 Reader = Callable[[re.Match[str], datetime], Sense | None]
@@ -175,11 +189,7 @@ def merged(first: Sense, second: Sense) -> Sense | None:
     """Both pieces as one; None when they speak of two different times."""
     if first.at or second.at or (first.part and second.part):
         return None
-    for one, other in zip(
-        (first.clock, first.shift, first.repeat),
-        (second.clock, second.shift, second.repeat),
-        strict=True,
-    ):
+    for one, other in ((first.clock, second.clock), (first.shift, second.shift)):
         if one is not None and other is not None:
             return None
     dates = _dates(first, second)
@@ -198,7 +208,7 @@ def merged(first: Sense, second: Sense) -> Sense | None:
 
 def _dates(first: Sense, second: Sense) -> Sense | None:
     if first.repeat or second.repeat:
-        return _repeated(first, second) if first.repeat else _repeated(second, first)
+        return _rule_of(first, second)
     if not (first.dated and second.dated):
         return first if first.dated else second
     for one, other in ((first, second), (second, first)):
@@ -235,14 +245,47 @@ def _repeated(rule: Sense, other: Sense) -> Sense | None:
     if rule.dated or not rule.repeat or rule.repeat.weekdays:
         return None
     if rule.repeat.unit == "week" and other.weekday is not None:
-        return Sense(repeat=rule.repeat._replace(weekdays=(other.weekday,)))
+        last = other.weekday if other.through is None else other.through
+        return Sense(repeat=rule.repeat._replace(weekdays=day_range(other.weekday, last)))
     if rule.repeat.unit == ("year" if other.month else "month") and other.number:
         return Sense(repeat=rule.repeat, month=other.month, number=other.number)
     return None
 
 
+def _rule_of(first: Sense, second: Sense) -> Sense | None:
+    if first.repeat and second.repeat:
+        return _one_rule(first, second)
+    return _repeated(first, second) if first.repeat else _repeated(second, first)
+
+
+def _one_rule(first: Sense, second: Sense) -> Sense | None:
+    """Fortnightly + on Mondays, Mondays + fortnightly, daily + on weekdays; None for two rules."""
+    wide, days = first.repeat, second.repeat
+    if days and not days.weekdays and days.unit == "week":
+        wide, days = days, wide
+    if not (wide and days) or first.dated or second.dated or wide.weekdays or not days.weekdays:
+        return None
+    if days.nth or days.interval > 1:
+        return None
+    if wide.unit == "day" and wide.interval == 1:
+        return Sense(repeat=days)
+    return Sense(repeat=days._replace(interval=wide.interval)) if wide.unit == "week" else None
+
+
+def day_range(first: int, last: int) -> tuple[int, ...]:
+    """The weekdays from one to another, over the weekend where need be."""
+    return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
+
+
 def rule_text(sense: Sense, interval: int) -> str | None:
-    """The rule in rrule's English: "every 2 weeks on Tuesday", "every month on the last Friday"."""
+    """The rule in rrule's English: "every 2 weeks on Tuesday", "every month on the last Friday for 6 times"."""
+    rule = _endless(sense, interval)
+    if rule and sense.times:
+        return f"{rule} for {sense.times} times"
+    return f"{rule} until {sense.until}" if rule and sense.until else rule
+
+
+def _endless(sense: Sense, interval: int) -> str | None:
     repeat = sense.repeat
     if not repeat:
         return None

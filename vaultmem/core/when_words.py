@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.core import when_japanese
 from vaultmem.core.days import MONTHS
 from vaultmem.core.when_parts import LAST
 
@@ -46,13 +47,19 @@ ORDINAL_WORDS = (
 )  # fmt: skip
 ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}|last)"
 DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
+# What a number belongs to that stands behind it: no day of a month, and no date.
+NUMBERED = frozenset(
+    """act appendix article build chapter chapters edition episode exercise figure firmware item kernel lesson level
+    line lines no number page pages paragraph part release room row section sections slide step table v ver verse
+    version versions vol volume""".split()
+)
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LEAD = re.compile(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
 def folded(text: str) -> str:
     """The same text, character for character: half width, lower case, simplified Chinese."""
-    return text.translate(_TABLE)
+    return when_japanese.as_chinese(text.translate(_TABLE))
 
 
 def amount(word: str) -> float:

@@ -181,7 +181,8 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
         **about: Unpack[About],
     ) -> Report:
         """Write a reminder: its words say when, or `at` ("tomorrow at 9"); `repeat` is a rule such as "every week".
-        What write() gives, with "remind" (a day or a time on the person's clock) and "repeat"."""
+        What write() gives, with "remind" (a day or a time on the person's clock), "repeat", and "understood": the
+        words that were read so. Where a word of the time is not understood, nothing is set."""
         tags = about.pop("tags", None)
         given = {**about, "tags": None if tags is None else _list(tags)}
         return _report(self.ask("remind", content=content, at=at, repeat=repeat, **given))

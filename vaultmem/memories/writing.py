@@ -143,13 +143,13 @@ def new_memory(
 
 def _times(session: Session, content: str) -> dict[str, Value]:
     """When a reminder wants to remind, if its text says so."""
-    from vaultmem.core import when
+    from vaultmem.core import reminder_phrase, when
 
     now = session.view.now
     moment = when.reminder(content, now) or next(
         (one for one in when.find(content, now) if one.repeat or one.when >= now), None
     )
-    if moment is None:
+    if moment is None or (moment.repeat and not reminder_phrase.is_whole(content, now)):
         return {}
     return {"remind": when.iso(moment), **({"repeat": moment.repeat} if moment.repeat else {})}
 

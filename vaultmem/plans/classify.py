@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vaultmem.adapter import Value
+from vaultmem.core import reminder_phrase
 from vaultmem.core.changes import Finding
 from vaultmem.core.classify import Verdict
 from vaultmem.core.importance import importance, memory_type, novelty, salience
@@ -64,6 +65,8 @@ def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
     now, since = draft.view.now, _written(draft, memory)
     moment = reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
+        if not reminder_phrase.is_whole(text, since):
+            return None
         return reminder(text, now) or _to_come(text, now) or moment
     return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.core import reminder_phrase
 from vaultmem.core.due_notes import OWN
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.memory import REMINDERS, Memory
@@ -163,6 +164,8 @@ def _found(draft: Draft, memory: Memory, text: str) -> Iterator[Found]:
         words = text[begin:end]
         span = " ".join(text[moment.start : moment.end].split()).casefold()
         text = text[:begin] + " " * (end - begin) + text[end:]
+        if moment.repeat and not reminder_phrase.is_whole(words, since):
+            continue
         if moment.repeat and moment.when <= now:
             moment = reminder(words, now) or moment
         unsure = moment.relative and was_edited(memory)
