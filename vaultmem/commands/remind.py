@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 A reminder is a memory in the folder reminders, with the property remind, and repeat if it comes round again.
-Its words say when, in English or Chinese.
+Its words say when, in English, Chinese or the common forms of Japanese. Where a word of the time is not understood,
+nothing is set: say it otherwise, or give --at and --repeat, and the words stay as they are.
 
 examples:
   vaultmem remind call Anne tomorrow at 3
   vaultmem remind water the plants --at "Saturday 9:00" --repeat "every week"
+  vaultmem remind yoga every Tuesday at 9 starting Dec 8 until March 31
   vaultmem remind 每周一早上9点开会"""
 
 
@@ -35,7 +37,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--at", metavar="WHEN", help="when, if the words do not say it")
     parser.add_argument(
-        "--repeat", metavar="RULE", help='such as "every day" or "every week on Monday"'
+        "--repeat",
+        metavar="RULE",
+        help='such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"',
     )
     parser.add_argument("--tags", metavar="T1,T2", help="its tags")
     parser.add_argument("--scope", help="who sees it: global (the default), agent:NAME and so on")

@@ -119,7 +119,7 @@ def _others(found: Sequence[Reading], taken: Sequence[time_words.Span]) -> list[
     return [
         each
         for each in found
-        if not each.sense.weak
+        if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
         and all(each.end <= start or end <= each.start for start, end in taken)
     ]
 

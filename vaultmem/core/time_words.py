@@ -22,6 +22,7 @@ _OFTEN = (
 )
 _FEAST = (
     r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
+    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
     r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
 )
 _HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
@@ -36,26 +37,31 @@ _ANYWHERE = re.compile(
 _OF_A_RULE = re.compile(
     rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
     rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
-    rf"|(?:in|during|throughout|over|of) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
+    rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
     r"|(?:spring|summer|autumn|fall|winter|season|holidays?|vacation|term|semester|ramadan|lent)(?: time)?)"
     rf"|{_FEAST})(?![a-z])"
-    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
+    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
     r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
 )
 _OFTEN_WORD = re.compile(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_OF_A_YEAR = re.compile(
+    r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
+)
 # Where it touches a time: behind it, and before it.
-_AND = r"(?:and|or|&|,|/|-|to|、|和|或|及|と|・)"
+_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
 _BEHIND = re.compile(
-    rf"[\s,，]*(?:{_AND}\s?)?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
+    rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
     rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
-    rf"|[\s,，]*{_AND}\s?(?P<number>\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight)(?![\w])"
+    rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
+    r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
+    r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
 )
 _BEHIND_RULE = re.compile(
     r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
     r"|within|since|through|of|minus)(?![a-z]))"
 )
 _BEFORE = re.compile(
-    rf"(?P<word>(?<![a-z])(?:{_NTH}|almost|nearly|{_FEAST}|full moon)"
+    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}(?: (?:(?:week|work|business |working )?day|weekend) of)?|almost|nearly|{_FEAST}|full moon)"
     rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
 )
 _BEFORE_RULE = re.compile(
@@ -86,12 +92,16 @@ def left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
 
 def _often(hidden: str, repeats: str) -> Iterator[Span]:
     for found in _OFTEN_WORD.finditer(hidden):
-        if (repeats or _touches(hidden, found)) and not _is_noun(hidden, found, repeats):
+        ends = not _GOES_ON.match(hidden, found.end())
+        if (repeats or ends) and not _is_noun(hidden, found, repeats):
             yield found.span()
 
 
 def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
-    for behind in (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,):
+    behinds = (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,)
+    if repeats in {"every year", "every month"}:  # on a day that nobody understands
+        behinds = (*behinds, _OF_A_YEAR)
+    for behind in behinds:
         if found := behind.match(hidden, end):
             yield found.span(found.lastgroup or 0)
     for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
@@ -119,11 +129,6 @@ def _hidden(low: str, taken: list[Span]) -> str:
     for start, end in taken:
         low = low[:start] + "\0" * (end - start) + low[end:]
     return low
-
-
-def _touches(hidden: str, found: re.Match[str]) -> bool:
-    around = hidden[max(0, found.start() - 3) : found.start()], hidden[found.end() :][:3]
-    return "\0" in around[0] + around[1] and not _GOES_ON.match(hidden, found.end())
 
 
 def _is_noun(hidden: str, found: re.Match[str], repeats: str) -> bool:

@@ -17,7 +17,8 @@ _SINCE, _UNTIL, _EXCEPT, _AND = "since", "until", "except", "and"
 _BEFORE = {  # what a bound is by the words before it
     _SINCE: r"(?<![a-z])(?:starting|beginning|commencing|effective|as of|from|since)(?: from| on| at)?|[从自]",
     _UNTIL: r"(?<![a-z])(?:until|till?|through|up to|ending)(?: on)?|直到|直至|到|至",
-    _EXCEPT: r"(?<![a-z])(?:except|excluding|but not|other than|apart from|besides|skipping)(?: for)?(?: on)?|除了?",
+    _EXCEPT: r"(?<![a-z])(?:except|excluding|but(?: not)?|other than|apart from|besides|skip(?:ping)?)"
+    r"(?: for)?(?: on)?|除了?",
     _AND: r",| ?(?:, ?)?(?<![a-z])(?:and|or)(?: on)?| ?[&、和及与] ?",
     "to": r"(?<![a-z])to|-",
 }
@@ -90,7 +91,15 @@ def _bounds(low: str, found: Sequence[Reading]) -> dict[int, _Bound]:
             begin = led.start() if led and role else each.start
             end = followed.end() if followed and told else each.end
             bounds[at] = _Bound(told if told and role != _EXCEPT else role, begin, end)
+    for at in [at for at in bounds if _are_days(at, bounds, found)]:
+        del bounds[at], bounds[at - 1]  # from Monday to Friday, every day: which week?
     return bounds
+
+
+def _are_days(at: int, bounds: dict[int, _Bound], found: Sequence[Reading]) -> bool:
+    if at - 1 not in bounds or (bounds[at - 1].role, bounds[at].role) != (_SINCE, _UNTIL):
+        return False
+    return all(each.sense.weekday is not None for each in found[at - 1 : at + 1])
 
 
 def _nearest(low: str, found: Sequence[Reading], at: int, bounds: dict[int, _Bound]) -> int | None:
@@ -113,7 +122,7 @@ def _joined(
     sense = rule.sense
     if bound.role == _EXCEPT:
         sense = _without(sense, limit.sense, words)
-    elif limit.sense.repeat or limit.sense.at or not limit.sense.dated:
+    elif limit.sense.repeat or limit.sense.at or limit.sense.through or not limit.sense.dated:
         return None
     else:
         day = day_of(limit.sense, sense.since or today)

@@ -30,6 +30,7 @@ _NOT_A_DAY = (
     r"(?![次周个般样直共]|(?<=日)[程常报期志]|(?<=天)(?:[气天空晴]|下(?!午))|(?<=[三四五六])[天人])"
 )
 _NTH = rf"(?:第(?P<nth>[一二三四1-4])个?|(?P<last>最后一?个?)){_WEEK}(?P<weekday>{_DAY})"
+_FIRST = "初(?!十?[一二三四五六七八九十])"  # 初一 is a day of the lunar month
 _WHICH = "上上|下下|上|下|这|本"
 _WHICH_STEP = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1, "下下": 2}
 _UNITS = {
@@ -247,8 +248,8 @@ def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat(grains[named], interval), part=part)
 
 
-def _workdays(_: re.Match[str], __: datetime) -> Sense | None:
-    return Sense(repeat=Repeat("week", 1, (0, 1, 2, 3, 4)))
+def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
+    return Sense(repeat=Repeat("week", 1, (0, 1, 2, 3, 4)), weak=bool(match["alone"]))
 
 
 def _half_yearly(_: re.Match[str], __: datetime) -> Sense | None:
@@ -282,7 +283,7 @@ def _every_other_weekday(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 _EVERY_DAYS = (
-    rf"每[逢到]?个?{_WEEK}的?(?P<days>{_DAY}{_NOT_A_DAY}"
+    rf"每[逢到]?个?{_WEEK}的?{_WEEK}?(?P<days>{_DAY}{_NOT_A_DAY}"
     rf"(?:[、,和及与到至~-]?(?:每?个?{_WEEK})?{_DAY}{_NOT_A_DAY}){{0,6}})(?:每天)?"
 )
 _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
@@ -290,14 +291,14 @@ RULES: list[Rule] = [
     (re.compile(_EVERY_DAYS), _every_weekday),
     (
         re.compile(
-            rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日)的?每[天日]|平日(?=(?:每|的|[早晚朝夜])?{_N}[点时])(?:每[天日])?"
+            rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)"
         ),
         _workdays,
     ),
     (re.compile("每半年"), _half_yearly),
     (
         re.compile(
-            rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末初]|最后一天)"
+            rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末]|{_FIRST}|最后一天)"
             rf"|{_NTH})"
         ),
         _every_month,
@@ -319,25 +320,25 @@ RULES: list[Rule] = [
         re.compile(
             rf"(?:(?:(?P<near>[今明后去])年|(?P<year>\d{{4}}|[〇零一二三四五六七八九]{{4}}"
             rf"|\d\d(?=年{_N}月{_N}[日号]))年)"
-            rf"(?:的?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|份?(?P<place>[底末初]|中(?=旬)))?"
+            rf"(?:的?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|份?(?P<place>[底末]|{_FIRST}|中(?=旬)))?"
             r"|的?年?(?P<end>[底末]))?)旬?"
         ),
         _date,
     ),
     (
         re.compile(
-            rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末初]|最后一天|中(?=旬)))旬?"
+            rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬)))旬?"
             r"|(?P<digits>\d{1,2})(?![\d.个月]))"
         ),
         _month_day,
     ),
     (
         re.compile(
-            rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末初]|最后一天|中(?=旬))|{_NTH})?旬?"
+            rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬))|{_NTH})?旬?"
         ),
         _month,
     ),
-    (re.compile(r"(?<![个\d岁正腊冬闰])(?:月底|月末|月初|年底|年末)"), _period_end),
+    (re.compile(rf"(?<![个\d岁正腊冬闰])(?:月底|月末|月{_FIRST}|年底|年末)"), _period_end),
     (
         re.compile(
             rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"

@@ -38,7 +38,18 @@ from vaultmem.core.when_words import (
 )
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
-_NOT_DAYS = ("good ", "black ", "ash ", "palm ", "cyber ", "easter ")
+_NOT_DAYS = (
+    "dr. ",
+    "mr. ",
+    "ms. ",
+    "mrs. ",
+    "good ",
+    "black ",
+    "ash ",
+    "palm ",
+    "cyber ",
+    "easter ",
+)
 _UNIT = "(?P<unit{}>minute|min|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
 _UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
 

@@ -91,7 +91,7 @@ def _part(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 _MEASURE = (
-    r"(?:o'?clock|[ap]\.m\.|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
+    r"(?:o'?clock|[ap]\.?m(?![a-z])|(?:-|to|until)\s?\d|min|hour|hr|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
     r"|mph|times|€|£|\$|of\s)"
 )
 CLOCKS: list[Rule] = [

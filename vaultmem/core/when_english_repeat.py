@@ -48,7 +48,8 @@ def _every_unit(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _every_day_of_week(match: re.Match[str], _: datetime) -> Sense | None:
-    return Sense(repeat=Repeat("week", _interval(match["n"]), _days(match["days"])))
+    interval = _interval(match["n"] or match["many"])
+    return Sense(repeat=Repeat("week", interval, _days(match["days"]))) if interval else None
 
 
 def _days(words: str) -> tuple[int, ...]:
@@ -154,14 +155,17 @@ REPEATS: list[Rule] = [
     ),
     (
         re.compile(
+            rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"
+            rf"weeks?\son\s)?(?P<days>{_LIST})"
+        ),
+        _every_day_of_week,
+    ),
+    (
+        re.compile(
             rf"(?:every|each)\s(?:(?P<n>other|second|alternate|\d{{1,2}}|{SPELLED})\s)?"
             rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"
         ),
         _every_unit,
-    ),
-    (
-        re.compile(rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s)?(?P<days>{_LIST})"),
-        _every_day_of_week,
     ),
     (
         re.compile(

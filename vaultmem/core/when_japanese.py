@@ -16,7 +16,7 @@ _WORDS = {
 _PHRASE = re.compile(
     rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
     rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
-    r"|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
+    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
     r"|の朝(?![着向阳])|(?<![未本原后以将近年首领优率])(?:再?来|今|先)[周月](?![边岁])"
     r"|明后日|あさって|あした|きょう|今夜|の[夜晩]|夕方|[ヶか]月|毎朝|[毎の晩]"
 )
@@ -36,4 +36,4 @@ def _word(found: re.Match[str]) -> str:
         return ("星期" if found["long"] else "周") + _DAYS[found["day"]]
     if found["hours"] or found["weeks"]:
         return "小时" if found["hours"] else "个周"
-    return _WORDS[found[0]]
+    return "和" if found["and"] else _WORDS[found[0]]

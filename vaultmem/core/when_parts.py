@@ -247,6 +247,8 @@ def _repeated(rule: Sense, other: Sense) -> Sense | None:
     if rule.repeat.unit == "week" and other.weekday is not None:
         last = other.weekday if other.through is None else other.through
         return Sense(repeat=rule.repeat._replace(weekdays=day_range(other.weekday, last)))
+    if rule.repeat[:2] == ("day", 1) and other.weekday is not None and other.through is not None:
+        return Sense(repeat=Repeat("week", 1, day_range(other.weekday, other.through)))
     if rule.repeat.unit == ("year" if other.month else "month") and other.number:
         return Sense(repeat=rule.repeat, month=other.month, number=other.number)
     return None
