@@ -60,8 +60,11 @@ _BEHIND_RULE = re.compile(
     r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
     r"|within|since|through|of|minus)(?![a-z]))"
 )
+_OF_DAYS = (
+    r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
+)
 _BEFORE = re.compile(
-    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}(?: (?:(?:week|work|business |working )?day|weekend) of)?|almost|nearly|{_FEAST}|full moon)"
+    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
     rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
 )
 _BEFORE_RULE = re.compile(

@@ -119,17 +119,11 @@ def _nearest(low: str, found: Sequence[Reading], at: int, bounds: dict[int, _Bou
 def _joined(
     rule: Reading, limit: Reading, bound: _Bound, words: str, today: date
 ) -> Reading | None:
-    sense = rule.sense
+    """The rule with the bound in it; None where they do not fit."""
     if bound.role == _EXCEPT:
-        sense = _without(sense, limit.sense, words)
-    elif limit.sense.repeat or limit.sense.at or limit.sense.through or not limit.sense.dated:
-        return None
+        sense = _without(rule.sense, limit.sense, words)
     else:
-        day = day_of(limit.sense, sense.since or today)
-        taken = sense.since if bound.role == _SINCE else sense.until
-        if not day or taken or (bound.role == _UNTIL and limit.sense.grain != "day"):
-            return None
-        sense = sense._replace(**{bound.role: day})
+        sense = _limited(rule.sense, limit.sense, bound.role, today)
     if sense is None:
         return None
     clock = limit.sense
@@ -137,9 +131,19 @@ def _joined(
         if sense.clock is not None or sense.part:
             return None
         sense = sense._replace(clock=clock.clock, dial=clock.dial, part=clock.part)
-    return rule._replace(
-        sense=sense._replace(weak=False), others=(*rule.others, (bound.start, bound.end))
-    )
+    others = (*rule.others, (bound.start, bound.end))
+    return rule._replace(sense=sense._replace(weak=False), others=others)
+
+
+def _limited(sense: Sense, limit: Sense, role: str, today: date) -> Sense | None:
+    if limit.repeat or limit.at or limit.through is not None:
+        return None
+    day = day_of(limit, sense.since or today)
+    if day and role == _SINCE and not sense.since:
+        return sense._replace(since=day)
+    if day and role == _UNTIL and not sense.until and limit.grain == "day":
+        return sense._replace(until=day)
+    return None
 
 
 def _without(sense: Sense, limit: Sense, words: str) -> Sense | None:
