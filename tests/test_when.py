@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
+from vaultmem.core import reminder_phrase
 from vaultmem.core.recurrence import read_rule
 from vaultmem.core.when import Moment, absolute, find, iso, reminder
 
@@ -670,7 +671,7 @@ def test_a_bare_weekday_is_the_next_one_after_today(day: int) -> None:
 
 WORDS = st.sampled_from(
     """tomorrow Friday next week month on at by 9am 14:30 the 5th Dec 5 2026 every Monday day in 3 days ago from
-    before Sat May ( ) , . ` > # [[ ]] (2026-11-22) (2026-W48) (2027) 2026-12-01 end of half past night remind me
+    before Sat May until starting except and biweekly for 3 times 除了 外 起 到 毎 曜 の から まで ( ) , . ` > # [[ ]] (2026-11-22) (2026-W48) (2027) 2026-12-01 end of half past night remind me
     call 明天 下周 周五 12月 5号 三点 半 每 天后 下午 前 （ ） 到 和 一 三 年底 \n - [ ]""".split(
         " "
     )
@@ -694,6 +695,9 @@ def test_any_text_is_read_in_order_and_inside(text: str) -> None:
         assert moment.when.utcoffset() is not None
         assert moment.repeat is None or read_rule(moment.repeat) is not None
         at = moment.end
+    phrase = reminder_phrase.read(text, NOW)
+    assert phrase.moment is None or not phrase.moment.repeat or read_rule(phrase.moment.repeat)
+    assert all(each in " ".join(text.split()) for each in phrase.rest)
     first = reminder(text, NOW)
     assert first is None or first.when > NOW or (first.all_day and first.when.date() == NOW.date())
 
@@ -719,3 +723,13 @@ def test_no_day_is_too_far(aware: datetime, one: str, other: str) -> None:
 )
 def test_reading_takes_linear_time(part: str) -> None:
     assert is_linear(lambda length: absolute(part * (length // len(part)), NOW), 2_000, 16_000)
+
+
+@pytest.mark.parametrize(
+    "part", ["every day until ", "the first ", "毎週月曜から", "每天除了", "weekly and "]
+)
+def test_a_long_reminder_takes_linear_time(part: str) -> None:
+    def read(length: int) -> object:
+        return reminder_phrase.read(part * (length // len(part)), NOW)
+
+    assert is_linear(read, 2_000, 16_000)
