@@ -47,7 +47,8 @@ def read(text: str, now: datetime) -> Phrase:
         for each in _others(found, taken)
         if _counts(low, each, taken, repeats, now)
     ]
-    return Phrase(moment, " ".join(_words(text, taken)), _words(text, sorted(spans)))
+    rest = _words(text, _joined(text, sorted(spans)))
+    return Phrase(moment, " ".join(_words(text, taken)), rest)
 
 
 def is_whole(text: str, now: datetime) -> bool:
@@ -134,6 +135,17 @@ def _counts(
         return True
     is_text = time_words.is_noun(low, each.start, each.end) or not _is_to_come(each, now)
     return bool(repeats) and not is_text
+
+
+def _joined(text: str, spans: Sequence[time_words.Span]) -> list[time_words.Span]:
+    """Spans that overlap or touch as one: except in August."""
+    found: list[time_words.Span] = []
+    for start, end in spans:
+        if found and not text[found[-1][1] : start].strip():
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def _words(text: str, spans: Iterable[time_words.Span]) -> tuple[str, ...]:
