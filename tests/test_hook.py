@@ -134,15 +134,48 @@ def test_what_waits_is_told_by_day(remembering: Path) -> None:
     assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
     assert [re.sub(ID, "", line) for line in inside] == [
         "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "Today: 1", "- 2026-11-22 roof (Home.md:2)",
-        "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)", "To review: 3 (vaultmem pending)",
+        "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)", "To review: 3",
     ]  # fmt: skip
+
+
+def advised(text: str) -> list[str]:
+    """The commands that the hook advises: each a line of its own."""
+    lines = text.splitlines()
+    return lines[lines.index("Commands for a shell:") + 1 :]
 
 
 def test_what_is_told_can_be_answered(remembering: Path) -> None:
     text = told(remembering)
     pending = ran("pending", "--format", "json", "--vault", str(remembering)).data
     assert f"- {pending['overdue'][0]['id']} 2026-11-20 call Anne" in text
-    assert "vaultmem done --by claude ID" in text
+    assert any(" done " in line and " ID " in line for line in advised(text))
+
+
+@pytest.mark.parametrize("by_agent", [False, True])
+def test_what_it_advises_can_be_typed_in_any_folder_without_a_path(
+    remembering: Path, tmp_path: Path, by_agent: bool
+) -> None:
+    vault = remembering.rename(tmp_path / "Anne's notes")
+    synced(vault)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if by_agent:
+        with agent_for(vault):
+            text = told(vault)
+    else:
+        text = told(vault)
+    item = re.findall(ID, text)[0].strip()
+    commands = advised(text)
+    assert len(commands) == 4
+    environ = {name: os.environ[name] for name in ("VAULTMEM_STATE", "XDG_CONFIG_HOME")}
+    for command in commands:
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command.replace(" ID ", f" {item} ")], cwd=elsewhere, env={**environ, "PATH": ""},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (ended.returncode, ended.stderr) == (0, ""), command
+        assert json.loads(ended.stdout)
+    assert not list(elsewhere.iterdir())
 
 
 def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
@@ -275,7 +308,7 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
         assert len(ended.out) <= 10_000
         text = text_in(ended.data, harness)
         assert "Overdue: 3,000" in text
-        assert text.endswith("vaultmem pending --all.")
+        assert len(advised(text)) == 4
         assert text.count("<memory>") == text.count("</memory>") == 1
 
 
@@ -330,7 +363,7 @@ def test_a_damaged_index_is_said_and_the_rest_is_told(remembering: Path, prompt:
         file.write_bytes(b"damaged" * 1000)
     ended = asked(remembering, "--prompt", prompt)
     assert ended.code == 0
-    assert "vaultmem search" in text_in(ended.data, "claude")
+    assert advised(text_in(ended.data, "claude"))
     assert "pending>" not in ended.out
     assert one_line(ended)
 

@@ -59,6 +59,12 @@ def state_folder(vault: str) -> str:
     return os.path.join(state_root(), vault_id(vault))
 
 
+def program() -> list[str]:
+    """How vaultmem is started from anywhere: the script beside this Python starts fastest."""
+    beside = os.path.join(os.path.dirname(sys.executable), "vaultmem")
+    return [beside] if os.access(beside, os.X_OK) else [sys.executable, "-P", "-m", "vaultmem"]
+
+
 LONGEST_SOCKET = 100  # bytes; systems take 104 or 108, with the byte that ends it
 
 

@@ -6,8 +6,6 @@ import contextlib
 import difflib
 import os
 import shlex
-import shutil
-import sys
 
 from vaultmem import paths
 from vaultmem.commands.memories import dry_run_option, show_diff
@@ -58,16 +56,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _program() -> list[str]:
-    """How vaultmem is started from elsewhere: the script beside this Python starts fastest."""
-    beside = os.path.join(os.path.dirname(sys.executable), "vaultmem")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("vaultmem")
-    return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "vaultmem"]
-
-
 def _command(name: str, vault: str) -> list[str]:
     named = ["--vault", vault] if vault else []
-    return [*_program(), "hook", "session-start", "--harness", name, *named]
+    return [*paths.program(), "hook", "session-start", "--harness", name, *named]
 
 
 def _instruct(args: argparse.Namespace, vault: str) -> Edited:
@@ -75,7 +66,7 @@ def _instruct(args: argparse.Namespace, vault: str) -> Edited:
     if args.remove:
         return _uninstruct(path, dry_run=args.dry_run)
     line = instructions.line_of(
-        args.harness, shlex.join(_program()), shlex.quote(vault) if vault else ""
+        args.harness, shlex.join(paths.program()), shlex.quote(vault) if vault else ""
     )
     if not os.path.lexists(path):
         line = instructions.made(line)
@@ -133,7 +124,7 @@ def _unhook(path: str, harness: Harness, *, dry_run: bool) -> Edited:
 def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:
     """The skill beside the hook. Somebody else's of that name stays, and one that the person has changed."""
     path = skill.path_of(harness)
-    text = skill.text_of(harness, shlex.join(_program()), shlex.quote(vault) if vault else "")
+    text = skill.text_of(harness, shlex.join(paths.program()), shlex.quote(vault) if vault else "")
     change = skill.uninstalled if args.remove else lambda before: skill.installed(before, text)
     try:
         edited = settings_file.edit(path, change, dry_run=args.dry_run, spare=False)

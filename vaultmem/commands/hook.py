@@ -84,20 +84,22 @@ def _is_elsewhere(given: object) -> bool:
 
 def _text(args: argparse.Namespace, output: Output) -> str:
     now = clock.seconds()
-    kept = listing.kept(args.vault, now) if _is_elsewhere(args.vault) else None
+    given = args.vault
+    in_agent = not _is_elsewhere(given)
+    folder = given.path if in_agent else listing.vault_of(given)
+    kept = None if in_agent else listing.kept(folder, now)
     if kept is not None and not args.prompt:
-        return context(args.harness, listing.by_section(kept.rows, DAYS, now))
+        return context(args.harness, folder, listing.by_section(kept.rows, DAYS, now))
     from vaultmem.api import Vault
 
-    given = args.vault
     troubles: list[str] = []
-    with given if isinstance(given, Vault) else Vault(given) as vault:
+    with given if in_agent else Vault(folder) as vault:
         rows = kept.rows if kept is not None else _rows(vault, args, now, troubles)
         found = listing.by_section(rows, DAYS, now)
         recalled = _recalled(vault, args.prompt, found, troubles)
     if troubles:
         output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
-    return context(args.harness, found, recalled)
+    return context(args.harness, folder, found, recalled)
 
 
 def _rows(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> list[Row]:
@@ -134,7 +136,7 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
     if args.vault:
         return None
     try:
-        _check_meant()
+        args.vault = listing.vault_of(None)
     except VaultNotFoundError:
         found = _spoken_of(_given())
         if found is None:
@@ -144,20 +146,6 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
         words = [args.event, "--harness", args.harness, *prompt, "--vault", found]
         return client.ask_agent("hook", [*words, "--format", args.format])
     return None
-
-
-def _check_meant() -> None:
-    """See that a vault is set, above, or in the settings, which take longest to read."""
-    try:
-        paths.choose_vault(None, None)
-    except VaultNotFoundError:
-        paths.choose_vault(None, _configured())
-
-
-def _configured() -> str:
-    from vaultmem import config
-
-    return config.load(None).text("vault")
 
 
 def _spoken_of(given: object) -> str | None:

@@ -50,7 +50,7 @@ class Listed:
 def kept(named: str | None, now: float) -> Listed | None:
     """What waits in the vault that is named or meant; None where it has to be found anew."""
     try:
-        folder = _vault(named)
+        folder = vault_of(named)
     except VaultmemError:
         return None  # whoever opens it says why
     found = _read(os.path.join(paths.state_folder(folder), NAME))
@@ -65,7 +65,8 @@ def kept(named: str | None, now: float) -> Listed | None:
     return None if rows is None else Listed(rows, [str(one) for one in said])
 
 
-def _vault(named: str | None) -> str:
+def vault_of(named: str | None) -> str:
+    """The vault that is named or meant. The settings are read last: that takes longest."""
     try:
         return paths.choose_vault(named, None)
     except VaultNotFoundError:
