@@ -28,6 +28,7 @@ FILES = {
 }
 COMMAND = "/opt/vaultmem hook session-start --harness {}"
 ALL = pytest.mark.parametrize("name", FILES)
+HOOKED = {name: HARNESSES[name] for name in FILES}  # opencode has a plugin instead
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder
 
@@ -79,7 +80,7 @@ def test_a_new_file_has_the_form_that_the_harness_reads(home: Path, name: str) -
 
 
 def test_the_forms_in_full() -> None:
-    made = {name: json.loads(hooks.connected("", one, "C")) for name, one in HARNESSES.items()}
+    made = {name: json.loads(hooks.connected("", one, "C")) for name, one in HOOKED.items()}
     hook = {"type": "command", "timeout": 10, "command": "C"}
     grouped = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
     named = {**hook, "name": "vaultmem", "timeout": 10_000}
@@ -114,8 +115,10 @@ def test_folders_that_variables_name(
         monkeypatch.setenv(variable, str(tmp_path / name))
         done = connect(name)
         assert done["path"].startswith(str(tmp_path / name))
-        assert done["skill"]["path"].startswith(str(tmp_path / name)) == (name != "codex")
-    assert [*home.iterdir()] == [home / ".agents"]  # which Codex reads wherever its own folder is
+        assert done["skill"]["path"].startswith(str(tmp_path / name)) == (name == "claude")
+    assert [*home.iterdir()] == [
+        home / ".agents"
+    ]  # which is read wherever the folder of a program is
 
 
 def test_a_vault_that_is_not_there_is_an_error(home: Path, tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def wrapped(draw: st.DrawFn, marks: str, items: list[str]) -> str:
 @st.composite
 def settings(draw: st.DrawFn) -> tuple[Harness, str]:
     """A harness, and settings of it that somebody has written, none of whose lists on our way are empty."""
-    harness = draw(st.sampled_from([*HARNESSES.values()]))
+    harness = draw(st.sampled_from([*HOOKED.values()]))
     hook = wrapped(
         draw, "{}", [f'"{harness.command}"{draw(BLANK)}: "mine"', f'"x":{draw(odd_json(2))}']
     )
@@ -262,7 +265,7 @@ def settings(draw: st.DrawFn) -> tuple[Harness, str]:
 @st.composite
 def emptied(draw: st.DrawFn) -> tuple[Harness, str]:
     """A harness, and settings of it with little or nothing in them."""
-    harness = draw(st.sampled_from([*HARNESSES.values()]))
+    harness = draw(st.sampled_from([*HOOKED.values()]))
     event = [f'"{harness.event}"{draw(BLANK)}:{wrapped(draw, "[]", [])}'] * draw(st.integers(0, 1))
     inner = [*event, *draw(st.lists(st.just('"Other": []'), max_size=1))]
     members = [f'"hooks" :{wrapped(draw, "{}", inner)}'] * draw(st.integers(0, 1))

@@ -26,7 +26,7 @@ from vaultmem.reminders import listing
 from vaultmem.store import answered
 from vaultmem.store.ledger import Ledger
 
-HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor")
+HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
 ID = "vm-[a-z2-7]{6} "
 
@@ -49,7 +49,7 @@ def told(vault: Path, prompt: str = "") -> str:
 
 def text_in(answer: dict[str, object], harness: str) -> str:
     """The context, where the harness looks for it; and there is nothing else."""
-    if harness == "copilot":
+    if harness in ("copilot", "opencode"):
         assert answer.keys() == {"additionalContext"}
         return str(answer["additionalContext"])
     if harness == "cursor":

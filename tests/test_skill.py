@@ -12,20 +12,15 @@ import yaml
 
 from tests.cli_run import ran, tree_hash
 from vaultmem.commands.parsing import parser
-from vaultmem.harnesses import skill
+from vaultmem.harnesses import own_file, skill
 from vaultmem.harnesses.table import HARNESSES
 from vaultmem.store import minilm
 
 MOST_TOKENS = 350
 PROGRAM = "/home/anne/.local/bin/vaultmem"
 ALL = pytest.mark.parametrize("name", HARNESSES)
-FILES = {
-    "claude": ".claude/skills/vaultmem/SKILL.md",
-    "codex": ".agents/skills/vaultmem/SKILL.md",
-    "gemini": ".gemini/skills/vaultmem/SKILL.md",
-    "copilot": ".copilot/skills/vaultmem/SKILL.md",
-    "cursor": ".cursor/skills/vaultmem/SKILL.md",
-}
+SHARED = ".agents/skills/vaultmem/SKILL.md"
+FILES = dict.fromkeys(HARNESSES, SHARED) | {"claude": ".claude/skills/vaultmem/SKILL.md"}
 FIRST = """---
 name: vaultmem
 description: The user's long-term memory in their own notes. Use it to recall what is known about people, projects, preferences and decisions, to remember what will matter later, and to see what is due.
@@ -52,13 +47,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder
 
 
-def text_of(name: str, program: str = PROGRAM, vault: str = "") -> str:
-    return skill.text_of(HARNESSES[name], program, vault)
+def text_of(program: str = PROGRAM, vault: str = "") -> str:
+    return skill.text_of(program, vault)
 
 
 def commands_in(text: str) -> list[list[str]]:
@@ -67,34 +62,33 @@ def commands_in(text: str) -> list[list[str]]:
     return [shlex.split(each) for each in spans if "vaultmem" in each]
 
 
-@ALL
-def test_it_is_worth_its_tokens(name: str) -> None:
-    count = len(minilm.tokenizer().encode(text_of(name)).ids)
+def test_it_is_worth_its_tokens() -> None:
+    count = len(minilm.tokenizer().encode(text_of()).ids)
     assert 100 < count <= MOST_TOKENS
 
 
-@ALL
-def test_it_says_what_a_skill_must_say(name: str) -> None:
-    head = yaml.safe_load(text_of(name).split("---\n")[1])
+def test_it_says_what_a_skill_must_say() -> None:
+    head = yaml.safe_load(text_of().split("---\n")[1])
     assert head["name"] == "vaultmem"
     assert 40 < len(head["description"]) <= 1024
     assert head.keys() == {"name", "description", "metadata"}
     assert all(isinstance(each, str) for each in head["metadata"].values())
 
 
-@ALL
-def test_its_commands_are_ours_and_bear_the_name_of_the_program(name: str) -> None:
-    found = commands_in(text_of(name, "'/opt/my vm/vaultmem'", "'/my notes'"))
+def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
+    text = text_of("'/opt/my vm/vaultmem'", "'/my notes'")
+    found = commands_in(text)
     assert {words[1] for words in found} == {"recall", "search", "pending", "write", "remind"}
     for words in found:
         assert words[0] == "/opt/my vm/vaultmem"
         assert words[2:4] == ["--vault", "/my notes"]
         if words[1] in ("recall", "write", "remind"):
-            assert words[words.index("--by") + 1] == name
+            assert words[words.index("--by") + 1] == "NAME"
         args = parser(words[1]).parse_args(words[2:])
         assert args.vault == "/my notes"
-    assert f"`done ID --by {name}`" in text_of(name)
-    assert f"--scope agent:{name}" in text_of(name)
+    assert "`done ID --by NAME`" in text
+    assert "--scope agent:NAME" in text
+    assert {text.lower().count(name) for name in HARNESSES} == {1}
 
 
 @ALL
@@ -102,7 +96,7 @@ def test_it_calls_the_same_program_as_the_hook(home: Path, tmp_path: Path, name:
     vault = tmp_path / "vault"
     vault.mkdir()
     ran("connect", name, "--vault", str(vault))
-    settings = (home / HARNESSES[name].path()).read_text()
+    settings = (home / HARNESSES[name].path()).read_text().replace('", "', " ")
     for words in commands_in((home / FILES[name]).read_text()):
         assert os.path.isabs(words[0])
         assert f"{shlex.quote(words[0])} hook session-start" in settings
@@ -114,7 +108,7 @@ def test_it_goes_in_once_and_out_without_a_trace(home: Path, name: str) -> None:
     file = home / FILES[name]
     told = ran("connect", name, "--format", "json").data
     assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
-    assert skill.is_ours(file.read_text())
+    assert own_file.is_ours(file.read_text())
     once = tree_hash(home)
     assert not ran("connect", name).data["skill"]["changed"]
     assert tree_hash(home) == once
@@ -122,6 +116,41 @@ def test_it_goes_in_once_and_out_without_a_trace(home: Path, name: str) -> None:
     assert not file.parent.parent.exists()
     assert not ran("connect", name, "--remove").data["skill"]["changed"]
     assert not [each for each in home.rglob("*") if "skills" in str(each) or ".agents" in str(each)]
+
+
+def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
+    shared = [name for name in HARNESSES if name != "claude"]
+    for name in shared:
+        ran("connect", name)
+    files = [str(each.relative_to(home)) for each in home.rglob("SKILL.md")]
+    assert files == [SHARED]
+    for name in shared[:-1]:
+        ended = ran("connect", name, "--remove")
+        assert "skill" not in ended.data
+        assert "opencode" in ended.err
+        assert own_file.is_ours((home / SHARED).read_text())
+    ran("connect", shared[-1], "--remove")
+    assert not (home / ".agents").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--remove",)])
+def test_a_second_skill_of_an_earlier_version_goes(home: Path, words: tuple[str, ...]) -> None:
+    former = home / ".gemini/skills/vaultmem/SKILL.md"
+    for text, stays in ((text_of(), False), ("mine", True)):
+        former.parent.mkdir(parents=True)
+        former.write_text(text)
+        ran("connect", "gemini", "--dry-run", *words)
+        assert former.exists()
+        ran("connect", "gemini", *words)
+        assert former.exists() == stays
+        assert former.parent.parent.exists() == stays
+
+
+def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path: Path) -> None:
+    ran("connect", "codex")
+    assert (home / SHARED).exists()
+    assert "Codex" in ran("connect", "gemini", "--vault", str(tmp_path)).err
+    assert "Codex" not in ran("connect", "gemini", "--vault", str(tmp_path)).err
 
 
 @ALL
@@ -138,7 +167,7 @@ def test_an_older_one_of_ours_is_renewed_and_removed(home: Path, older: str) -> 
     file.parent.mkdir(parents=True)
     file.write_text(older)
     assert ran("connect", "claude").data["skill"]["changed"]
-    assert skill.is_ours(file.read_text())
+    assert own_file.is_ours(file.read_text())
     assert file.read_text() != older
     file.write_text(older)
     ran("connect", "claude", "--remove")
@@ -160,7 +189,7 @@ def test_what_a_person_wrote_or_changed_stays(
     file.parent.mkdir(parents=True)
     texts = {
         "mine": "mine\n",
-        "ours, edited": text_of("claude").replace("call Bob", "call Rob"),
+        "ours, edited": text_of().replace("call Bob", "call Rob"),
         "the first one, edited": FIRST + "And mine.\n",
     }
     file.write_text(texts[kind])

@@ -1,35 +1,45 @@
-"""vaultmem connect: put our start-up hook into the settings of a harness, or take it out; nothing else changes."""
+"""vaultmem connect: put our start-up hook, skill and MCP server into the settings of a harness, or take them out;
+nothing else changes."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import difflib
 import os
 import shlex
+import sys
 
 from vaultmem import paths
+from vaultmem.client import is_terminal
 from vaultmem.commands.memories import dry_run_option, show_diff
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
-from vaultmem.harnesses import hooks, instructions, settings_file, skill
+from vaultmem.harnesses import hooks, instructions, own_file, plugin, servers, settings_file, skill
 from vaultmem.harnesses.table import HARNESSES, Harness
 from vaultmem.output import Output, json_text
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Callable, Mapping
 
     from vaultmem.harnesses.settings_file import Edited
 
+    Part = Callable[[Harness, argparse.Namespace, str, Output], Edited | None]
+
 EPILOG = """\
-claude   ~/.claude/settings.json          ~/.claude/skills/vaultmem/    (CLAUDE_CONFIG_DIR)
-codex    ~/.codex/hooks.json              ~/.agents/skills/vaultmem/    (CODEX_HOME, of the hook)
-gemini   ~/.gemini/settings.json          ~/.gemini/skills/vaultmem/
-copilot  ~/.copilot/hooks/vaultmem.json   ~/.copilot/skills/vaultmem/   (COPILOT_HOME)
-cursor   ~/.cursor/hooks.json             ~/.cursor/skills/vaultmem/
-The hook tells every session what it should know, the skill how to recall and to write. Every other byte of the file
-stays as it is. A file that cannot be edited safely, such as one with comments, is left alone, and the lines to add are
-shown; a skill that you have changed is left alone, too. --instructions FILE puts one marked line into AGENTS.md or
-CLAUDE.md instead, for assistants without hooks."""
+          hook                               MCP server
+claude    ~/.claude/settings.json            ~/.claude.json                     (CLAUDE_CONFIG_DIR)
+codex     ~/.codex/hooks.json                ~/.codex/config.toml               (CODEX_HOME)
+gemini    ~/.gemini/settings.json            ~/.gemini/settings.json
+copilot   ~/.copilot/hooks/vaultmem.json     ~/.copilot/mcp-config.json         (COPILOT_HOME)
+cursor    ~/.cursor/hooks.json               ~/.cursor/mcp.json
+opencode  ~/.config/opencode/plugins/        ~/.config/opencode/opencode.json   (XDG_CONFIG_HOME)
+The hook tells every session what it should know, the skill (~/.agents/skills/vaultmem, for claude in ~/.claude/skills)
+how to recall and to write; with the MCP server it can call the tools, too: you are asked once, --mcp or --no-mcp
+answers. Every other byte of the files stays as it is. A file that cannot be edited safely, such as one with comments,
+is left alone, and the lines to add are shown; a skill that you have changed is left alone, too. --instructions FILE
+puts one marked line into AGENTS.md or CLAUDE.md instead, for assistants without hooks."""
+_QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,24 +51,50 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a line in this file of instructions, instead of the hook",
     )
+    parser.add_argument(
+        "--mcp",
+        action=argparse.BooleanOptionalAction,
+        help="register the MCP server, too, or do not; unless said, a terminal asks",
+    )
     dry_run_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
-    """Edit the file, or show what would be edited."""
+    """Edit the files, or show what would be edited."""
     vault = paths.check_vault(args.vault) if args.vault else ""
     harness = HARNESSES[args.harness]
     if args.instructions:
-        _say(_instruct(args, vault), None, harness, args, output)
+        _say({"line": _instruct(args, vault)}, harness, args, output)
         return 0
-    edited = _hook(harness, args, shlex.join(_command(harness.name, vault)))
-    _say(edited, _skill(harness, args, vault, output), harness, args, output)
-    return 0
+    wants_server = args.remove or _wants_server(harness, args, output)
+    names = ["hook", "skill", *(["server"] if wants_server else [])]
+    # What came last goes first: two of them may be in one file.
+    order = reversed(names) if args.remove else names
+    made = {name: _PARTS[name](harness, args, vault, output) for name in order}
+    _say({name: made[name] for name in names}, harness, args, output)
+    return 1 if wants_server and made["server"] is None else 0
 
 
-def _command(name: str, vault: str) -> list[str]:
-    named = ["--vault", vault] if vault else []
-    return [*paths.program(), "hook", "session-start", "--harness", name, *named]
+def _wants_server(harness: Harness, args: argparse.Namespace, output: Output) -> bool:
+    """Whether to register the MCP server. A person at a terminal is asked, but not again where the hook is there."""
+    if args.mcp is not None:
+        return bool(args.mcp)
+    with contextlib.suppress(ValueError, VaultmemError):
+        if servers.is_registered(settings_file.read(harness.servers_path()), harness):
+            return True  # to be renewed
+    sits = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
+    if sits and not args.dry_run and not _is_connected(harness):
+        output.prompt(_QUESTION.format(harness.title))
+        return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+    return False
+
+
+def _is_connected(harness: Harness) -> bool:
+    """Whether our hook is there."""
+    try:
+        return hooks.tag(harness) in settings_file.read(harness.path())
+    except VaultmemError:
+        return False
 
 
 def _instruct(args: argparse.Namespace, vault: str) -> Edited:
@@ -91,8 +127,17 @@ def _uninstruct(path: str, *, dry_run: bool) -> Edited:
     return settings_file.edit(path, change, spare=not was_made)
 
 
-def _hook(harness: Harness, args: argparse.Namespace, command: str) -> Edited:
-    path = harness.path()
+def _hook(harness: Harness, args: argparse.Namespace, vault: str, _output: Output) -> Edited:
+    named = ["--vault", vault] if vault else []
+    words = [*paths.program(), *hooks.tag(harness).split(), *named]
+    path, command = harness.path(), shlex.join(words)
+    if not harness.event:
+        try:
+            edited = _own(path, plugin.text_of(words), args)
+        except VaultmemError as error:
+            raise VaultmemError(f"the plugin {path}: {error}") from error
+        _remove_empty(os.path.dirname(path), 1 if args.remove and not args.dry_run else 0)
+        return edited
     put = hooks.filled if os.path.exists(path) else hooks.connected
 
     def change(text: str) -> str:
@@ -121,19 +166,67 @@ def _unhook(path: str, harness: Harness, *, dry_run: bool) -> Edited:
     return settings_file.edit(path, change, spare=not was_made)
 
 
+def _server(
+    harness: Harness, args: argparse.Namespace, vault: str, output: Output
+) -> Edited | None:
+    """The MCP server. Settings that cannot be edited safely stay as they are, and the rest is done all the same."""
+    path = harness.servers_path()
+    command = [*paths.program(), "mcp", *(["--vault", vault] if vault else [])]
+
+    def change(text: str) -> str:
+        if args.remove:
+            return servers.unregistered(text, harness)
+        return servers.registered(text, harness, command)
+
+    try:
+        return settings_file.edit(path, change, dry_run=args.dry_run, spare=False)
+    except ValueError as error:
+        lines = servers.registered("", harness, command)
+        advice = (
+            "Remove the server vaultmem by hand" if args.remove else f"Add this by hand:\n{lines}"
+        )
+        output.remark(f"vaultmem: {path} was left alone: {error}. {advice}")
+    except VaultmemError as error:
+        output.remark(f"vaultmem: {error}")
+    return None
+
+
 def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:
     """The skill beside the hook. Somebody else's of that name stays, and one that the person has changed."""
-    path = skill.path_of(harness)
-    text = skill.text_of(harness, shlex.join(paths.program()), shlex.quote(vault) if vault else "")
-    change = skill.uninstalled if args.remove else lambda before: skill.installed(before, text)
+    path, former = skill.path_of(harness), skill.former_path_of(harness)
+    text = skill.text_of(shlex.join(paths.program()), shlex.quote(vault) if vault else "")
+    others = [
+        one.title
+        for one in HARNESSES.values()
+        if one != harness and skill.path_of(one) == path and _is_connected(one)
+    ]
     try:
-        edited = settings_file.edit(path, change, dry_run=args.dry_run, spare=False)
+        if former != path and own_file.is_ours(settings_file.read(former)):
+            _own(former, "", args)
+            _remove_empty(os.path.dirname(former), 0 if args.dry_run else 2)
+        if args.remove and others:
+            output.remark(f"vaultmem: the skill stays, for {', '.join(others)}: {path}")
+            return None
+        edited = _own(path, text, args)
     except VaultmemError as error:
         output.remark(f"vaultmem: the skill {path}: {error}")
         return None
-    if args.remove and not args.dry_run and edited.before != edited.after:
-        _remove_empty(os.path.dirname(path), 3 if harness.skills else 2)
+    if args.remove:
+        _remove_empty(os.path.dirname(path), 0 if args.dry_run else 2 if harness.own_skills else 3)
+    elif others and edited.before not in ("", text):
+        output.remark(f"vaultmem: the skill names this vault for {', '.join(others)}, too")
     return edited
+
+
+def _own(path: str, text: str, args: argparse.Namespace) -> Edited:
+    """A file that is all ours, written or removed."""
+    wanted = "" if args.remove else text
+    return settings_file.edit(
+        path, lambda before: own_file.installed(before, wanted), dry_run=args.dry_run, spare=False
+    )
+
+
+_PARTS: dict[str, Part] = {"hook": _hook, "skill": _skill, "server": _server}
 
 
 def _remove_empty(folder: str, levels: int) -> None:
@@ -153,22 +246,24 @@ def _by_hand(
 
 
 def _say(
-    edited: Edited, added: Edited | None, harness: Harness, args: argparse.Namespace, output: Output
+    made: Mapping[str, Edited | None], harness: Harness, args: argparse.Namespace, output: Output
 ) -> None:  # fmt: skip
+    first, *more = [(name, edited) for name, edited in made.items() if edited is not None]
     if output.as_json:
         told = {
             "harness": harness.name,
-            **_told(edited),
+            **_told(first[1]),
             "removed": args.remove,
             "dry_run": args.dry_run,
         }
-        output.data({**told, **({"skill": _told(added)} if added else {})})
+        output.data({**told, **{name: _told(edited) for name, edited in more}})
         return
-    _say_one("line" if args.instructions else "hook", edited, harness, args, output)
-    if added is not None:
-        _say_one("skill", added, harness, args, output)
+    for name, edited in (first, *more):
+        _say_one("MCP server" if name == "server" else name, edited, harness, args, output)
     if args.remove or args.instructions:
         return
+    if "server" not in made and args.mcp is None:
+        output.remark("vaultmem: the MCP server is not registered; --mcp does that")
     if harness.advice:
         output.remark(f"vaultmem: {harness.advice}")
     if not args.vault and not _has_default():

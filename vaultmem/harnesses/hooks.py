@@ -23,6 +23,11 @@ _BOM = "\ufeff"
 _NOTHING = f"{_BOM} \t\r\n"
 
 
+def tag(harness: Harness) -> str:
+    """By which words of its command our hook is known."""
+    return f"hook session-start --harness {harness.name}"
+
+
 def connected(text: str, harness: Harness, command: str) -> str:
     """The settings with our hook, once; those of a new file for "". Raises ValueError where that cannot be done
     safely."""
@@ -196,8 +201,7 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
         words = shlex.split(said.text)
     except ValueError:
         return False
-    tag = ["hook", "session-start", "--harness", harness.name]
-    places = [n for n in range(1, len(words)) if words[n : n + 4] == tag]
+    places = [n for n in range(1, len(words)) if words[n : n + 4] == tag(harness).split()]
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 

@@ -29,7 +29,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
     it is removed. What `change` raises comes through, and nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
-    before = _read(real)
+    before = read(real)
     after = change(before)
     found = Edited(real, before, after)
     if dry_run or before == after:
@@ -54,7 +54,8 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
     return found
 
 
-def _read(real: str) -> str:
+def read(real: str) -> str:
+    """The text of a file, "" of one that is not there."""
     try:
         with open(real, "rb") as file:
             data = file.read(MOST + 1)
@@ -75,7 +76,7 @@ def _text(data: bytes, real: str) -> str:
 
 
 def _remove(real: str, before: str) -> None:
-    if _read(real) != before:
+    if read(real) != before:
         raise NoteChangedError(f"{real} was changed by another program; try again")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(real)
