@@ -1,0 +1,184 @@
+"""The real programs, connected by `vaultmem connect`, offline, with a scripted model: what reaches the model.
+
+They come from npm (.ci/package.json); TESTS_HARNESSES names the folder with their commands:
+
+    mkdir ~/harnesses && cp .ci/package.json ~/harnesses && npm install --prefix ~/harnesses
+    export TESTS_HARNESSES=~/harnesses/node_modules/.bin
+
+Without it these tests are skipped; where it is set, as in CI, a program that is missing is a failure. Cursor has no
+package. Whatever else than the model they would talk to is behind a proxy that is not there.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.cli_run import process, ran
+from tests.scripted_model import TEXT, Model, offers, serving, words
+from vaultmem.tools.memory_tools import TOOLS
+
+FOLDER = os.environ.get("TESTS_HARNESSES", "")
+pytestmark = [
+    pytest.mark.real_harness,
+    pytest.mark.skipif(not FOLDER, reason="TESTS_HARNESSES names no folder with the programs"),
+]
+PROGRAMS = ("claude", "codex", "gemini", "copilot", "opencode")
+ALL = pytest.mark.parametrize("name", PROGRAMS)
+PATIENCE = 120.0  # seconds
+FACT = "The boiler is serviced by Ines"
+
+
+class Run(NamedTuple):
+    """How a program is started for one prompt, with the model at a URL: its settings, variables and words."""
+
+    settings: Mapping[str, str]  # files below the home, written before it is connected
+    environ: Mapping[str, str]
+    words: tuple[str, ...]
+
+
+def run_of(name: str, url: str) -> Run:
+    """What each of them needs to talk to our model and to nobody else."""
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
+        "models": {"m": {}},
+    }
+    return {
+        "claude": Run(
+            {},
+            {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"},
+            ("--allowedTools", "mcp__vaultmem__memory_search", "-p", "Hello"),
+        ),
+        "codex": Run(
+            {".codex/config.toml": f'model = "m"\nmodel_provider = "s"\n\n[model_providers.s]\nname = "s"\nbase_url = "{url}/v1"\nenv_key = "KEY"'},
+            {"KEY": "x"},
+            ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "Hello"),
+        ),
+        "gemini": Run(
+            {".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"disableAutoUpdate": True}})},
+            {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "x", "GEMINI_TELEMETRY_ENABLED": "false"},
+            ("--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "Hello"),
+        ),
+        "copilot": Run(
+            {},
+            {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_API_KEY": "x", "COPILOT_MODEL": "gpt-4.1"},
+            ("--allow-all-tools", "-p", "Hello"),
+        ),
+        "opencode": Run(
+            {
+                ".config/opencode/opencode.json": json.dumps({"model": "s/m", "provider": {"s": provider}}, indent=2),
+                # As after its first start, at which it fetches what plugins may import; ours imports nothing of it.
+                ".config/opencode/package-lock.json": json.dumps({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}}),
+                ".config/opencode/node_modules/none": "",
+            },
+            {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+            ("run", "Hello"),
+        ),
+    }[name]  # fmt: skip
+
+
+class Seen(NamedTuple):
+    """What a session has left."""
+
+    requests: list[dict[str, Any]]  # that offer tools: others make titles and the like
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault with a preference, which the hook tells, and with a fact, which it does not."""
+    folder = tmp_path_factory.mktemp("vault")
+    (folder / ".obsidian").mkdir()
+    for text, category in (("Prefers trains to planes", "preferences"), (FACT, "knowledge")):
+        assert ran("write", text, "--category", category, "--vault", str(folder)).code == 0
+    assert process("sync", "--vault", str(folder)).code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sessions(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """One session of each program, in a home where all of them are connected."""
+    home = tmp_path_factory.mktemp("home")
+    environ = {
+        "HOME": str(home), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
+        "VAULTMEM_STATE": os.environ["VAULTMEM_STATE"], "CI": "1",
+        "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1",
+    }  # fmt: skip
+    found: dict[str, Seen] = {}
+    with serving(Model("memory_search", {"query": "boiler"})) as model:
+        runs = {name: run_of(name, model.url) for name in PROGRAMS}
+        for run in runs.values():
+            for file, text in run.settings.items():
+                (home / file).parent.mkdir(parents=True, exist_ok=True)
+                (home / file).write_text(text)
+        for name in PROGRAMS:
+            ended = process(
+                "connect", name, "--mcp", "--vault", str(vault), HOME=str(home), XDG_CONFIG_HOME=""
+            )
+            assert ended.code == 0, ended.err
+        for name, run in runs.items():
+            model.begin()
+            found[name] = session(name, run, model, environ, home)
+    return found
+
+
+def session(name: str, run: Run, model: Model, environ: dict[str, str], home: Path) -> Seen:
+    program = Path(FOLDER) / name
+    assert program.exists(), f"{program} is missing"
+    folder = home / "project"
+    folder.mkdir(exist_ok=True)
+    ended = subprocess.run(
+        [str(program), *run.words], cwd=folder, env={**environ, **run.environ}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    return Seen([one for one in model.requests if offers(one)], ended.stdout, ended.stderr)
+
+
+@ALL
+def test_the_model_is_told_what_the_hook_says(
+    sessions: dict[str, Seen], vault: Path, name: str
+) -> None:
+    told = html.unescape("\n".join(words(sessions[name].requests[0])))
+    assert "[PROCEDURAL] Prefers trains to planes" in told
+    lines = told.partition("Commands for a shell:\n")[2].splitlines()[:4]
+    assert [shlex.split(line, comments=True)[1] for line in lines] == [
+        "search",
+        "write",
+        "done",
+        "pending",
+    ]
+    assert all(f"--vault {shlex.quote(str(vault))} " in line for line in lines)
+    assert f"--by {name} " in lines[1]
+
+
+@ALL
+def test_the_model_is_offered_the_skill_once(sessions: dict[str, Seen], name: str) -> None:
+    seen = sessions[name]
+    told = html.unescape("\n".join(words(seen.requests[0])))
+    assert told.count("long-term memory in their notes") == 1
+    assert "conflict" not in (seen.out + seen.err).lower()
+
+
+@ALL
+def test_the_model_is_offered_all_tools_and_one_works(sessions: dict[str, Seen], name: str) -> None:
+    seen = sessions[name]
+    offered = [one for one in offers(seen.requests[0]) if "vaultmem" in one]
+    assert sorted(re.sub(r".*?(?=memory_)", "", one, count=1) for one in offered) == sorted(
+        one.name for one in TOOLS
+    )
+    first, second = ("\n".join(words(one)) for one in seen.requests)
+    assert FACT not in first
+    assert FACT in second
+    assert TEXT in seen.out
