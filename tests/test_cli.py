@@ -638,3 +638,37 @@ def test_other_completions(shell: str, check: list[str]) -> None:
         assert name in script
     if shutil.which(shell):
         subprocess.run(check, input=script, text=True, check=True)
+
+
+ALIASED = {
+    "bash": ("shopt -s expand_aliases", "complete -p memory"),
+    "zsh": ("autoload -U compinit; compinit -u -D", "echo $_comps[memory]"),
+    "fish": ("", "complete -C 'memory sea'"),
+}
+
+
+@pytest.mark.parametrize("shell", ALIASED)
+def test_the_alias_runs_this_program_and_completes(vault: Path, tmp_path: Path, shell: str) -> None:
+    """The commands of memory-cli, as its users type them."""
+    script = tmp_path / "script"
+    script.write_text(ran("completion", shell, "--alias", "memory").out)
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not here")
+    before, after = ALIASED[shell]
+    lines = [
+        before, f"source {script}", "memory write 'user prefers dark mode' --category preferences --tags ui",
+        "memory list --category preferences", after,
+    ]  # fmt: skip
+    (tmp_path / "lines").write_text("\n".join(lines))
+    ended = subprocess.run(
+        [shell, tmp_path / "lines"], capture_output=True, text=True, check=True, cwd=vault, timeout=60,
+        env={**os.environ, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    written, listed, *completed = ended.stdout.splitlines()
+    assert json.loads(written)["tags"] == ["ui"]
+    assert json.loads(listed)["count"] == 1
+    assert any("_vaultmem" in line or line.startswith("search") for line in completed)
+
+
+def test_an_alias_is_a_name() -> None:
+    assert ran("completion", "bash", "--alias", "a b; rm").code == 2

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 
+from vaultmem import paths
 from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -14,22 +18,47 @@ Options = dict[str, dict[str, str]]  # by command and option: the values it know
 EPILOG = """\
 bash:  vaultmem completion bash > ~/.local/share/bash-completion/completions/vaultmem
 zsh:   vaultmem completion zsh > ~/.zfunc/_vaultmem    (with fpath+=~/.zfunc before compinit)
-fish:  vaultmem completion fish > ~/.config/fish/completions/vaultmem.fish"""
+fish:  vaultmem completion fish > ~/.config/fish/completions/vaultmem.fish
+With --alias NAME the script also makes NAME another name of this very program, and is to be read at the start of the
+shell, in ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish; for the commands of memory-cli:
+bash, zsh:  source <(vaultmem completion bash --alias memory)
+fish:       vaultmem completion fish --alias memory | source"""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser.add_argument("--alias", metavar="NAME", help="make this another name of the command")
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print the script."""
     from vaultmem.commands.table import COMMANDS
 
+    alias = args.alias or ""
+    if alias and not _NAME.fullmatch(alias):
+        raise UsageError(f"{alias!r} cannot be the name of a command")
     options = {name: _options(name) for name in COMMANDS}
     made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, options)
-    output.script(made)
+    output.script(made + _ENDS[args.shell][bool(alias)].format(alias=alias, program=_program()))
     return 0
+
+
+def _program() -> str:
+    """How an alias calls it: quoted for the program, and once more as the value of the alias."""
+    return shlex.quote(shlex.join(paths.program()))
+
+
+# How the script ends: alone, and with an alias.
+_ENDS = {
+    "bash": (
+        "complete -F _vaultmem vaultmem\n",
+        "alias {alias}={program}\ncomplete -F _vaultmem vaultmem {alias}\n",
+    ),
+    "zsh": ('_vaultmem "$@"\n', "alias {alias}={program}\ncompdef _vaultmem vaultmem {alias}\n"),
+    "fish": ("", "alias {alias} {program}\ncomplete -c {alias} -w vaultmem\n"),
+}
 
 
 def _options(name: str) -> dict[str, str]:
@@ -95,7 +124,6 @@ _vaultmem() {{
     esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
-complete -F _vaultmem vaultmem
 """
 
 
@@ -130,7 +158,6 @@ _vaultmem() {{
 {cases}
     esac
 }}
-_vaultmem "$@"
 """
 
 
