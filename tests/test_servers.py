@@ -91,6 +91,7 @@ def json_settings(draw: st.DrawFn) -> tuple[Harness, str]:
 
 
 @given(json_settings())
+@example((HARNESSES["claude"], "\ufeff{}\n"))
 def test_json_whatever_its_formatting(found: tuple[Harness, str]) -> None:
     check(*found)
 

@@ -124,9 +124,10 @@ def _put_json(text: str, key: str, entry: Json) -> str:
 
 def _take_json(text: str, key: str) -> str:
     root, servers = parse(text), _at(text, key)
-    if len(servers.items) > 1 or not _is_on_one_line(text[servers.start : servers.end]):
+    said = text[servers.start : servers.end]
+    if len(servers.items) > 1 or said != _on_one_line(json.loads(said)):
         return removed(text, servers, servers.names.index(NAME))
-    if root.names == [key] and text.endswith("\n") and _is_on_one_line(text[:-1]):
+    if text == f"{{{_on_one_line(key)}: {said}}}\n":
         return ""
     return removed(text, root, root.names.index(key))
 
@@ -147,10 +148,6 @@ def _replaced(text: str, node: Node, value: object) -> str:
 
 def _on_one_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_on_one_line(text: str) -> bool:
-    return text == _on_one_line(json.loads(text))
 
 
 # --- TOML
