@@ -142,7 +142,7 @@ HARNESSES = {
         ),
         Harness(
             "opencode", "opencode", ".config", "XDG_CONFIG_HOME", "opencode/plugins/vaultmem.js", "", False, "",
-            {}, {}, "",
+            {}, {}, "when opencode first runs a plugin, it fetches a package of its own from npm, and waits for that",
             Servers("opencode/opencode.json", "mcp", {"type": "local", "enabled": True}, one_list=True),
         ),
     )
