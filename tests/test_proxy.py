@@ -700,6 +700,20 @@ def test_what_learns_uses_the_clients_key_where_there_is_no_other(
     assert {one.data["model"] for one in background} == {"m"}
 
 
+def test_a_turn_without_a_key_is_not_learned_with_that_of_another_client(
+    vault: Path, scripted_llm: ScriptedLlm
+) -> None:
+    synced(vault)
+    with proxied(vault, scripted_llm, learns=True) as proxy:
+        proxy.ask("My brother Ottokar has a cello.", headers={"Authorization": "Bearer theirs"})
+        until(lambda: not proxy.turns(), 30)
+        proxy.ask("My sister Adelheid has a harp.", headers={"Authorization": "Bearer vaultmem"})
+        until(lambda: not proxy.turns(), 30)
+    background = [one for one in scripted_llm.chats if one.headers.get("user-agent") == "vaultmem"]
+    keys = {one.headers.get("authorization") for one in background if b"harp" in one.body}
+    assert keys == {None}
+
+
 def test_no_line_of_the_log_tells_what_was_said(
     proxy: Proxied, scripted_llm: ScriptedLlm, caplog: pytest.LogCaptureFixture
 ) -> None:

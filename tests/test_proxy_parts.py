@@ -14,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.index_dump import synced
+from tests.proxy_run import proxied
+from vaultmem import Vault
 from vaultmem.conversations.past import Limits, Said
 from vaultmem.core.chat_body import Chat, read
 from vaultmem.core.llm_url import origin
@@ -29,6 +32,7 @@ from vaultmem.proxy.remembering import Remembering
 from vaultmem.proxy.serving import listen
 from vaultmem.proxy.tee import Tee
 from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, passed_on
+from vaultmem.store import embed
 from vaultmem.store.keys import Key
 from vaultmem.store.turn_queue import Item, Turns
 
@@ -441,6 +445,28 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
     assert not any(one.is_open for one in opened)
 
 
+# --- Learning
+
+
+def test_turns_that_wait_are_learned_with_one_model_and_indexed_together(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    loaded: list[object] = []
+    load = embed._load
+    monkeypatch.setattr(embed, "_load", lambda *given: loaded.append(given) or load(*given))
+    with proxied(vault, "http://127.0.0.1:9/v1") as proxy:
+        turns = proxy.made._worker.turns
+        for number in range(14):  # more facts than are compared without a search
+            item = turns.begin("c", f"My brother number {number} is called Otto{number}.", number)
+            turns.finish(item, "I see.", number + 0.5)
+        assert proxy.made._worker.work_once() == 14
+    assert 1 <= len(loaded) <= 2, "one that searches while turns are learned, one that embeds"
+    with Vault(str(vault)) as opened:
+        done, total, _ = opened.embedded()
+    assert done == total > 28
+
+
 # --- Settings
 
 
@@ -484,25 +510,29 @@ def test_a_port_that_is_taken_is_said() -> None:
         listen("no-such-host.invalid", 0)
 
 
-def test_whose_key_learns() -> None:
+def test_a_turn_is_learned_with_its_own_key_and_no_other() -> None:
     opened: list[tuple[Key | None, str]] = []
 
     def open_one(key: Key | None, name: str) -> None:
         opened.append((key, name))
 
-    item = Item("i", "c", "u", None, 0.0, None, "m")
+    def turn(id_: str) -> Item:
+        return Item(id_, "c", "u", None, 0.0, None, "m")
+
     background = Background(open_one, has_own=False)
-    background.model(item)
-    background.seen("c", [(b"authorization", b"Bearer theirs")])
+    background.began("theirs", [(b"authorization", b"Bearer theirs")])
     # none, or none that can be sent
-    for other in (b"Bearer vaultmem", b"Bearer ", b"Bearer \xd0\xba"):
-        background.seen("c", [(b"authorization", other)])
-    background.model(item)
-    background.model(item)
-    background.model(item._replace(conversation="other"))
-    assert opened == [(None, "m"), (Key("theirs"), "m")]
+    for number, other in enumerate((b"Bearer vaultmem", b"Bearer ", b"Bearer \xd0\xba")):
+        background.began(f"none{number}", [(b"authorization", other)])
+    background.began("keyless", [])
+    background.began("keyless", [(b"authorization", b"Bearer of another client, who says the same")])
+    for id_ in ("theirs", "none0", "none1", "none2", "keyless", "unknown", "theirs"):
+        background.model(turn(id_))
+    assert opened == [(Key("theirs"), "m"), (None, "m")]
+    background.learned("theirs")
+    background.model(turn("theirs"))
     own = Background(open_one, has_own=True)
-    own.seen("c", [(b"authorization", b"Bearer theirs")])
-    own.model(item)
+    own.began("theirs", [(b"authorization", b"Bearer theirs")])
+    own.model(turn("theirs"))
     assert opened[2:] == [(None, "m")]
     assert proxy.LAST_TURN < 10

@@ -18,6 +18,7 @@ from vaultmem.conversations.reconciling import Learned
 from vaultmem.core import llm_url
 from vaultmem.core.asking import Model
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.store.catalog import spoken
 from vaultmem.store.llm import Budget
 from vaultmem.store.turn_queue import FOLDER, SERVICE, Item, Turns
 
@@ -128,20 +129,22 @@ class Worker:
         once, for an answer came meanwhile, or it makes room for the next one."""
         done, is_more = 0, False
         passed: set[str] = set()  # conversations, each of which waits for its first turn
-        for item in self.turns.each():
-            if self._stopping:
-                break
-            if item.conversation in passed:
-                continue
-            if self._is_ready(item):
-                self.is_at = item.id
-                is_done = self._remember(item)
-                self.is_at = ""
-                done += is_done
-                if is_done:
+        with Vault(self._vault.path) as vault:  # one for all turns: it holds an embedding model
+            vault.config = self._vault.config
+            for item in self.turns.each():
+                if self._stopping:
+                    break
+                if item.conversation in passed:
                     continue
-                is_more = is_more or self._is_ready(item)
-            passed.add(item.conversation)
+                if self._is_ready(item):
+                    self.is_at = item.id
+                    is_done = self._remember(vault, item)
+                    self.is_at = ""
+                    done += is_done
+                    if is_done:
+                        continue
+                    is_more = is_more or self._is_ready(item)
+                passed.add(item.conversation)
         return done, is_more
 
     def _is_ready(self, item: Item) -> bool:
@@ -149,21 +152,22 @@ class Worker:
         failed = self._failed.get(item.id)
         return not item.is_open and (failed is None or time.monotonic() - failed[1] > REST)
 
-    def _remember(self, item: Item) -> bool:
+    def _remember(self, vault: Vault, item: Item) -> bool:
         """Have one turn remembered; whether it is."""
         try:
             model = self._model(item) if self._may_learn(item) else None
-            calls = self._vault.config.number("llm.calls")
-            with Vault(self._vault.path) as vault:
-                vault.config = self._vault.config
-                budget = None if model is None else Budget(model, calls)
+            calls = vault.config.number("llm.calls")
+            budget = None if model is None else Budget(model, calls)
+            with spoken():
                 learned = learn(vault, item, budget, self.turns.said)
-                learned = learned._replace(turn=item.id)
+            learned = learned._replace(turn=item.id)
             is_done = self.turns.done(item)
         except VaultmemError as error:
+            vault.close()
             self._fail(item, str(error), counts=isinstance(error, _HOPELESS))
             return False
         except Exception as error:  # whatever it is, other conversations must not wait for it
+            vault.close()
             log.exception("a turn of a conversation could not be remembered")
             self._fail(item, repr(error), counts=not isinstance(error, OSError))
             return False

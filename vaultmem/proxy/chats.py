@@ -55,6 +55,8 @@ class Memory(Protocol):
 class KeptTurn(Protocol):
     """A turn that is kept."""
 
+    id: str
+
     def answered(self, text: str) -> None:
         """The whole answer."""
 
@@ -72,8 +74,8 @@ class Keeper(Protocol):
 class Noted(Protocol):
     """Sees who asks."""
 
-    def seen(self, conversation: str, headers: Headers) -> None:
-        """A client has come with these headers."""
+    def began(self, turn: str, headers: Headers) -> None:
+        """A turn has come with these headers."""
 
 
 class Parts(NamedTuple):
@@ -179,9 +181,8 @@ class Chats:
         """The body with memory in it; by then the turn is kept."""
         assert course.wanted
         conversation, chat = course.wanted
-        self._parts.background.seen(conversation, headers)
         if chat.question.strip():
-            course.beginning = self._thread(self._parts.keeper.begin, conversation, chat)
+            course.beginning = self._thread(self._begun, conversation, chat, headers)
         told = await self._told(course.wanted)
         if course.beginning:
             course.turn = await asyncio.shield(course.beginning)
@@ -189,6 +190,13 @@ class Chats:
         if not told.text:
             return body
         return chat_body.spliced(body, chat.at(self._parts.place), told.text)
+
+    def _begun(self, conversation: str, chat: Chat, headers: Headers) -> KeptTurn | None:
+        """The turn is kept, and open: nobody learns from it before its key is known."""
+        turn = self._parts.keeper.begin(conversation, chat)
+        if turn:
+            self._parts.background.began(turn.id, headers)
+        return turn
 
     async def _told(self, wanted: _Wanted) -> Told:
         """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it

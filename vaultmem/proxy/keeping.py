@@ -115,6 +115,7 @@ class Turn:
 
     def __init__(self, keeping: Keeping, newest: _Newest, item: Item) -> None:
         self._keeping, self._newest, self._item = keeping, newest, item
+        self.id = item.id
         self._is_answered = False
 
     def answered(self, text: str) -> None:

@@ -38,6 +38,7 @@ _OPTIONS = {
     "proxy.port": "--port",
 }  # fmt: skip
 FEW = 200  # blocks that are embedded between two turns
+AT_ONCE = 40  # turns, while more are waiting, after which the index is brought up to date
 LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
 
 
@@ -108,6 +109,7 @@ class Proxy:
         self._background = Background(self._model, has_own=key is not None)
         self._learning = self._vault()
         self._worker = Worker(self._learning, self._background.model, self._learned)
+        self._unindexed = 0  # turns learned since the index was brought up to date
         self._memory = Remembering(self._vault, past.limits_of(config))
         self._keeping = Keeping(
             self._worker.turns,
@@ -157,6 +159,7 @@ class Proxy:
 
     def _learned(self, learned: Learned) -> None:
         """Where no agent keeps the index up to date, this process does: the next question may be about it."""
+        self._background.learned(learned.turn)
         counts = [
             plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
             f"{len(learned.deleted)} taken back",
@@ -167,8 +170,12 @@ class Proxy:
         )
         if learned.trouble:
             log.warning("the model was not of use: %s", learned.trouble)
+        self._unindexed += 1
+        if self._keeping.waiting() and self._unindexed < AT_ONCE:
+            return
+        self._unindexed = 0
         try:
-            with Vault(self._folder) as vault:
+            with self._vault() as vault:
                 if vault.agent() is None:
                     vault.sync()
                     done, total, _ = vault.embedded()
