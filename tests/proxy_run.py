@@ -14,7 +14,7 @@ import openai
 
 from tests.agent_run import until
 from tests.scripted_llm import ScriptedLlm
-from vaultmem.proxy import proxy, remembering, serving
+from vaultmem.proxy import proxy, serving
 from vaultmem.proxy.proxy import Proxy, Wish
 from vaultmem.store.turn_queue import Item
 
@@ -123,7 +123,9 @@ def proxied(
     """A proxy in a thread. Unless it `learns`, turns stay in the queue."""
     upstream = llm if isinstance(llm, str) else llm.url
     given = Wish(**{"upstream": upstream, **wish})
-    config = proxy.in_force(str(vault), given, environ or {})
+    # A machine that stalls is no reason to forget.
+    patient = {"VAULTMEM_PROXY_PATIENCE": "20s", **(environ or {})}
+    config = proxy.in_force(str(vault), given, patient)
     listening = serving.listen(config.text("proxy.host"), 0)
     made = Proxy(str(vault), config, listening)
     if not learns:
@@ -132,13 +134,10 @@ def proxied(
         made._memory.warm_up = lambda: None  # type: ignore[method-assign]
     serving_thread = threading.Thread(target=made.serve)
     serving_thread.start()
-    patience = remembering.PATIENCE
-    remembering.PATIENCE = 20.0  # a machine that stalls is no reason to forget
     try:
         until(lambda: made.server.started, 20)
         yield Proxied(vault, made)
     finally:
-        remembering.PATIENCE = patience
         made.server.should_exit = True
         serving_thread.join(20)
         assert not serving_thread.is_alive()

@@ -14,6 +14,7 @@
 * `refuses`: words such as "json_schema", "max_tokens", "temperature": a request with that field, or with a
   response_format of that type, is answered by a 400 that speaks of it, and takes nothing from the script.
 * `models`: what GET /v1/models lists. `models_status`: with which status.
+* `responses`: those that came by the Responses API, which take from the same script.
 * `wait_for(count, seconds=5.0)`: until so many chats have come.
 
 A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": true`, else it is one JSON body:
@@ -42,6 +43,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
+from tests import scripted_responses
 
 MODEL = "scripted"
 CREATED = 1_700_000_000
@@ -197,6 +200,10 @@ class ScriptedLlm:
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
+    def responses(self) -> list[Asked]:
+        return [one for one in self.requests if one.path.endswith("/responses")]
+
+    @property
     def chats(self) -> list[Asked]:
         return [one for one in self.requests if one.path.endswith("/chat/completions")]
 
@@ -292,7 +299,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self._body()
         asked = self._heard(body)
-        if self.path.partition("?")[0] != "/v1/chat/completions":
+        if self.path.partition("?")[0] not in ("/v1/chat/completions", "/v1/responses"):
             self._send(status(404, f"no {self.path} here"))
             return
         reply = self.server.llm.next(asked)
@@ -323,11 +330,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._hang_up()
             return
         streamed = reply.body is None and bool(wants.get("stream"))
-        pieces = (
-            _events(reply, wants)
-            if streamed
-            else [reply.body if reply.body is not None else _whole(reply, wants)]
-        )
+        if reply.body is not None:
+            pieces = [reply.body]
+        elif self.path.partition("?")[0].endswith("/responses"):
+            given = reply.content or "", _calls(reply), wants
+            whole = json.dumps(scripted_responses.whole(*given), ensure_ascii=False).encode()
+            pieces = scripted_responses.events(*given) if streamed else [whole]
+        else:
+            pieces = _events(reply, wants) if streamed else [_whole(reply, wants)]
         chunked = streamed or "event-stream" in reply.headers.get("Content-Type", "")
         kind = "text/event-stream" if streamed else "application/json"
         self.send_response(reply.status)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vaultmem.core import chat_body
 from vaultmem.core.chat_body import Chat, read, spliced
-from vaultmem.core.chat_memory import HEAD, MOST_SUMMARY, composed, harmless
+from vaultmem.core.chat_memory import HEAD, MOST_SUMMARY, Told, composed, harmless
 from vaultmem.core.json_text import parts
 
 
@@ -220,7 +220,7 @@ def test_what_stands_in_the_messages_is_not_told_again() -> None:
     ]
     told = composed("", memories, ["so: i live in Oslo, and like steak", "你好,我住在北京市"])
     assert told.lines == ("[memory] tea",)
-    assert composed("  ", memories[:1], ["I live in Oslo"]) == ("", 0, ())
+    assert composed("  ", memories[:1], ["I live in Oslo"]) == Told("", 0)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_vault_names_no_service_and_no_key() -> None:
     judged = {
         key for key in config.SETTINGS if key.startswith(("llm.", "conversations.", "proxy."))
     }
-    assert len(judged) == 21
+    assert len(judged) == 22
     assert judged <= DANGEROUS.keys()
 
 

@@ -18,6 +18,7 @@ import openai
 import pytest
 
 from tests.agent_run import until
+from tests.cli_run import ran
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import (
@@ -35,7 +36,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
-from vaultmem.proxy import remembering
+from vaultmem.core.chat_memory import composed
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -434,13 +435,49 @@ def test_what_is_known_is_told_and_what_is_private_is_not(
     remembered: Path, scripted_llm: ScriptedLlm
 ) -> None:
     with proxied(remembered, scripted_llm, warm=True) as proxy:
-        until(lambda: proxy.ask("What is my boat called, and its safe code?").status == 200
-              and "Zephyrine" in scripted_llm.chats[-1].body.decode(), 20)  # fmt: skip
+        seen = proxy.ask("What is my boat called, and its safe code?")
+        assert seen.header("x-vaultmem-recall") == f"1 memory; {_kept(remembered, 'Zephyrine')}"
     everything = b"".join(one.body for one in scripted_llm.requests)
     assert b"4711" not in everything
     assert (
         "[memory] The user's boat is called Zephyrine"
         in scripted_llm.chats[-1].messages[0]["content"]
+    )
+
+
+def _kept(vault: Path, word: str) -> str:
+    (found,) = [one for one in (vault / "vaultmem").rglob("*.md") if word in one.read_text()]
+    return found.relative_to(vault).as_posix().replace("'", "%27")
+
+
+def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    with proxied(vault, scripted_llm) as proxy:
+        never = Event()
+        told: dict[str, Any] = {
+            "nothing": composed("", [], ()),
+            "x": composed("s", [("user", "y")], ()),
+        }
+        proxy.made._memory._ask = lambda _id, asked, _: told[asked]  # type: ignore[method-assign]
+        seen = [proxy.ask(asked).header("x-vaultmem-recall") for asked in ("x", "nothing", "odd")]
+        monkeypatch.setattr(proxy.made._memory, "patience", 0.1)
+        proxy.made._memory._ask = lambda *_: never.wait(60)  # type: ignore[assignment,method-assign,return-value]
+        seen.append(proxy.ask("slow").header("x-vaultmem-recall"))
+        seen.append(proxy.ask("x", headers={"X-Vaultmem": "off"}).header("x-vaultmem-recall"))
+        never.set()
+    assert seen == [
+        "1 memory and the summary", "none: nothing fits", "none: recall failed: KeyError",
+        "none: recall took over 0.1 s (proxy.patience)", "off",
+    ]  # fmt: skip
+    data = json.loads(ran("status", "--vault", str(vault), "--format", "json").out)["proxy"]
+    assert data.pop("since") > 0
+    assert data == {"told": 1, "nothing": 1, "slow": 1, "busy": 0, "failed": 1}
+    said = ran("status", "--vault", str(vault), "--format", "text").out
+    assert (
+        "4 chats since it started just now: 1 with memory, 1 nothing fits, without: 1 slow, 1 failed"
+        in said
     )
 
 
@@ -495,7 +532,7 @@ def test_a_summary_comes_first(vault: Path, scripted_llm: ScriptedLlm) -> None:
 def test_recall_that_is_slow_or_fails_stops_nobody(
     proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembering, "PATIENCE", 0.3)
+    monkeypatch.setattr(proxy.made._memory, "patience", 0.3)
     found = Event()
     proxy.made._memory._ask = lambda *_: found.wait(60)  # type: ignore[assignment,method-assign,return-value]
     assert proxy.ask("a").status == 200

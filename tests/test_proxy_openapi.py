@@ -42,7 +42,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
 def test_it_is_served_and_names_all_addresses(proxy: Proxied) -> None:
     assert proxy.send("GET", "/openapi.json").data == DESCRIPTION
     assert {one.path for one in OPERATIONS} == {
-        "/v1/chat/completions", "/v1/models", "/health", "/openapi.json",
+        "/v1/chat/completions", "/v1/responses", "/v1/models", "/health", "/openapi.json",
     }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.proxy import Wish, in_force
 from vaultmem.proxy.relay import pass_on
-from vaultmem.proxy.remembering import Remembering
+from vaultmem.proxy.remembering import Recalled, Remembering
 from vaultmem.proxy.serving import listen
 from vaultmem.proxy.tee import Tee
 from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, passed_on
@@ -364,40 +364,45 @@ class OpenVault(SlowVault):
         self.is_open = False
 
 
-def told(vault: SlowVault, count: int = 1) -> list[remembering.Told]:
-    async def ask() -> list[remembering.Told]:
-        memory = Remembering(lambda: cast("Any", vault), Limits(5, 1000, notes=False))
+def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Recalled]:
+    async def ask() -> list[Recalled]:
+        memory = Remembering(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
         try:
-            return list(await asyncio.gather(*(memory.told("c", "q", ()) for _ in range(count))))
+            asked = (memory.recalled("c", "q", ()) for _ in range(count))
+            return list(await asyncio.gather(*asked))
         finally:
             await asyncio.to_thread(memory.close)
 
     return asyncio.run(ask())
 
 
-def test_memory_without_a_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembering, "PATIENCE", 30.0)
-    (found,) = told(SlowVault(0))
-    assert found.text.splitlines()[2:-1] == ["[memory] x1", "[user] x2"]
+def test_memory_without_a_summary() -> None:
+    (found,) = recalled(SlowVault(0), patience=30)
+    assert found.told.text.splitlines()[2:-1] == ["[memory] x1", "[user] x2"]
 
 
 @pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
 def test_memory_that_fails_is_none(error: Exception) -> None:
-    assert told(SlowVault(0, error)) == [remembering.NOTHING]
+    (found,) = recalled(SlowVault(0, error), patience=30)
+    assert (found.told, found.dropped) == (remembering.NOTHING, remembering.FAILED)
+    assert "recall failed" in found.why
 
 
 def test_who_comes_too_late_goes_without() -> None:
-    found = told(SlowVault(0.2), 80)
-    assert sum(one.memories > 0 for one in found) <= 2 * remembering.THREADS
-    assert told(SlowVault(0.4)) == [remembering.NOTHING]
+    found = recalled(SlowVault(0.2), 80)
+    assert sum(one.told.memories > 0 for one in found) <= 2 * remembering.THREADS
+    assert {one.dropped for one in found} >= {remembering.BUSY}
+    (late,) = recalled(SlowVault(0.4))
+    assert (late.told, late.dropped) == (remembering.NOTHING, remembering.SLOW)
+    assert late.why == "recall took over 0.3 s (proxy.patience)"
 
 
 def test_who_would_wait_in_vain_does_not_wait_and_a_free_thread_is_a_chance() -> None:
-    queue = remembering._Queue()
+    queue = remembering._Queue(0.3)
     fit = 0
     while queue.enter():
         fit += 1
-    assert fit == remembering.THREADS * round(remembering.PATIENCE / remembering.EXPECTED)
+    assert fit == remembering.THREADS * round(0.3 / remembering.EXPECTED)
     for _ in range(fit):
         queue.leave()
     for _ in range(50):
@@ -411,7 +416,7 @@ def test_who_would_wait_in_vain_does_not_wait_and_a_free_thread_is_a_chance() ->
 
 
 def test_a_stall_is_soon_forgotten() -> None:
-    queue = remembering._Queue()
+    queue = remembering._Queue(0.3)
 
     def burst(count: int) -> int:
         told = sum([queue.enter() for _ in range(count)])
@@ -427,6 +432,20 @@ def test_a_stall_is_soon_forgotten() -> None:
     assert burst(6) == 6
 
 
+def test_warm_each_thread_has_asked_once() -> None:
+    asked: list[int] = []
+
+    class Vault(SlowVault):
+        def recall(self, *_: object, **__: object) -> dict[str, object]:
+            asked.append(threading.get_ident())
+            return super().recall()
+
+    memory = Remembering(lambda: cast("Any", Vault(0)), Limits(5, 1000, notes=False), 1)
+    memory.warm_up()
+    memory.close()
+    assert len(set(asked)) == len(asked) == remembering.THREADS
+
+
 def test_no_more_vaults_are_open_than_threads_recall() -> None:
     opened: list[OpenVault] = []
 
@@ -434,11 +453,11 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
         opened.append(OpenVault())
         return opened[-1]
 
-    memory = Remembering(one_more, Limits(5, 1000, notes=False))
+    memory = Remembering(one_more, Limits(5, 1000, notes=False), 0.3)
     with ThreadPoolExecutor(8) as others:
         list(others.map(memory.said_last, map(str, range(80))))
     for _ in range(40):
-        asyncio.run(memory.told("c", "q", ()))
+        asyncio.run(memory.recalled("c", "q", ()))
     assert sum(one.is_open for one in opened) <= remembering.THREADS
     memory.close()
     assert len(opened) > 80
@@ -525,7 +544,9 @@ def test_a_turn_is_learned_with_its_own_key_and_no_other() -> None:
     for number, other in enumerate((b"Bearer vaultmem", b"Bearer ", b"Bearer \xd0\xba")):
         background.began(f"none{number}", [(b"authorization", other)])
     background.began("keyless", [])
-    background.began("keyless", [(b"authorization", b"Bearer of another client, who says the same")])
+    background.began(
+        "keyless", [(b"authorization", b"Bearer of another client, who says the same")]
+    )
     for id_ in ("theirs", "none0", "none1", "none2", "keyless", "unknown", "theirs"):
         background.model(turn(id_))
     assert opened == [(Key("theirs"), "m"), (None, "m")]

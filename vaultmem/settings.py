@@ -277,6 +277,7 @@ SETTINGS = {
         "where memory is put: turn (before the last turn of the user) or start",
         _one_of("turn", "start"),
     ),
+    "proxy.patience": Setting("1s", False, "how long a request waits for what is recalled", _span),
     "proxy.notes": Setting(
         OFF, False, "whether blocks of notes are given too: off or on", _one_of(OFF, "on")
     ),

@@ -10,6 +10,7 @@ from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output, table
+from vaultmem.store import chat_counts
 from vaultmem.store.turn_queue import FOLDER, Turns
 
 if TYPE_CHECKING:
@@ -30,19 +31,20 @@ def run(args: argparse.Namespace, output: Output) -> int:
         facts = {
             **facts, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
             "memories": memories, "agent": agent, "turns_waiting": Turns(vault.state.path(FOLDER)).count(),
+            "proxy": chat_counts.read(vault.state.folder),
         }  # fmt: skip
         if output.as_json:
             output.data(facts)
         elif "synced" in facts:
             _show(facts, vault, output)
             _show_rows(
-                [*_memory_rows(memories), *_turn_rows(facts), *agent_rows(agent, trouble)], output
+                [*_memory_rows(memories), *_chat_rows(facts), *agent_rows(agent, trouble)], output
             )
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
             _show_rows(
-                [*_memory_rows(memories), *_turn_rows(facts), *agent_rows(agent, trouble)], output
+                [*_memory_rows(memories), *_chat_rows(facts), *agent_rows(agent, trouble)], output
             )
         if trouble and output.as_json:
             output.remark(f"vaultmem: {trouble}")
@@ -70,10 +72,18 @@ def _memory_rows(memories: dict[str, object]) -> list[tuple[str, str]]:
     return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
 
 
-def _turn_rows(facts: dict[str, object]) -> list[tuple[str, str]]:
-    """How many turns of conversations are not remembered yet, if there are some."""
+def _chat_rows(facts: dict[str, object]) -> list[tuple[str, str]]:
+    """How many turns of conversations are not remembered yet, and how recall went in the proxy, if there are some."""
     waiting = int(_number(facts, "turns_waiting"))
-    return [("waiting turns", f"{waiting:,} (vaultmem conversations learn)")] if waiting else []
+    rows = [("waiting turns", f"{waiting:,} (vaultmem conversations learn)")] if waiting else []
+    counts = {name: int(_number(_part(facts, "proxy"), name)) for name in chat_counts.OUTCOMES}
+    if chats := sum(counts.values()):
+        since = ago(time.time() - _number(_part(facts, "proxy"), "since"))
+        told, nothing = counts.pop(chat_counts.TOLD), counts.pop(chat_counts.NOTHING)
+        dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        said = f"{plural(chats, 'chat')} since it started {since}: {told:,} with memory, {nothing:,} nothing fits"
+        rows.append(("proxy", f"{said}, without: {dropped}" if dropped else said))
+    return rows
 
 
 def _agent(vault: Vault) -> tuple[dict[str, object] | None, str]:

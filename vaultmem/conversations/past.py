@@ -51,7 +51,8 @@ def told(
     summary = _summary(vault, conversation, limits.budget)
     left = limits.budget - (tokens.count(summary) if summary else 0)
     found = recalled(vault, conversation, question, limits._replace(budget=max(left, 1)))
-    return composed(summary, [(_role(one), str(one["content"])) for one in found], earlier)
+    text = composed(summary, [(_role(one), str(one["content"])) for one in found], earlier)
+    return text._replace(places=tuple(_place(found[at]) for at in text.chosen))
 
 
 def recalled(
@@ -97,6 +98,12 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
 def _role(one: Mapping[str, object]) -> str:
     """How an entry is told of; a block of a note is a memory as well."""
     return str(one.get("role") or "memory")
+
+
+def _place(one: Mapping[str, object]) -> str:
+    """Where it stands: a file is one memory, of a note the line counts."""
+    path = str(one.get("path") or "")
+    return f"{path}:{one['line']}" if one.get("kind") == "note" else path
 
 
 def _short(question: str) -> str:

@@ -15,7 +15,7 @@ from vaultmem.core.json_text import Part, parts
 # Where a message is put in: before the last words of the user, or first of all.
 TURN, START = "turn", "start"
 TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
-_TEXTS = ("text", "input_text")
+_TEXTS = ("text", "input_text", "output_text")
 OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
 
 
@@ -30,6 +30,10 @@ class Chat(NamedTuple):
     conversation: str  # as metadata.conversation_id or user names it; "" if neither does
     is_off: bool  # metadata.vaultmem: nothing is to be recalled, nothing to be kept
     places: tuple[int, int]  # bytes before the first message, and before the question
+    end: int = (
+        0  # bytes before the end of a question that is no message of its own, see responses_body
+    )
+    previous: str = ""  # the id of the response that it goes on with
 
     def at(self, place: str) -> int:
         """How many bytes stand before what is put in at a place."""
@@ -48,15 +52,24 @@ def read(body: bytes) -> Chat | None:
         members, end = parts(text)
         if text[end:].strip(" \t\r\n"):
             return None
-        return _chat(text, _once(members, "messages", "metadata", "user", "model"))
+        return _chat(text, once(members, "messages", "metadata", "user", "model"))
     except (ValueError, RecursionError):
         return None
 
 
+def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
+    """The body with one more message at a place."""
+    return spliced(body, chat.at(place), content)
+
+
 def spliced(body: bytes, at: int, content: str) -> bytes:
     """The body with one more message before the one that begins at this byte."""
-    message = json.dumps({"role": "system", "content": content}).encode("ascii")
-    return body[:at] + message + b"," + body[at:]
+    return body[:at] + system_message(content) + b"," + body[at:]
+
+
+def system_message(content: str) -> bytes:
+    """The message that is put in."""
+    return json.dumps({"role": "system", "content": content}).encode("ascii")
 
 
 def text_of(message: object) -> str:
@@ -77,7 +90,7 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _once(members: Sequence[Part], *names: str) -> dict[str, Part]:
+def once(members: Sequence[Part], *names: str) -> dict[str, Part]:
     """Those that count. Raises ValueError where one of them is there twice: some would read the first."""
     found = {one.name: one for one in members}
     if any(sum(one.name == name for one in members) > 1 for name in names):
@@ -93,23 +106,25 @@ def _chat(text: str, members: dict[str, Part]) -> Chat | None:
     if "user" not in roles or None in roles:
         return None
     last = len(roles) - 1 - roles[::-1].index("user")
-    _once(parts(text, messages[last].start)[0], "role", "content")
+    once(parts(text, messages[last].start)[0], "role", "content")
     before, between = text[: messages[0].start], text[messages[0].start : messages[last].start]
     first = len(before.encode())
     said = [text_of(one.value) for one in messages]
     return Chat(
-        said[last], last == len(roles) - 1, tuple(said), _digest(roles, said, last),
-        _plain(members, "model"), _conversation(members), _is_off(members),
+        said[last], last == len(roles) - 1, tuple(said), digest(roles, said, last),
+        plain(members, "model"), conversation_of(members), is_off(members),
         (first, first + len(between.encode())),
     )  # fmt: skip
 
 
-def _digest(roles: Sequence[object], said: Sequence[str], last: int) -> str:
+def digest(roles: Sequence[object], said: Sequence[str], last: int) -> str:
+    """Another one for other messages up to the last one that counts."""
     pairs = [[str(role), text] for role, text in zip(roles[: last + 1], said, strict=False)]
     return sha256(json.dumps(pairs).encode()).hexdigest()
 
 
-def _plain(members: dict[str, Part], name: str) -> str:
+def plain(members: dict[str, Part], name: str) -> str:
+    """A member that is a text; "" where there is none."""
     found = members[name].value if name in members else None
     return found if isinstance(found, str) else ""
 
@@ -119,9 +134,10 @@ def _metadata(members: dict[str, Part], name: str) -> object:
     return found.get(name) if isinstance(found, dict) else None
 
 
-def _conversation(members: dict[str, Part]) -> str:
+def conversation_of(members: dict[str, Part]) -> str:
+    """The conversation that a request names; "" where it names none."""
     named = _metadata(members, "conversation_id")
-    return named if isinstance(named, str) and named.strip() else _plain(members, "user")
+    return named if isinstance(named, str) and named.strip() else plain(members, "user")
 
 
 def says_off(said: object) -> bool:
@@ -129,5 +145,6 @@ def says_off(said: object) -> bool:
     return said.strip().lower() in OFF if isinstance(said, str) else said in (False, 0)
 
 
-def _is_off(members: dict[str, Part]) -> bool:
+def is_off(members: dict[str, Part]) -> bool:
+    """Whether the metadata say that no memory is wanted."""
     return says_off(_metadata(members, "vaultmem"))

@@ -39,19 +39,21 @@ class Told(NamedTuple):
     text: str
     memories: int
     lines: tuple[str, ...] = ()  # of the text, without what stands around them
+    chosen: tuple[int, ...] = ()  # which of the memories given
+    places: tuple[str, ...] = ()  # where these memories stand
 
 
 def composed(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence[str]) -> Told:
     """The text from a summary and pairs of role and content, without what stands in the messages already."""
     there = _words("\n".join(earlier)[-_LOOKED_AT:])
-    fresh = [(role, content) for role, content in memories if not _stands(content, there)]
-    lines = [f"[{role}] {harmless(content)}" for role, content in fresh]
+    fresh = {at: one for at, one in enumerate(memories) if not _stands(one[1], there)}
+    lines = [f"[{role}] {harmless(content)}" for role, content in fresh.values()]
     if summary := summary.strip():
         lines.insert(0, f"[summary] {harmless(_cut(summary))}")
     if not lines:
         return Told("", 0)
     told = tuple("\n".join(lines).split("\n"))  # an entry may have several
-    return Told("\n".join((HEAD, OPEN, *told, CLOSE)), len(fresh), told)
+    return Told("\n".join((HEAD, OPEN, *told, CLOSE)), len(fresh), told, tuple(fresh))
 
 
 def harmless(content: str) -> str:

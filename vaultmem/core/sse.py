@@ -78,6 +78,8 @@ class Events:
 class Answer:
     """What a model has said as its first choice, out of the events of a stream or out of one whole body."""
 
+    id = ""  # nothing goes on with a chat completion by its id
+
     def __init__(self) -> None:
         self._said: list[str] = []
         self._size = 0
@@ -121,7 +123,7 @@ class Answer:
         self.is_done = bool(self._said or self.reason)
 
     def _take(self, data: str | bytes, where: str) -> None:
-        told = _object(data)
+        told = object_of(data)
         if told.get("error"):
             self.is_broken = True
             self.complaint = self.complaint or llm_answers.complaint(data)
@@ -148,7 +150,8 @@ def _whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _object(text: str | bytes) -> dict[str, object]:
+def object_of(text: str | bytes) -> dict[str, object]:
+    """JSON that is an object; an empty one for everything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,11 +18,16 @@ from vaultmem.proxy.chats import Chats
 from vaultmem.proxy.openapi import DESCRIPTION
 from vaultmem.proxy.passing import METHODS, Passing
 
-End = Callable[[], Awaitable[None]]
+
+class Life(NamedTuple):
+    """What is done before the first request is read, and when all is over."""
+
+    begin: Callable[[], Awaitable[None]]
+    end: Callable[[], Awaitable[None]]
 
 
-def made(chats: Chats, passing: Passing, waiting: Callable[[], int], end: End) -> App:
-    """The application. `waiting` counts the turns that are not learned from yet; `end` is called when all is over."""
+def made(chats: Iterable[Chats], passing: Passing, waiting: Callable[[], int], life_: Life) -> App:
+    """The application. `waiting` counts the turns that are not learned from yet."""
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__, "turns_waiting": waiting()})
@@ -31,14 +37,15 @@ def made(chats: Chats, passing: Passing, waiting: Callable[[], int], end: End) -
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
+        await life_.begin()
         try:
             yield
         finally:
-            await end()
+            await life_.end()
 
     app = Starlette(
         routes=[
-            Route("/v1/chat/completions", chats, methods=["POST"]),
+            *(Route(f"/v1{one.path}", one, methods=["POST"]) for one in chats),
             Route("/v1/models", passing, methods=["GET"]),
             Route("/v1/{rest:path}", passing, methods=list(METHODS)),
             Route("/health", health, methods=["GET"]),

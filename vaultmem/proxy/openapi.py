@@ -48,35 +48,47 @@ _UPSTREAM = {
     "default": {"description": "Whatever the upstream answers, as it answers it."},
 }
 
-_CHAT: dict[str, object] = {
-    "summary": "A chat completion with memory; the body goes on unchanged but for one message.",
-    "operationId": "chat",
-    "parameters": [
-        _named("X-Conversation-Id", "The conversation; else metadata.conversation_id, user, or the default.",
-               {"type": "string", "maxLength": 200}),
-        _named("X-Vaultmem", "off, in any case of letters: nothing is recalled and nothing kept.",
-               {"type": "string", "enum": list(OFF)}),
-    ],
-    "requestBody": {
-        "required": True,
-        "description": "As the upstream wants it. No field is required by the proxy.",
-        "content": {"application/json": {"schema": {"type": "object", "properties": {
-            "messages": {"type": "array", "items": {"type": "object"}},
-            "stream": {"type": "boolean"},
-            "user": {"type": "string"},
-            "metadata": {"type": "object"},
-        }}}},
-    },
-    "responses": {
-        "200": {
-            "description": "The upstream's answer.",
-            "content": {"application/json": {}, "text/event-stream": {}},
+_RECALL = {
+    "X-Vaultmem-Recall": {
+        "description": "What was recalled: how much; and where it stands. Or none: and why.",
+        "schema": {"type": "string"},
+    }
+}
+
+
+def _chat(name: str, given: dict[str, object]) -> dict[str, object]:
+    """An address of chats; `given` is the member of its body that holds the messages."""
+    return {
+        "summary": "A chat with memory; the body goes on unchanged but for one message.",
+        "operationId": name,
+        "parameters": [
+            _named("X-Conversation-Id", "The conversation; else metadata.conversation_id, user, or the default.",
+                   {"type": "string", "maxLength": 200}),
+            _named("X-Vaultmem", "off, in any case of letters: nothing is recalled and nothing kept.",
+                   {"type": "string", "enum": list(OFF)}),
+        ],
+        "requestBody": {
+            "required": True,
+            "description": "As the upstream wants it. No field is required by the proxy.",
+            "content": {"application/json": {"schema": {"type": "object", "properties": {
+                **given,
+                "stream": {"type": "boolean"},
+                "user": {"type": "string"},
+                "metadata": {"type": "object"},
+            }}}},
         },
-        "403": _FORBIDDEN,
-        "413": _fault("The body is larger than 32 MB."),
-        **_UPSTREAM,
-    },
-}  # fmt: skip
+        "responses": {
+            "200": {
+                "description": "The upstream's answer.",
+                "headers": _RECALL,
+                "content": {"application/json": {}, "text/event-stream": {}},
+            },
+            "403": _FORBIDDEN,
+            "413": _fault("The body is larger than 32 MB."),
+            **_UPSTREAM,
+        },
+    }  # fmt: skip
+
 
 _HEALTH = {
     "type": "object",
@@ -97,7 +109,9 @@ DESCRIPTION: dict[str, object] = {
         "description": "Other requests below /v1 are passed on to the upstream as they are.",
     },
     "paths": {
-        "/v1/chat/completions": {"post": _CHAT},
+        "/v1/chat/completions": {"post": _chat(
+            "chat", {"messages": {"type": "array", "items": {"type": "object"}}})},
+        "/v1/responses": {"post": _chat("respond", {"input": {"type": ["string", "array"]}})},
         "/v1/models": {"get": {
             "summary": "The models of the upstream.",
             "operationId": "models",

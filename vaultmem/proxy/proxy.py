@@ -16,19 +16,20 @@ from vaultmem.config import Config
 from vaultmem.conversations import past
 from vaultmem.conversations.learning import Learned
 from vaultmem.conversations.worker import Worker, service_of
-from vaultmem.core import llm_url
+from vaultmem.core import durations, llm_url
 from vaultmem.core.asking import Model
 from vaultmem.core.wording import plural
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.proxy import app, serving
 from vaultmem.proxy.background import Background
-from vaultmem.proxy.chats import Chats, Parts
+from vaultmem.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.passing import Passing
 from vaultmem.proxy.remembering import Remembering
 from vaultmem.proxy.upstream import Upstream
 from vaultmem.store import keys
+from vaultmem.store.chat_counts import ChatCounts
 from vaultmem.store.llm import open_model
 
 log = logging.getLogger("vaultmem.proxy")
@@ -110,20 +111,26 @@ class Proxy:
         self._learning = self._vault()
         self._worker = Worker(self._learning, self._background.model, self._learned)
         self._unindexed = 0  # turns learned since the index was brought up to date
-        self._memory = Remembering(self._vault, past.limits_of(config))
+        patience = durations.seconds(config.text("proxy.patience"))
+        self._memory = Remembering(self._vault, past.limits_of(config), patience)
         self._keeping = Keeping(
             self._worker.turns,
             self._worker.nudge,
             self._memory.said_last,
             service=service_of(config),
         )
-        self._chats = Chats(
-            Parts(
-                self._upstream, self._memory, self._keeping, self._background,
-                config.text("proxy.place"), config.text("conversations.id"),
-            )
+        parts = Parts(
+            self._upstream, self._memory, self._keeping, self._background,
+            ChatCounts(self._learning.state.folder), config.text("proxy.place"),
+            config.text("conversations.id"),
         )  # fmt: skip
-        made = app.made(self._chats, Passing(self._upstream), self._keeping.waiting, self._end)
+        self._chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
+        made = app.made(
+            self._chats,
+            Passing(self._upstream),
+            self._keeping.waiting,
+            app.Life(self._begin, self._end),
+        )
         needed = keys.of_clients(config.text("proxy.key"))
         self.server = serving.server(Guard(made, self.host, self.port, needed))
 
@@ -140,7 +147,6 @@ class Proxy:
 
     def serve(self) -> None:
         """Until it is told to end. What waits is learned from meanwhile."""
-        self._memory.warm_up()
         self._worker.start()
         try:
             serving.serve(self.server, self._listening)
@@ -152,9 +158,14 @@ class Proxy:
         """Whether a turn is being learned from still."""
         return self._worker.is_alive()
 
+    async def _begin(self) -> None:
+        """The first request waits for this: it shall not go without memory because nothing is loaded yet."""
+        await asyncio.to_thread(self._memory.warm_up)
+
     async def _end(self) -> None:
         await self._upstream.close()
-        await asyncio.to_thread(self._chats.close)
+        for chats in self._chats:
+            await asyncio.to_thread(chats.close)
         await asyncio.to_thread(self._memory.close)
 
     def _learned(self, learned: Learned) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import NamedTuple, TypeVar
 
 from vaultmem.proxy.asgi import GoneError, Receive, Send, until_gone
-from vaultmem.proxy.tee import Tee
+from vaultmem.proxy.tee import Spoken, Tee
 from vaultmem.proxy.upstream import Reply, UpstreamError
 
 _T = TypeVar("_T")
@@ -24,9 +24,11 @@ class Relayed(NamedTuple):
 Heard = Callable[[Tee], Awaitable[None]]
 
 
-async def pass_on(reply: Reply, send: Send, heard: Heard | None) -> Relayed:
+async def pass_on(
+    reply: Reply, send: Send, heard: Heard | None, answer: Spoken | None = None
+) -> Relayed:
     """Send what comes. An answer that is cut off is cut off here as well: its end is not made up."""
-    tee = Tee(reply.headers) if heard and reply.status == 200 else None
+    tee = Tee(reply.headers, answer) if heard and reply.status == 200 else None
     try:
         await send(
             {"type": "http.response.start", "status": reply.status, "headers": reply.headers}

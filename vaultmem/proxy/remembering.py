@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import NamedTuple
 
 from vaultmem.api import Vault
 from vaultmem.conversations import past
@@ -17,18 +18,29 @@ from vaultmem.errors import VaultmemError
 
 log = logging.getLogger("vaultmem.proxy")
 
-PATIENCE = 0.3  # seconds
+WARM = 30.0  # seconds that the first request waits for recall to be ready
 THREADS = 2  # each has a vault of its own
 EXPECTED = 0.02  # seconds that a recall takes, before there was one
 _WEIGHT = 0.2  # of the last recall in what the next is expected to take
 NOTHING = Told("", 0)
+# Why nothing was recalled.
+SLOW, BUSY, FAILED = "slow", "busy", "failed"
+
+
+class Recalled(NamedTuple):
+    """What a request is told; where recall was given up, why: one of three words, and in words of ours."""
+
+    told: Told = NOTHING
+    dropped: str = ""
+    why: str = ""
 
 
 class _Queue:
     """Who waits for a recall. Whoever would wait in vain is told so at once: of a hundred chats that begin together
     those that cannot be told anything in time are to lose none."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
         self._lock = threading.Lock()
         self._waiting = 0
         self._expected = EXPECTED  # seconds that a recall takes of late
@@ -37,7 +49,7 @@ class _Queue:
         """Wait, if there is a chance. A free thread is one, whatever the last recall took."""
         with self._lock:
             turns = self._waiting // THREADS
-            if turns and (turns + 1) * self._expected > PATIENCE:
+            if turns and (turns + 1) * self._expected > self._patience:
                 return False
             self._waiting += 1
             return True
@@ -51,40 +63,52 @@ class _Queue:
         """A recall is done. One that was much too slow counts as twice too slow: a machine that stood still for
         seconds tells little of the next recall, and is to be forgotten after a few."""
         with self._lock:
-            self._expected += _WEIGHT * (min(seconds, 2 * PATIENCE) - self._expected)
+            self._expected += _WEIGHT * (min(seconds, 2 * self._patience) - self._expected)
 
 
 class Remembering:
-    """Asks the vault, in threads of its own. `opened` opens a vault for a thread."""
+    """Asks the vault, in threads of its own. `opened` opens a vault for a thread; a request waits for as many seconds
+    as `patience` says."""
 
-    def __init__(self, opened: Callable[[], Vault], limits: Limits) -> None:
-        self._opened, self._limits = opened, limits
+    def __init__(self, opened: Callable[[], Vault], limits: Limits, patience: float) -> None:
+        self._opened, self._limits, self.patience = opened, limits, patience
         self._threads = ThreadPoolExecutor(THREADS, "recall")
         self._of_thread = threading.local()
         self._vaults: list[Vault] = []
-        self._queue = _Queue()
+        self._queue = _Queue(patience)
 
     def warm_up(self) -> None:
-        """Load what the first question would have to wait for."""
-        for _ in range(THREADS):
-            self._threads.submit(self._ask, "default", "hello", ())
+        """Load what the first questions would have to wait for, in each thread; returns when it is loaded."""
+        together = threading.Barrier(THREADS)
+        asked = [self._threads.submit(self._warmed_up, together) for _ in range(THREADS)]
+        wait(asked, WARM)
 
-    async def told(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
-        """The text for a question; nothing where it fails or takes too long, which a line of the log tells."""
+    def _warmed_up(self, together: threading.Barrier) -> None:
+        together.wait(WARM)  # so that no thread takes the turn of another one
+        try:
+            self._ask("default", "hello", ())
+        except VaultmemError as error:
+            log.warning("recall is not ready: %s", error)
+
+    async def recalled(
+        self, conversation: str, question: str, earlier: tuple[str, ...]
+    ) -> Recalled:
+        """What a question is told; nothing where that fails or takes too long, and then why."""
         if not self._queue.enter():
-            log.warning("a request goes without memory: too many wait")
-            return NOTHING
+            return Recalled(dropped=BUSY, why="too many requests wait for recall")
         asking = self._threads.submit(self._timed, conversation, question, earlier)
         asking.add_done_callback(lambda _: self._queue.leave())
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(asking), PATIENCE)
+            told = await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
         except TimeoutError:
-            log.warning("a request goes without memory: recall took over %d ms", PATIENCE * 1000)
+            why = f"recall took over {self.patience:g} s (proxy.patience)"
+            return Recalled(dropped=SLOW, why=why)
         except VaultmemError as error:
-            log.warning("a request goes without memory: %s", error)
-        except Exception as error:
-            log.warning("a request goes without memory: %s", type(error).__name__, exc_info=error)
-        return NOTHING
+            return Recalled(dropped=FAILED, why=f"recall failed: {error}")
+        except Exception as error:  # the border to a vault that somebody may have damaged
+            log.warning("recall failed", exc_info=error)
+            return Recalled(dropped=FAILED, why=f"recall failed: {type(error).__name__}")
+        return Recalled(told)
 
     def _timed(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
         began = time.monotonic()

@@ -11,11 +11,14 @@ import threading
 from collections.abc import Iterator
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vaultmem.errors import VaultmemError
 from vaultmem.proxy.asgi import App
 
 LAST_BYTES = 5  # seconds that streams get when we end
+HALF = 10.0  # seconds in which a request that is half sent must go on
+LEAST = 1_000  # bytes that count as going on: one byte every few seconds holds a connection, and asks nothing
 _BACKLOG = 512
 
 
@@ -43,6 +46,50 @@ def _resolved(
 ) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
     return found[0], found[4]
+
+
+class Connection(H11Protocol):
+    """Closes when a request has begun to come and does not go on; and when none comes at all."""
+
+    _came = 0  # bytes since it was looked at last
+    _watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """A client is there."""
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """The next bytes of a request."""
+        super().data_received(data)
+        self._came += len(data)
+        if self._watch is None and self._is_half():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has gone."""
+        super().connection_lost(exc)
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def _is_half(self) -> bool:
+        if self.cycle is None or self.cycle.response_complete:
+            return bool(self.conn.trailing_data[0]) or bool(self.cycle and self.cycle.more_body)
+        return self.cycle.more_body
+
+    def _wait(self) -> None:
+        self._came, self._watch = 0, self.loop.call_later(HALF, self._look)
+
+    def _look(self) -> None:
+        self._watch = None
+        if not self._is_half():
+            return
+        if self._came >= LEAST or self.flow.read_paused:  # paused: the next server takes its time
+            self._wait()
+        else:
+            self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -74,7 +121,7 @@ def server(app: App) -> Server:
     return Server(
         uvicorn.Config(
             app,
-            http="h11", ws="none", loop="asyncio", lifespan="on", interface="asgi3", log_config=None,
+            http=Connection, ws="none", loop="asyncio", lifespan="on", interface="asgi3", log_config=None,
             access_log=False, proxy_headers=False, server_header=False, date_header=False,
             timeout_graceful_shutdown=LAST_BYTES, timeout_keep_alive=75, backlog=_BACKLOG,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from typing import Protocol
 
 from vaultmem.core.sse import Answer, Events
 from vaultmem.proxy.asgi import Headers, header
@@ -11,11 +12,37 @@ MOST_WHOLE = 8_000_000  # bytes of an answer that is no stream
 _MOST_UNPACKED = 4_000_000  # bytes out of one piece
 
 
+class Spoken(Protocol):
+    """What a model says, as one of the APIs tells it."""
+
+    @property
+    def text(self) -> str:
+        """The words so far."""
+
+    @property
+    def id(self) -> str:
+        """With which a later request may go on; "" where none does."""
+
+    @property
+    def calls(self) -> bool:
+        """Whether tools are called, so that the turn goes on."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the server says that this is all."""
+
+    def hear(self, data: str) -> None:
+        """The data of one event of a stream."""
+
+    def hear_whole(self, body: bytes) -> None:
+        """The body of an answer that is no stream."""
+
+
 class Tee:
     """For one answer. It never fails: what it cannot read, it does not hear."""
 
-    def __init__(self, headers: Headers) -> None:
-        self.answer = Answer()
+    def __init__(self, headers: Headers, answer: Spoken | None = None) -> None:
+        self.answer: Spoken = answer or Answer()
         kind = header(headers, b"content-type").partition(";")[0].strip().lower()
         self.is_stream = kind == "text/event-stream"
         packed = header(headers, b"content-encoding").strip().lower() or "identity"

@@ -1,0 +1,88 @@
+"""Requests that are begun and not ended hold no connection."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import until
+from tests.index_dump import synced
+from tests.proxy_run import Proxied, proxied
+from tests.scripted_llm import ScriptedLlm, scripted_llm
+from vaultmem.proxy import serving
+from vaultmem.proxy.serving import Connection
+
+__all__ = ["scripted_llm"]
+
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 9000\r\n"
+
+
+@pytest.fixture
+def proxy(vault: Path, scripted_llm: ScriptedLlm) -> Iterator[Proxied]:
+    synced(vault)
+    with proxied(vault, scripted_llm) as made:
+        yield made
+
+
+class Client:
+    """One that sends what it is told to."""
+
+    def __init__(self, proxy: Proxied) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=20)
+        self._loop = until(lambda: [one.loop for one in self._there(proxy)], 10)[0]
+        (self.there,) = self._there(proxy)
+
+    @staticmethod
+    def _there(proxy: Proxied) -> list[Connection]:
+        return [
+            one for one in proxy.made.server.server_state.connections if isinstance(one, Connection)
+        ]
+
+    def send(self, data: bytes) -> None:
+        seen = self.there._came
+        self.socket.sendall(data)
+        until(lambda: self.there._came != seen or self.there._watch, 10)
+
+    def looked_at(self) -> None:
+        """The time is up."""
+        if self.there._watch:
+            self._loop.call_soon_threadsafe(self.there._look)
+
+    def is_closed(self) -> bool:
+        """Waits for what comes."""
+        with self.socket, suppress(ConnectionResetError):
+            return self.socket.recv(1) == b""
+        return True
+
+
+@pytest.mark.parametrize(
+    "sent", [b"PO", HEAD, HEAD + b"\r\n", HEAD + b"\r\n{", HEAD + b"Expect: 100-continue\r\n"]
+)
+def test_what_stops_in_the_middle_is_closed(proxy: Proxied, sent: bytes) -> None:
+    client = Client(proxy)
+    client.send(sent % proxy.port if b"%d" in sent else sent)
+    client.looked_at()
+    assert client.is_closed()
+
+
+def test_a_byte_now_and_then_does_not_go_on_and_a_thousand_do(proxy: Proxied) -> None:
+    client = Client(proxy)
+    client.send(HEAD % proxy.port + b"\r\n")
+    client.send(b"x" * serving.LEAST)
+    client.looked_at()
+    until(lambda: client.there._came == 0, 10)
+    client.send(b"x")
+    client.looked_at()
+    assert client.is_closed()
+
+
+def test_a_whole_request_is_not_watched(proxy: Proxied) -> None:
+    client = Client(proxy)
+    client.socket.sendall(b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.port)
+    assert client.socket.recv(100).startswith(b"HTTP/1.1 200")
+    assert client.there._watch is None
+    client.socket.close()

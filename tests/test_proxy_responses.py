@@ -1,0 +1,224 @@
+"""The Responses API through the proxy: memory goes in, turns are kept and learned from, all else stays as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from http.client import IncompleteRead
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agent_run import until
+from tests.index_dump import synced
+from tests.proxy_run import HEADERS, Proxied, Seen, proxied
+from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
+from vaultmem.core.chat_memory import CLOSE, OPEN
+from vaultmem.core.responses_answer import ResponsesAnswer
+from vaultmem.core.responses_body import read, with_memory
+
+TEA = "The user likes tea"
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, ScriptedLlm]]:
+    vault = tmp_path_factory.mktemp("serving") / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    synced(vault)
+    with running() as llm, proxied(vault, llm) as made:
+        yield made, llm
+
+
+@pytest.fixture
+def proxy(serving: tuple[Proxied, ScriptedLlm]) -> Proxied:
+    serving[1].forget()
+    serving[0].forget()
+    serving[0].remembers(TEA)
+    return serving[0]
+
+
+@pytest.fixture
+def llm(serving: tuple[Proxied, ScriptedLlm]) -> ScriptedLlm:
+    return serving[1]
+
+
+def send(proxy: Proxied, body: object, **headers: str) -> Seen:
+    packed = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return proxy.send("POST", "/v1/responses", packed, **{**HEADERS, **headers})
+
+
+def message(role: str, said: str) -> dict[str, object]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": said}]}
+
+
+def told(asked: Asked) -> list[str]:
+    """The texts of the items that the proxy has put in."""
+    items = asked.data["input"]
+    return [
+        one["content"]
+        for one in items
+        if isinstance(one.get("content"), str) and OPEN in one["content"]
+    ]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_official_client_is_told_and_its_turns_are_kept(
+    proxy: Proxied, llm: ScriptedLlm, streamed: bool
+) -> None:
+    llm.play(text("Green tea, 好的 👍."))
+    client = proxy.client()
+    if streamed:
+        with client.responses.stream(model="m", input="What shall I drink?") as stream:
+            said = "".join(one.delta for one in stream if one.type == "response.output_text.delta")
+    else:
+        said = client.responses.create(model="m", input="What shall I drink?").output_text
+    assert said == "Green tea, 好的 👍."
+    (asked,) = llm.responses
+    assert [TEA in one for one in told(asked)] == [True]
+    assert asked.data["input"][-1] == {"role": "user", "content": "What shall I drink?"}
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant, turn.model) == ("What shall I drink?", said, "m")
+
+
+# As Codex asks: guides, what surrounds it, the person's words, and with the next request a tool's call and result.
+CODEX: list[dict[str, object]] = [
+    message("developer", "You are a coding agent."),
+    message("user", "<environment_context><cwd>/x</cwd></environment_context>"),
+    message("user", "Rename the boat"),
+]
+CALL = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "call_0"}
+RESULT = {"type": "function_call_output", "call_id": "call_0", "output": "a stranger's words"}
+
+
+def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(
+    proxy: Proxied, llm: ScriptedLlm
+) -> None:
+    llm.play(tool_calls(("shell", {})), text("Renamed."))
+    asked = {"model": "m", "instructions": "Be brief.", "stream": True, "store": False}
+    first = send(proxy, {**asked, "input": CODEX})
+    second = send(proxy, {**asked, "input": [*CODEX, CALL, RESULT]})
+    assert [one.header("x-vaultmem-recall") for one in (first, second)] == [
+        "1 memory",
+        "none: the turn goes on",
+    ]
+    before, after = llm.responses
+    assert [one["role"] for one in before.data["input"]] == ["developer", "user", "system", "user"]
+    assert before.data["instructions"] == "Be brief."
+    assert after.data["input"] == [*CODEX, CALL, RESULT]
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant) == ("Rename the boat", "Renamed.")
+    assert len(proxy.turns()) == 1
+
+
+def test_what_goes_on_with_a_response_goes_on_with_its_turn(
+    proxy: Proxied, llm: ScriptedLlm
+) -> None:
+    llm.play(tool_calls(("shell", {})), text("Done."), text("Done again."))
+    client: Any = proxy.client()
+    first = client.responses.create(model="m", input="Do it")
+    second = client.responses.create(model="m", input=[RESULT], previous_response_id=first.id)
+    client.responses.create(model="m", input="Do it", previous_response_id=second.id)
+    assert [(one.user, one.assistant) for one in proxy.ended_turns(2)] == [
+        ("Do it", "Done."), ("Do it", "Done again."),
+    ]  # fmt: skip
+    assert llm.responses[1].data["input"] == [RESULT]
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (status(429), 429),
+        (text("half of it is not").cut_after(40), 200),
+        (raw(json.dumps({"status": "failed", "error": {"message": "no"}, "output": []}).encode()), 200),
+        (raw(b'event: response.failed\ndata: {"type":"response.failed"}\n\n', Content_Type="text/event-stream"), 200),
+    ],
+)  # fmt: skip
+def test_of_an_answer_that_is_none_only_the_question_is_kept(
+    proxy: Proxied, llm: ScriptedLlm, reply: Reply, code: int
+) -> None:
+    llm.play(reply)
+    with suppress(IncompleteRead):  # cut off, here as there
+        assert send(proxy, {"input": "a"}).status == code
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant) == ("a", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"input": "a", "metadata": {"vaultmem": "off"}}', "off"),
+        (b'{"input": "a", "input": "b"}', "none: no question can be read in the request"),
+        (b'{"input": 5}', "none: no question can be read in the request"),
+        (b'{"input": []}', "none: no question can be read in the request"),
+        (b'{"input": "### Task: a title"}', "none: a program asks for itself"),
+        (b'{"input": [{"type": "function_call_output", "output": "x"}], "previous_response_id": "r"}',
+         "none: the user says nothing"),
+    ],
+)  # fmt: skip
+def test_what_is_no_question_goes_on_as_it_is_and_the_answer_says_why(
+    proxy: Proxied, llm: ScriptedLlm, body: bytes, why: str
+) -> None:
+    assert send(proxy, body).header("x-vaultmem-recall") == why
+    assert [one.body for one in llm.responses] == [body]
+    assert not proxy.turns()
+
+
+def test_what_is_said_is_learned_and_found_by_a_chat(vault: Path, llm: ScriptedLlm) -> None:
+    llm.forget()
+    synced(vault)
+    llm.otherwise = text("no JSON")
+    with proxied(vault, llm, learns=True, warm=True) as proxy:
+        send(proxy, {"model": "m", "input": "My name is Zelmira and I live in Tromsø."})
+        until(lambda: not proxy.turns(), 30)
+        proxy.ask("Where do I live?")
+    (sent,) = [one for one in llm.chats if one.headers.get("user-agent") != "vaultmem"]
+    assert "The user lives in Tromsø" in sent.messages[0]["content"]
+
+
+# --- Bodies and answers, without sockets
+
+_TEXT = st.text(max_size=20)
+_MESSAGE = st.builds(
+    lambda role, said, plain: {"role": role, "content": said} if plain else message(role, said),
+    st.sampled_from(["user", "assistant", "developer"]), _TEXT, st.booleans(),
+)  # fmt: skip
+_INPUT = st.one_of(_TEXT, st.lists(st.one_of(_MESSAGE, st.just(CALL), st.just(RESULT)), max_size=5))
+
+
+@given(_INPUT, st.booleans(), st.sampled_from(["turn", "start"]), st.sampled_from([None, 2]))
+def test_one_message_more_and_nothing_else(
+    given_input: object, ascii_only: bool, place: str, indent: int | None
+) -> None:
+    whole = {"計": "x", "input": given_input, "model": "m"}
+    body = json.dumps(whole, ensure_ascii=ascii_only, indent=indent).encode()
+    chat = read(body)
+    if chat is None:
+        assert not any(isinstance(one, dict) and one.get("role") == "user" for one in given_input)  # type: ignore[attr-defined]
+        return
+    after = json.loads(with_memory(body, chat, place, "計 told"))
+    put_in = {"role": "system", "content": "計 told"}
+    if isinstance(given_input, str):
+        assert after == {**whole, "input": [put_in, {"role": "user", "content": given_input}]}
+        return
+    assert isinstance(given_input, list)
+    at = after["input"].index(put_in)
+    assert after == {**whole, "input": [*given_input[:at], put_in, *given_input[at:]]}
+    assert given_input[at].get("role") == "user" or place == "start"
+
+
+def test_an_answer_whose_end_repeats_nothing_is_known_by_its_items() -> None:
+    answer = ResponsesAnswer()
+    for event in (
+        {"type": "response.output_text.delta", "output_index": 1, "delta": "Hel"},
+        {"type": "response.output_item.done", "output_index": 0, "item": {"type": "web_search_call"}},
+        {"type": "response.output_item.done", "output_index": 1, "item": message("assistant", "Hello")},
+        {"type": "response.completed", "response": {"id": "r", "output": []}},
+    ):  # fmt: skip
+        answer.hear(json.dumps(event))
+    assert (answer.text, answer.is_complete, answer.calls, answer.id) == ("Hello", True, False, "r")
+    assert CLOSE not in answer.text
