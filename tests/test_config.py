@@ -60,7 +60,8 @@ def test_environment_over_user_over_vault(
 
 
 DANGEROUS = {
-    "embedding.model": "/tmp/x", "embedding.threads": "99", "vault": "/etc", "vectors.hnsw_threshold": "1",
+    "embedding.model": "/tmp/x", "embedding.base_url": "http://evil.example/v1", "embedding.key": "env:HOME",
+    "embedding.timeout": "1s", "embedding.private": "on", "embedding.threads": "99", "proxy.patience": "9m", "vault": "/etc", "vectors.hnsw_threshold": "1",
     "index.max_note_bytes": "9000000", "jobs.reconcile": "1s", "jobs.tidy": "off", "jobs.check": "off",
     "jobs.typing": "1s", "jobs.battery": "run", "jobs.max_load": "1000", "agent.idle": "1s", "agent.threads": "64",
     "agent.unload": "1s", "dialect": "zzz",
@@ -119,9 +120,11 @@ def test_a_dialect_of_another_package(
 def test_a_vault_names_no_service_and_no_key() -> None:
     """What a vault says reaches whoever opens it: it would choose who reads along."""
     judged = {
-        key for key in config.SETTINGS if key.startswith(("llm.", "conversations.", "proxy."))
+        key
+        for key in config.SETTINGS
+        if key.startswith(("llm.", "embedding.", "conversations.", "proxy."))
     }
-    assert len(judged) == 22
+    assert len(judged) == 28
     assert judged <= DANGEROUS.keys()
 
 

@@ -322,10 +322,17 @@ def test_what_will_not_pass_is_not(
 
 
 def test_pauses_grow_end_and_hold_chance(make: Make) -> None:
-    model = make()
-    assert [model._pause(tried) for tried in (0, 1, 2, 3, 4, 5, 60)] == [0.5, 1, 2, 4, 8, 8, 8]
-    model._patience = model._patience._replace(random=lambda: 0.0)
-    assert model._pause(0) == 0.25
+    patience = make()._patience
+    assert [llm._pause(tried, patience) for tried in (0, 1, 2, 3, 4, 5, 60)] == [
+        0.5,
+        1,
+        2,
+        4,
+        8,
+        8,
+        8,
+    ]
+    assert llm._pause(0, patience._replace(random=lambda: 0.0)) == 0.25
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,17 @@ def _passed_over(vault: Vault) -> list[list[str]]:
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
+    from vaultmem.store import embedding_service  # other commands do without
+
     done, total, trouble = vault.embedded()
-    if trouble and vault.config["embedding.model"] != "off":
+    service = bool(vault.config.text("embedding.base_url"))
+    if trouble and not service and vault.config["embedding.model"] != "off":
         yield Finding("warning", trouble, "until then search works by keyword only", [])
     elif total > done and not trouble:
-        yield Finding(
-            "note", f"{total - done} of {total} blocks have no vector yet", "run vaultmem sync", []
-        )
+        what = f"{total - done} of {total} blocks have no vector yet"
+        kept = "; private notes get none (embedding.private)" if service else ""
+        yield Finding("note", what, f"run vaultmem sync{kept}", [])
+    for severity, what, advice in embedding_service.examined(
+        vault.config, vault.state.models_folder()
+    ):
+        yield Finding(severity, what, advice, [])

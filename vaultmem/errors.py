@@ -61,6 +61,10 @@ class ModelError(VaultmemError):
     """The embedding model is missing, damaged or unknown."""
 
 
+class EmbeddingServiceError(ModelError):
+    """The service that embeds gives no vectors now; it may do so later."""
+
+
 class LlmError(VaultmemError):
     """No language model is set, or it gave no answer that can be used."""
 

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from vaultmem.config import Config
 from vaultmem.core import note_facts, rank
+from vaultmem.core.private import is_private, says_private
 from vaultmem.dialects import Rulebook
 from vaultmem.live_rows import LiveRows
 from vaultmem.progress import Progress
-from vaultmem.reading import read_note
+from vaultmem.reading import NoteRead, read_note
 from vaultmem.store.catalog import Catalog
-from vaultmem.store.embed import Embedder
+from vaultmem.store.embedders import open_embedder
 from vaultmem.store.exact import Allowed
 from vaultmem.store.keyword import ORD_BITS
-from vaultmem.store.model import Model, resolve_model
+from vaultmem.store.model import Model
 from vaultmem.store.state import State
 from vaultmem.store.vectors import VectorStore, open_index, text_hash
 
@@ -53,8 +54,12 @@ class Meaning:
     def __init__(self, state: State, config: Config, threads: int | None = None) -> None:
         self._folder = state.vault
         self._cap = config.number("index.max_note_bytes")
-        self.model: Model = resolve_model(config.text("embedding.model"), state.models_folder())
-        self.embedder = Embedder(self.model, threads or config.number("embedding.threads"))
+        self.embedder = open_embedder(
+            config, state.models_folder(), threads or config.number("embedding.threads")
+        )
+        self.model: Model = self.embedder.model
+        # A service is told of no note that its owner keeps to themselves, unless they say so.
+        self._tells_all = self.embedder.is_local or config.text("embedding.private") == "on"
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
         self._live = LiveRows(self.store)
@@ -130,6 +135,8 @@ class Meaning:
         texts: dict[bytes, str] = {}
         for one in pending:
             found = read_note(rules, self._folder, one.path, one.raw, self._cap)
+            if not self._tells_all and _is_private(found):
+                continue
             for block in found.blocks:
                 text = note_facts.embedded_text(found.note.title, block)
                 if text_hash(text) in one.hashes:
@@ -252,6 +259,10 @@ class Meaning:
                 continue
             if before == self.store.generation:
                 return found
+
+
+def _is_private(found: NoteRead) -> bool:
+    return is_private(found.note.properties) or says_private(found.read.text)
 
 
 class _Going:

@@ -22,9 +22,11 @@ LARGEST = {
 }
 # other numbers: what 32 bits can hold
 SMALLEST = {"llm.retries": 0}  # others: 1
-MAY_BE_OFF = {"embedding.model", "pending.path", "llm.key", "llm.schema", "conversations.summaries"}
+MAY_BE_OFF = {
+    "embedding.model", "embedding.key", "pending.path", "llm.key", "llm.schema", "conversations.summaries",
+}  # fmt: skip
 # Where a key may have been pasted, a wrong value is not repeated.
-UNTOLD = {"llm.base_url", "llm.key", "proxy.key"}
+UNTOLD = {"llm.base_url", "llm.key", "proxy.key", "embedding.base_url", "embedding.key"}
 
 
 @value
@@ -135,7 +137,22 @@ SETTINGS = {
     ),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
     "embedding.model": Setting(
-        "default", False, "default, off, a fastembed model name, or a local folder"
+        "default",
+        False,
+        "default, off, a fastembed model name, a local folder; or a model of embedding.base_url",
+    ),
+    "embedding.base_url": Setting(
+        "",
+        False,
+        "the OpenAI-compatible service that embeds; empty: no text is sent anywhere for it",
+        _endpoint,
+    ),
+    "embedding.key": Setting(
+        "env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key
+    ),
+    "embedding.timeout": Setting("60s", False, "how long one answer of it may take", _span),
+    "embedding.private": Setting(
+        OFF, False, "whether private notes are sent to it too: off or on", _one_of(OFF, "on")
     ),
     "embedding.threads": Setting(2, False, "processor threads for embedding"),
     "vectors.hnsw_threshold": Setting(

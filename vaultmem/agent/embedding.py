@@ -13,7 +13,7 @@ from vaultmem.agent.pool import Pool
 from vaultmem.agent.stage import Stage
 from vaultmem.core.wording import plural
 from vaultmem.dialects import Rulebook
-from vaultmem.errors import ModelError, StateError, VaultmemError
+from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.store import machine, memory
 from vaultmem.store.catalog import Catalog, spoken
 from vaultmem.store.embed import first_line
@@ -160,12 +160,12 @@ class EmbeddingQueue(threading.Thread):
         """A round; when it fails, its notes wait for the next one."""
         try:
             self._round(notes)
+        except (EmbeddingServiceError, StateError) as error:
+            self._fail(str(error))
+            self._put_back(notes)
         except ModelError as error:  # when it is there one day, all that was passed over is behind
             self._fail(str(error))
             self._generation = None
-        except StateError as error:
-            self._fail(str(error))
-            self._put_back(notes)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the border of the thread; a panic of Rust is no Exception

@@ -26,8 +26,9 @@ class SharedMeaning:
         """Open them if they are not. Raises ModelError when there is no model."""
         with self._lock:
             if self._meaning is None:
-                # Says so when there is no model, without the 12 MB of numpy.
-                resolve_model(self._config.text("embedding.model"), self._state.models_folder())
+                if not self._config.text("embedding.base_url"):
+                    # Says so when there is no model, without the 12 MB of numpy.
+                    resolve_model(self._config.text("embedding.model"), self._state.models_folder())
                 from vaultmem.meaning import Meaning
 
                 threads = self._config.number("agent.threads")

@@ -19,7 +19,7 @@ def checked(text: str) -> str:
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or not plain:
         raise ValueError(WANTED)
     if "@" in parts.netloc:
-        raise ValueError(f"{WANTED}; a key belongs into llm.key")
+        raise ValueError(f"{WANTED}; a key has a setting of its own")
     return given
 
 

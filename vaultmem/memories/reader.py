@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from vaultmem.errors import ModelError, StateError, VaultmemError
+from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.search import Ask, Searcher
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Reader:
 
     def __init__(self, vault: Opened) -> None:
         self._vault = vault
+        self.trouble = ""  # why the service that embeds gave no vectors at the last try
 
     def searcher(self) -> Searcher | None:
         """The open index; None before the first sync, and when it is damaged."""
@@ -42,20 +43,30 @@ class Reader:
 
     def meaning(self) -> tuple[Searcher, Meaning] | None:
         """The vectors, loading the model if need be; None without an index or a model."""
+        self.trouble = ""
         try:
             if not self._vault.is_indexed():
                 return None
             searcher = self._vault.meaning_searcher()
             return searcher, searcher.meaning()
+        except EmbeddingServiceError as error:
+            self.trouble = str(error)
         except (ModelError, StateError):
-            return None
+            pass
+        return None
 
     def warm_meaning(self) -> Meaning | None:
-        """The model, if that costs no more than a few milliseconds."""
+        """The model, if that costs no more than a few milliseconds, and no service hears of it."""
         try:
-            return self._vault.warm_meaning()
+            found = self._vault.warm_meaning()
         except VaultmemError:
             return None
+        return found if found and found.embedder.is_local else None
+
+    def local_meaning(self) -> Meaning | None:
+        """The model, if it is one of this process: for texts that are not in the index, and may be private."""
+        found = self.meaning()
+        return found[1] if found and found[1].embedder.is_local else None
 
     def paths_about(self, words: str, folder: str, limit: int) -> list[str]:
         """The paths of notes below a folder that speak of these words, best first."""

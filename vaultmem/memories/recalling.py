@@ -112,7 +112,8 @@ class Recaller:
         """Recall once."""
         searcher, semantic = _searcher(reader, wanted)
         answers = lru_cache(desk.waiting.record.answers)
-        look = Look(searcher, semantic, answers, desk.now(), [], wanted.by)
+        remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
+        look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.by)
         run = Run(self, look, wanted)
         run.carry_out()
         return run

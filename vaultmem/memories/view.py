@@ -151,18 +151,18 @@ class VaultView:
 
     def closeness(self, texts: Sequence[str]) -> Mapping[str, Mapping[str, float]] | None:
         """How close texts are to the categories' examples."""
-        found = self._reader.meaning()
+        found = self._reader.local_meaning()
         if found is None or not texts:
             return None
         from vaultmem.memories.nearness import Examples
 
         if self._sources.examples is None:
             self._sources.examples = Examples()
-        return self._sources.examples.closeness(found[1], texts)
+        return self._sources.examples.closeness(found, texts)
 
     def familiarity(self, texts: Sequence[str]) -> Mapping[str, float | None] | None:
         """How near texts are to the middle of all memories."""
-        found = self._reader.meaning()
+        found = self._reader.local_meaning()
         if found is None or self._nearness is None:
             return None
         from vaultmem.memories.nearness import cosines
@@ -170,7 +170,7 @@ class VaultView:
         centroid = self._nearness.centroid()
         if centroid is None:
             return dict.fromkeys(texts)
-        return dict(zip(texts, cosines(found[1], texts, centroid), strict=True))
+        return dict(zip(texts, cosines(found, texts, centroid), strict=True))
 
     def alike(self, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
         """Memories of nearly the same meaning."""

@@ -40,6 +40,8 @@ class Embedder:
     Every method that needs the model raises ModelError when it cannot be loaded.
     """
 
+    is_local = True  # what it embeds stays in this process
+
     def __init__(self, model: Model, threads: int = 2) -> None:
         self.model = model
         self._threads = threads
@@ -81,7 +83,7 @@ class Embedder:
         lengths = [self.count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
             batch = [_encodable(texts[index][:limit]) for index in indices]
-            yield indices, _normalised(running.passage_embed(batch, batch_size=len(batch)))
+            yield indices, normalised(running.passage_embed(batch, batch_size=len(batch)))
         memory.give_back()
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -90,7 +92,7 @@ class Embedder:
             return known
         running = self._running()
         cut = text[: self._longest() * LETTERS_PER_TOKEN]
-        vector: NDArray[np.float32] = _normalised(running.query_embed(_encodable(cut)))[0]
+        vector: NDArray[np.float32] = normalised(running.query_embed(_encodable(cut)))[0]
         vector.setflags(write=False)
         with self._loading:
             while len(self._asked) >= MOST_QUESTIONS:
@@ -225,8 +227,8 @@ def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
     return name
 
 
-def _normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
-    """Not every model of fastembed does it itself."""
+def normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
+    """Vectors of length 1. Not every model of fastembed, and not every service, gives such."""
     import numpy as np
 
     vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)

@@ -51,12 +51,15 @@ class Key:
         return text.replace(self._text, HIDDEN)
 
 
-def find(setting: str, url: str, environ: Mapping[str, str] = os.environ) -> Key | None:
-    """The key by llm.key; None when there is none, or when it would be read on its way to the service by others than
-    those it was made for. Raises LlmError when the keyring has none or cannot be asked."""
+def find(
+    setting: str, url: str, environ: Mapping[str, str] = os.environ, named_by: str = "llm.key"
+) -> Key | None:
+    """The key by llm.key, or by another setting of its kind; None when there is none, or when it would be read on its
+    way to the service by others than those it was made for. Raises LlmError when the keyring has none or cannot be
+    asked."""
     if setting == EVERYBODYS and llm_url.is_overheard(url):
         return None
-    return _kept(setting, "llm.key", environ)
+    return _kept(setting, named_by, environ)
 
 
 def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
@@ -87,14 +90,14 @@ def is_named(setting: str) -> bool:
     return setting not in (OFF, EVERYBODYS)
 
 
-def lacks(setting: str) -> str:
+def lacks(setting: str, named_by: str = "llm.key") -> str:
     """What to do so that there is a key."""
     kind, _, name = setting.partition(":")
     if kind == "env":
-        return f"set the environment variable {name}, or llm.key to where the key is"
+        return f"set the environment variable {name}, or {named_by} to where the key is"
     if kind == "keyring":
         return f"look at what the keyring keeps as {name}"
-    return "set llm.key to where the key is: env:NAME or keyring:SERVICE/USER"
+    return f"set {named_by} to where the key is: env:NAME or keyring:SERVICE/USER"
 
 
 def _from_keyring(service: str, user: str, named_by: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ from vaultmem.core.sse import Answer, Events
 from vaultmem.errors import LlmError
 from vaultmem.store import keys
 from vaultmem.store.keys import Key
-from vaultmem.store.llm_wire import MOST_STREAMED, Reply, UnreachableError, Wire
+from vaultmem.store.llm_wire import MOST_BYTES, MOST_STREAMED, Reply, UnreachableError, Wire
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -78,7 +79,7 @@ def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None 
     wire, where = _chat_wire(settings, key)
     reply = wire.exchange(CHAT, body, MOST_STREAMED)
     if not 200 <= reply.status < 300:
-        raise _refused(wire, where, reply)
+        raise refused(wire, where, reply)
     answer.hear_whole(reply.body)
     if answer.is_broken:
         raise LlmError(f"{wire.url} gave no answer: {_shown(answer.complaint, wire.key)}")
@@ -94,7 +95,7 @@ def streamed_chat(
     events = Events()
     with wire.streamed(CHAT, body) as (head, pieces):
         if not 200 <= head.status < 300:
-            raise _refused(wire, where, head._replace(body=b"".join(pieces)))
+            raise refused(wire, where, head._replace(body=b"".join(pieces)))
         for piece in pieces:
             yield from _heard(answer, events.feed(piece))
     yield from _heard(answer, events.close())
@@ -125,6 +126,42 @@ def _chat_wire(settings: Settings, key: Key | None) -> tuple[Wire, str]:
     url, where = llm_url.endpoint(given), settings.text("llm.key")
     seconds = durations.seconds(settings.text("llm.timeout"))
     return Wire(url, key or keys.find(where, url), seconds), where
+
+
+def lasting_reply(
+    wire: Wire, path: str, body: Mapping[str, object], patience: Patience, most: int = MOST_BYTES
+) -> Reply:
+    """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    for tried in range(patience.retries + 1):
+        last = tried == patience.retries
+        try:
+            reply = wire.exchange(path, content, most)
+        except UnreachableError:
+            if last:
+                raise
+            patience.sleep(_pause(tried, patience))
+            continue
+        wait = _wait(reply, tried, patience)
+        if last or wait is None:
+            return reply
+        patience.sleep(wait)
+    raise AssertionError("there is at least one try")
+
+
+def _wait(reply: Reply, tried: int, patience: Patience) -> float | None:
+    """How long to wait before the next try, in seconds; None when there is none to be made."""
+    if reply.status not in PASSING and reply.status < 500:
+        return None
+    told = _seconds(reply.retry_after, patience.now())
+    if told is None:
+        return _pause(tried, patience)
+    return told if told <= LONGEST_WAIT else None
+
+
+def _pause(tried: int, patience: Patience) -> float:
+    """Doubles from try to try; half of it is chance, so that many who failed at once come back one by one."""
+    return float(min(LONGEST_PAUSE, 0.5 * 2**tried) * (0.5 + patience.random() / 2))
 
 
 class Budget:
@@ -174,7 +211,8 @@ class Llm:
         known = (wire.url, self._model, self._schema)
         manner = _manners.get(known) or llm_request.first_manner(self._schema)
         while True:
-            reply = self._reply(wire, llm_request.body(self._model, question, manner))
+            asked = llm_request.body(self._model, question, manner)
+            reply = lasting_reply(wire, CHAT, asked, self._patience)
             if 200 <= reply.status < 300:
                 break
             said = llm_answers.complaint(reply.body)
@@ -182,7 +220,7 @@ class Llm:
                 manner, reply.status, said, schema=question.schema is not None
             )
             if next_one is None:
-                raise _refused(wire, self._service.key, reply)
+                raise refused(wire, self._service.key, reply)
             manner = next_one
         if len(_manners) >= MOST_MANNERS:
             _manners.clear()
@@ -198,36 +236,6 @@ class Llm:
                 self._found = keys.find(self._service.key, self._service.url)
                 self._looked = True
             return self._found
-
-    def _reply(self, wire: Wire, body: dict[str, object]) -> Reply:
-        """The first reply that will not be another one the next time, or the last one."""
-        for tried in range(self._patience.retries + 1):
-            last = tried == self._patience.retries
-            try:
-                reply = wire.send(CHAT, body)
-            except UnreachableError:
-                if last:
-                    raise
-                self._patience.sleep(self._pause(tried))
-                continue
-            wait = self._wait(reply, tried)
-            if last or wait is None:
-                return reply
-            self._patience.sleep(wait)
-        raise AssertionError("there is at least one try")
-
-    def _wait(self, reply: Reply, tried: int) -> float | None:
-        """How long to wait before the next try, in seconds; None when there is none to be made."""
-        if reply.status not in PASSING and reply.status < 500:
-            return None
-        told = _seconds(reply.retry_after, self._patience.now())
-        if told is None:
-            return self._pause(tried)
-        return told if told <= LONGEST_WAIT else None
-
-    def _pause(self, tried: int) -> float:
-        """Doubles from try to try; half of it is chance, so that many who failed at once come back one by one."""
-        return float(min(LONGEST_PAUSE, 0.5 * 2**tried) * (0.5 + self._patience.random() / 2))
 
     def _read(self, reply: Reply, question: Question, key: Key | None) -> object:
         try:
@@ -284,18 +292,19 @@ def examined(settings: Settings) -> Iterator[tuple[str, str, str]]:
         yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
 
 
-def _refused(wire: Wire, where: str, reply: Reply) -> LlmError:
+def refused(wire: Wire, where: str, reply: Reply) -> LlmError:
     """The error for a reply that is no answer; `where` is the setting of the key."""
     said = _shown(llm_answers.complaint(reply.body), wire.key)
     what = f"{wire.url} answers {reply.status}" + (f" ({said})" if said else "")
+    named = wire.settings
     if reply.status in (401, 403):
-        return LlmError(f"{what}; {keys.lacks(where)}")
+        return LlmError(f"{what}; {keys.lacks(where, f'{named}.key')}")
     if 300 <= reply.status < 400:
         leads = f" and leads to {_shown(reply.location, wire.key)}" if reply.location else ""
-        return LlmError(f"{what}{leads}; set llm.base_url to the place itself")
+        return LlmError(f"{what}{leads}; set {named}.base_url to the place itself")
     if reply.status in PASSING or reply.status >= 500:
         return LlmError(f"{what}; it may do so later")
-    return LlmError(f"{what}; look at llm.base_url and llm.model")
+    return LlmError(f"{what}; look at {named}.base_url and {named}.model")
 
 
 def _shown(text: str, key: Key | None) -> str:

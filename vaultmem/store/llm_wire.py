@@ -56,6 +56,7 @@ class Wire(NamedTuple):
     url: str  # see llm_url.endpoint
     key: Key | None
     seconds: float
+    settings: str = "llm"  # the group of settings that says so
 
     def send(self, path: str, body: Mapping[str, object] | None = None) -> Reply:
         """POST a body of JSON, or GET without one. Raises LlmError, or UnreachableError where it may pass."""
@@ -134,9 +135,8 @@ class Wire(NamedTuple):
         import httpx
 
         if too_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
-            return LlmError(
-                f"{self.url} took longer than {self.seconds:g} s to answer; llm.timeout says how long it may"
-            )
+            late = f"{self.url} took longer than {self.seconds:g} s to answer"
+            return LlmError(f"{late}; {self.settings}.timeout says how long it may")
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return LlmError(
                 f"the certificate of {self.url} is not trusted; SSL_CERT_FILE may name one more"
@@ -144,7 +144,7 @@ class Wire(NamedTuple):
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
             return UnreachableError(f"{self.url} broke off in the middle of its answer")
         return UnreachableError(
-            f"{self.url} cannot be reached ({_short(error)}); is it running, is llm.base_url right?"
+            f"{self.url} cannot be reached ({_short(error)}); is it running, is {self.settings}.base_url right?"
         )
 
 
