@@ -78,7 +78,7 @@ def _chat_rows(facts: dict[str, object]) -> list[tuple[str, str]]:
     rows = [("waiting turns", f"{waiting:,} (vaultmem conversations learn)")] if waiting else []
     counts = {name: int(_number(_part(facts, "proxy"), name)) for name in chat_counts.OUTCOMES}
     if chats := sum(counts.values()):
-        since = ago(time.time() - _number(_part(facts, "proxy"), "since"))
+        since = ago(clock.seconds() - _number(_part(facts, "proxy"), "since"))
         told, nothing = counts.pop(chat_counts.TOLD), counts.pop(chat_counts.NOTHING)
         dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         said = f"{plural(chats, 'chat')} since it started {since}: {told:,} with memory, {nothing:,} nothing fits"

@@ -9,9 +9,9 @@ import json
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable
 
+from vaultmem import now
 from vaultmem.paths import make_private
 
 log = logging.getLogger("vaultmem.proxy")
@@ -24,9 +24,9 @@ OUTCOMES = (TOLD, NOTHING, "slow", "busy", "failed")
 class ChatCounts:
     """The counts of one proxy. Any thread may use it."""
 
-    def __init__(self, folder: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: str, clock: Callable[[], float] = now.seconds) -> None:
         self._folder = folder
-        self._counts: dict[str, int] = {"since": int(now()), **dict.fromkeys(OUTCOMES, 0)}
+        self._counts: dict[str, int] = {"since": int(clock()), **dict.fromkeys(OUTCOMES, 0)}
         self._lock = threading.Lock()
         self._write()
 
