@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import count_of, listed, short, vault_of
+from vaultmem.commands.shared import check_limit
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError
 from vaultmem.output import Output, table
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """List them."""
-    if args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
+    check_limit(args.limit)
     with vault_of(args, output) as vault:
         found = vault.memories(
             everywhere=args.everywhere, tags=listed(args.tags), since=args.since, until=args.until,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem import now as clock
+from vaultmem.core import limits
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
@@ -21,7 +22,7 @@ ROOM = {
     "review": 5,
     "preferences": 3,
 }  # lines at least, however much there is above them
-FURTHEST = 36_500  # days; a calendar ends somewhere
+FURTHEST = limits.DAYS
 EPILOG = """\
 Overdue, due today, due in the next days; what to look at: what waits for your approval, memories in the inbox, what
 dreams noticed and propose, sync conflict copies, unreadable notes, a vault that lost many notes at once; and your

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.shared import open_vault
+from vaultmem.commands.shared import check_limit, open_vault
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the nearest notes with the reasons."""
-    if args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
+    check_limit(args.limit)
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
         found = vault.related(path, limit=args.limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from vaultmem.adapter import Value
+from vaultmem.core import limits
 from vaultmem.core.changes import CREATE, RESTORE, Change, Plan
 from vaultmem.core.memory import INBOX, Memory, category_of
 from vaultmem.core.stamps import stamp
@@ -56,7 +57,7 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
         asked.phase(), asked.category(), asked.scope(), asked.text("source"), asked.text("agent"),
         asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("global"),
         asked.tags(), asked.day("since", session.view.now), asked.day("until", session.view.now),
-        asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, 1_000_000)),
+        asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, limits.RESULTS)),
         asked.flag("include_compressed") or asked.flag("deleted"),
     )  # fmt: skip
     collection = session.desk.collection

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from vaultmem.core import limits
 from vaultmem.core.alarms import Alarm
 from vaultmem.core.pending_items import DAYS
 from vaultmem.errors import StateError
@@ -15,14 +16,13 @@ from vaultmem.reminders.telling import LocalZone
 from vaultmem.reminders.waiting import Waiting
 from vaultmem.store.catalog import Catalog
 
-FURTHEST = 36_500  # days; a calendar ends somewhere
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 
 def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     """All that waits, each item with its id, section, words, time and source."""
     catalog, now = _catalog(reader), _now(desk)
-    days = int(asked.number("days", DAYS, 0, FURTHEST))
+    days = int(asked.number("days", DAYS, 0, limits.DAYS))
     items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
     return {
         "items": [dict(item.__dict__) for item in items],
