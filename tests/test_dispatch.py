@@ -135,7 +135,7 @@ def test_warnings_about_the_vaults_settings_are_the_same(vault: Path, write: Wri
     with agent_for(vault) as host:
         assert ran("search", "apple", "--format", "text", "--vault", str(vault)) == alone
         assert host.opened == 1
-    assert alone.err.count("\n") == 2
+    assert alone.err.count("\n") == 3
 
 
 def test_what_needs_the_callers_process_is_done_there(
@@ -268,7 +268,7 @@ def test_how_the_agent_is_costs_no_look_at_the_vault(indexed: Path, host: StandI
 
 
 REFUSED: list[tuple[str, dict[str, object], str]] = [
-    ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, group"),
+    ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, keyword, group"),
     ("search", {"query": "x", "open": True}, "unknown: 'open'"),
     ("search", {"query": "x", "batch": True}, "unknown"),
     ("search", {"query": "x", "vault": "/"}, "unknown"),

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from vaultmem import config as settings
 from vaultmem import paths
+from vaultmem.core import query as language
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, NoteNotFoundError, VaultmemError
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from vaultmem.sync import Report
     from vaultmem.why import Why
 
+OFF = "off"
+BY_WORDS = "searched by words alone; --semantic searches by meaning too, and so does every search while the agent runs"
 SHORTEST_ID = 4  # characters of an id that can mean a memory
 
 
@@ -166,22 +169,32 @@ class Vault(MemoryVerbs):
         return done if isinstance(done, dict) else None
 
     def search(
-        self, text: str, *, limit: int = 10, semantic: bool = False, group: str = "note",
+        self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",
         filters: Iterable[Filter] = (),
     ) -> list[Result]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
-        `semantic` adds search by meaning; `group="block"` gives every block a hit of its own."""
+        `semantic` adds search by meaning, False leaves it out, and None adds it where a model is
+        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own."""
         return self.answer(Ask(text, limit, semantic, group, tuple(filters))).results
 
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
-        return self.searcher().search(ask)
+        if ask.semantic is not None:
+            return self.searcher().search(ask)
+        answer = self.searcher().search(ask.decided(False))
+        if self.has_meaning(ask):
+            answer.remarks.append(BY_WORDS)
+        return answer
 
-    def why(self, text: str, note: str, *, semantic: bool = False) -> Why:
+    def has_meaning(self, ask: Ask) -> bool:
+        """Whether a search by meaning could find more: there are words to compare, and a model is set."""
+        return self.config.text("embedding.model") != OFF and bool(language.parse(ask.text).words)
+
+    def why(self, text: str, note: str, *, semantic: bool | None = None) -> Why:
         """Explain the place of one note in the results of a query."""
         from vaultmem.why import why
 
-        return why(self.searcher(), text, self.find_note(note), semantic=semantic)
+        return why(self.searcher(), text, self.find_note(note), semantic=bool(semantic))
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""

@@ -29,7 +29,6 @@ BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
 T = TypeVar("T")
-NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model
 
 
 class Pending(NamedTuple):
@@ -184,8 +183,7 @@ class Meaning:
         return {
             block: hits[row]
             for block, row in live.at_rows(hits)
-            if hits[row] >= NEAR_ENOUGH
-            and (notes is None or (block >> ORD_BITS in notes) is not all_but)
+            if notes is None or (block >> ORD_BITS in notes) is not all_but
         }
 
     def closeness(

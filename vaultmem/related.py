@@ -82,7 +82,7 @@ def _by_meaning(searcher: Searcher, note: int) -> Points:
     best: Points = {}
     for block, cosine in meaning.nearest(searcher.catalog, vector, 200).items():
         other = block >> ORD_BITS
-        if cosine > best.get(other, (0.0, ""))[0]:
+        if cosine >= max(rank.NEAR_ENOUGH, best.get(other, (0.0, ""))[0]):
             best[other] = (MEANING_SHARE * cosine, f"similar meaning {cosine:.2f}")
     return best
 

@@ -34,7 +34,7 @@ class Ask:
 
     text: str
     limit: int = 10
-    semantic: bool = False
+    semantic: bool | None = False  # None: where a model is warm, see Vault.answer
     group: str = "note"
     filters: tuple[language.Filter, ...] = ()
     min_confidence: float = decay.MIN_CONFIDENCE
@@ -44,6 +44,10 @@ class Ask:
     talks: bool = (
         False  # also what was said in conversations; who filters by scope or path may mean that
     )
+
+    def decided(self, semantic: bool) -> Ask:
+        """The same, by meaning or not."""
+        return Ask(**{**self.__dict__, "semantic": semantic})
 
 
 @value
@@ -253,7 +257,7 @@ class Searcher:
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
-                meaning = self._closeness(question, keyword)
+                meaning = self._closeness(ask, question, keyword)
             except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, known.copies)
@@ -290,7 +294,7 @@ class Searcher:
             wanted = min(most, 10 * wanted)
 
     def _closeness(
-        self, question: Question, keyword: dict[int, float]
+        self, ask: Ask, question: Question, keyword: dict[int, float]
     ) -> dict[int, rank.Closeness]:
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
@@ -300,12 +304,22 @@ class Searcher:
         query = question.query
         wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):
-            notes = None if question.notes is None else set(question.notes)
-            near = meaning.nearest(
-                self.catalog, vector, CANDIDATES, notes, all_but=question.all_but
-            )
-            wanted |= near.keys()
+            wanted |= self._nearest(ask, question)
         return meaning.closeness(self.catalog, vector, wanted)
+
+    def _nearest(self, ask: Ask, question: Question) -> set[int]:
+        """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while
+        one long note keeps the others out."""
+        meaning, notes, count = self.meaning(), question.notes, CANDIDATES
+        vector, some = meaning.embedder.query(question.text), None if notes is None else set(notes)
+        while True:
+            near = meaning.nearest(self.catalog, vector, count, some, all_but=question.all_but)
+            if not (ask.filters or question.query.filters):
+                return {block for block, cosine in near.items() if cosine >= rank.NEAR_ENOUGH}
+            found = {block >> ORD_BITS for block in near} if ask.group == "note" else near
+            if len(found) >= ask.limit or len(near) < count:
+                return set(near)
+            count *= 10
 
     def _results(self, page: _Page, hits: list[rank.Hit]) -> list[Result]:
         places = page.known.places([_pair(hit.block) for hit in hits])

@@ -324,6 +324,14 @@ class Agent:
         blocks = self._embedding.embedded - before
         return Embedded(blocks, opened.model.name if opened and not trouble else None, trouble)
 
+    def is_warm(self) -> bool:
+        """Whether a search by meaning has its model and its vectors at hand."""
+        return self._embedding.is_warm()
+
+    def warm(self) -> None:
+        """Have them at hand soon."""
+        self._embedding.warm()
+
     def first_vectors(self) -> None:
         """Wait for the first vectors of a small vault that has none yet."""
         opened = self._pool.shared.opened()

@@ -44,6 +44,8 @@ class EmbeddingQueue(threading.Thread):
         self._due = self._first = self._last_use = time.monotonic()
         self._working = self._stopping = False
         self._cold = True  # whether the next search by meaning would have to look at all blocks
+        self._looking = False  # whether somebody does so now
+        self._wanted = False  # whether somebody searches who would search by meaning
         self._generation: int | None = None  # of the vectors, when everything was looked at last
         self._said: str | None = None  # the trouble that stands in the log
         self._something = threading.Condition()
@@ -67,6 +69,21 @@ class EmbeddingQueue(threading.Thread):
             self._everything = self._cold = True
             self._due = min(self._due, time.monotonic())
             self._something.notify_all()
+
+    def is_warm(self) -> bool:
+        """Whether a search by meaning has nothing to wait for."""
+        meaning = self._pool.shared.opened()
+        if self._cold or self._looking or meaning is None:
+            return False
+        return meaning.is_loaded() and len(meaning.store) > 0
+
+    def warm(self) -> None:
+        """Load the model soon, for the next search by meaning, unless that has failed."""
+        with self._something:
+            if self.trouble is None and not self._wanted:
+                self._wanted = self._everything = True
+                self._due = min(self._due, time.monotonic())
+                self._something.notify_all()
 
     def told(self) -> dict[str, object]:
         """How embedding goes, as data."""
@@ -198,6 +215,10 @@ class EmbeddingQueue(threading.Thread):
                 )
         self._said = None
         self.embedded += done.blocks
+        if self._wanted and len(meaning.store):
+            meaning.embedder.query("")  # loads the model
+            self._last_use = time.monotonic()
+        self._wanted = False
         with self._something:
             self._left.update(done.left)
             if self._generation != meaning.store.generation:  # some were thrown away meanwhile
@@ -226,7 +247,7 @@ class EmbeddingQueue(threading.Thread):
         meaning = self._pool.shared.opened()
         if meaning is None or not len(meaning.store):
             return
-        self._cold = False
+        self._cold, self._looking = False, True
         try:
             with self._pool.by_meaning() as searcher, spoken():
                 meaning.look(searcher.catalog)
@@ -236,6 +257,8 @@ class EmbeddingQueue(threading.Thread):
             raise
         except BaseException:
             log.exception("the vectors could not be looked at before they are needed")
+        finally:
+            self._looking = False
         memory.give_back()
 
     def _fail(self, why: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 SETTLED_WITHIN = 1.0  # seconds
+WARMING = "searched by words alone; the agent loads the model for the next search"
 TOLD_OF_LOSSES = (
     "pending",
     "notify",
@@ -37,6 +38,12 @@ class Writer(Protocol):
 
     def embed_now(self) -> Embedded:
         """Wait until what is waiting has been embedded."""
+
+    def is_warm(self) -> bool:
+        """Whether a search by meaning has its model and its vectors at hand."""
+
+    def warm(self) -> None:
+        """Have them at hand soon."""
 
     def first_vectors(self) -> None:
         """Wait for the first vectors of a vault that has none yet, if there will be some soon."""
@@ -130,17 +137,22 @@ class AgentVault(Vault):
         return self._writer.embed_now()
 
     def answer(self, ask: Ask) -> Answer:
-        """Search, and say so when the index is known to be behind."""
+        """Search, and say so when the index is known to be behind. Who leaves open how, waits for no model."""
+        by_meaning = self._writer.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._writer.first_vectors()
-        answer = self._borrowed.searcher(meaning=ask.semantic).search(ask)
-        answer.remarks.extend(self._writer.remarks(semantic=ask.semantic))
+        answer = self._borrowed.searcher(meaning=by_meaning).search(ask.decided(by_meaning))
+        answer.remarks.extend(self._writer.remarks(semantic=bool(ask.semantic)))
+        if ask.semantic is None and not by_meaning and self.has_meaning(ask):
+            self._writer.warm()
+            answer.remarks.append(WARMING)
         return answer
 
-    def why(self, text: str, note: str, *, semantic: bool = False) -> Why:
+    def why(self, text: str, note: str, *, semantic: bool | None = None) -> Why:
         """Explain the place of one note in the results of a query."""
-        self._borrowed.searcher(meaning=semantic)
-        return super().why(text, note, semantic=semantic)
+        by_meaning = self._writer.is_warm() if semantic is None else semantic
+        self._borrowed.searcher(meaning=by_meaning)
+        return super().why(text, note, semantic=by_meaning)
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""

@@ -8,8 +8,8 @@ import re
 import sys
 
 from vaultmem import now as clock
-from vaultmem.api import Vault
-from vaultmem.commands.shared import embed_first, open_vault
+from vaultmem.api import BY_WORDS, OFF, Vault
+from vaultmem.commands.shared import check_limit, embed_first, open_vault
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -44,9 +44,11 @@ gives {"id", "error"}, and the command ends with 1.
 examples:
   vaultmem search sash cords
   vaultmem search --semantic somewhere quiet to stay by the sea
+  vaultmem search --keyword sash cords
   vaultmem search tag:meeting after:2026-09 budget --format json
 """
 
+_OWN = ("agent", "personality", "project", "type", "global", "decay_policy", "created_at")
 MEMORY_FIELDS = ("agent", "personality", "project", "type", "scope", "phase", "category")
 
 
@@ -54,9 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("query", nargs="*", help="what to look for; see below")
     parser.add_argument("-n", "--limit", type=int, help="how many results (default 10)")
-    parser.add_argument(
-        "-s", "--semantic", action="store_true", help="also search by meaning (loads the model)"
-    )
+    how_arguments(parser)
     parser.add_argument(
         "--group", choices=("note", "block"), help="one result a note (default), or every block"
     )
@@ -83,12 +83,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def how_arguments(parser: argparse.ArgumentParser) -> None:
+    """By words, by meaning, or by both where that costs nothing."""
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "-s", "--semantic", action="store_true", default=None,
+        help="also by meaning, loading the model (default: where the agent has it loaded)",
+    )  # fmt: skip
+    how.add_argument("--keyword", action="store_true", help="by words alone")
+
+
 _SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
 
 
 _WITHOUT_VALUE = (
     "-s",
     "--semantic",
+    "--keyword",
     "--open",
     "--batch",
     "--global",
@@ -114,8 +125,7 @@ def _is_excluded_word(word: str) -> bool:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Search once, or once a line."""
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
+    check_limit(args.limit)
     text = " ".join(args.query).replace("\0", "")
     filters = tuple(_filters(args))
     if args.batch:
@@ -125,7 +135,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         limit = args.limit or vault.config.number("search.limit")
         ask = Ask(
-            text, limit, args.semantic, args.group or "note", filters, args.min_confidence,
+            text, limit, by_meaning(args), args.group or "note", filters, args.min_confidence,
             compressed=args.include_compressed, talks=args.conversations,
         )  # fmt: skip
         if ask.semantic and vault is not args.vault:  # the agent embeds by itself
@@ -145,6 +155,12 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def by_meaning(args: argparse.Namespace) -> bool | None:
+    """Whether to search by meaning, too; None where that is left open."""
+    semantic: bool | None = args.semantic
+    return False if args.keyword else semantic
+
+
 def _filters(args: argparse.Namespace) -> Iterator[Filter]:
     for tag in (args.tags or "").split(","):
         if tag.strip():
@@ -162,32 +178,37 @@ def _filters(args: argparse.Namespace) -> Iterator[Filter]:
 
 
 def as_json(result: Result) -> dict[str, object]:
-    """A result: the fields of a memory first, then where it is and why."""
+    """A result without what is empty: its title, place and words, then what is known of a memory."""
     own = result.properties
-    return {
-        "id": own.get("id"),
-        "content": result.content,
-        **{name: own.get(name, "") for name in ("agent", "personality", "project", "type")},
-        "global": bool(own.get("global", False)),
-        "decay_policy": own.get("decay_policy"),
-        "confidence": result.confidence,
-        "similarity": result.similarity,
-        "created_at": own.get("created_at"),
-        "path": result.path,
+    found = {
         "title": result.title,
+        "path": result.path,
         "line": result.line,
         "end_line": result.end_line,
+        **_words(result),
+        "id": own.get("id"),
+        **{name: own.get(name) for name in _OWN},
+        "confidence": result.confidence if own.get("id") else None,
         "heading": " > ".join(result.headings),
         "label": result.label,
         "day": result.day,
         "category": result.category,
-        "score": result.score,
-        "parts": result.parts,
-        "snippet": result.snippet,
-        "more": [{"line": line, "end_line": end} for line, end in result.more],
+        "score": round(result.score, 2),
+        "similarity": result.similarity,
+        "more": [list(lines_) for lines_ in result.more],
         "conflict_copy_of": result.original,
         "uri": result.uri,
     }
+    return {name: one for name, one in found.items() if one not in (None, "", False, [])}
+
+
+def _words(result: Result) -> dict[str, object]:
+    """What was found of a note: its lines can be read where more is needed. Of a memory all, and a snippet only where
+    that is not the same."""
+    if not result.properties.get("id"):
+        return {"snippet": result.snippet}
+    is_all = " ".join(result.content.split()) == result.snippet
+    return {**({} if is_all else {"snippet": result.snippet}), "content": result.content}
 
 
 def _show(answer: Answer, output: Output) -> None:
@@ -243,10 +264,14 @@ def _open(uri: str) -> None:
 
 
 def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
+    from vaultmem.core.limits import RESULTS  # few need it to start
+
     code = 0
     with open_vault(args, output) as vault:
         if args.semantic:
             embed_first(vault, output)
+        elif by_meaning(args) is None and vault.config.text("embedding.model") != OFF:
+            output.remark(f"vaultmem: {BY_WORDS}")
         default = args.limit or vault.config.number("search.limit")
         group, least = args.group or "block", args.min_confidence
         for number, line in enumerate(lines(), start=1):
@@ -254,13 +279,13 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
                 continue
             asked = asked_line(line, number)
             text, limit = asked.get("query"), asked.get("limit", default)
-            if not isinstance(text, str) or type(limit) is not int or limit < 1:
-                problem = "needs query (text) and limit (1 or more)"
+            if not isinstance(text, str) or type(limit) is not int or not 1 <= limit <= RESULTS:
+                problem = f"needs query (text) and limit (1 to {RESULTS:,})"
                 output.record({"id": asked.get("id", number), "error": problem})
                 code = 1
                 continue
             ask = Ask(
-                text, limit, args.semantic, group, filters, least, compressed=args.include_compressed,
+                text, limit, bool(args.semantic), group, filters, least, compressed=args.include_compressed,
                 talks=args.conversations,
             )  # fmt: skip
             answer = vault.answer(ask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vaultmem.commands.search import by_meaning, how_arguments
 from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
@@ -18,13 +19,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("query", help="the query, quoted")
     parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    parser.add_argument("-s", "--semantic", action="store_true", help="as in a search by meaning")
+    how_arguments(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Explain one result."""
     with open_vault(args, output) as vault:
-        why = vault.why(args.query, args.note, semantic=args.semantic)
+        why = vault.why(args.query, args.note, semantic=by_meaning(args))
         if output.as_json:
             output.data(why.__dict__)
         else:

@@ -41,6 +41,7 @@ WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
 COSINE_WEIGHT = 14.0
 AROUND_WEIGHT = 4.0  # mean cosine of the blocks before and after
 WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
+NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
 NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
 CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original

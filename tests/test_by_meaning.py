@@ -1,0 +1,100 @@
+"""Search is by words and meaning where the model is at hand, and what filters leave is never cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import agent_on, until
+from tests.cli_run import ran
+from tests.conftest import Write
+from vaultmem import Filter, Vault
+
+QUESTION = "python CLI preferences"
+OF_FOO = {"Deploys wait for Thursday after lunch", "The user likes Typer more than Click"}
+
+
+@pytest.fixture
+def projects(vault: Path, write: Write) -> Path:
+    """Two memories of foo that share no word with the question, and many of others that do."""
+    with Vault(str(vault)) as opened:
+        for text in sorted(OF_FOO):
+            opened.write(text, project="foo", category="knowledge")
+        for number in range(30):
+            opened.write(f"Python CLI preferences of team {number}", project="bar")
+    write(
+        "Long.md", "\n\n".join(f"## {n}\n\nA preference for python, part {n}." for n in range(300))
+    )
+    write("Home.md", "A red bicycle stands in the cellar.\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.embed()
+    return vault
+
+
+def contents(vault: Path, *words: str) -> set[str]:
+    ended = ran("search", *words, "--format", "json", "--vault", str(vault))
+    return {one.get("content", "") for one in ended.data["results"]}
+
+
+def test_of_what_filters_leave_the_best_are_found_however_far(projects: Path) -> None:
+    assert contents(projects, QUESTION, "--project", "foo", "--limit", "5") == set()
+    wanted = (QUESTION, "--semantic", "--project", "foo")
+    assert contents(projects, *wanted, "--limit", "5") == OF_FOO
+    assert contents(projects, *wanted, "--limit", "1") == {"The user likes Typer more than Click"}
+    with Vault(str(projects)) as opened:
+        only = Filter("path", "o")  # of Long.md and of the memories
+        found = opened.search(QUESTION, limit=100, semantic=True, filters=(only,))
+        assert len(found) == 34
+        cosines = {one.title: one.similarity for one in found}
+        far = min(cosines.values(), default=0.0, key=lambda one: one or 0.0)
+        assert far is not None
+        assert far < 0.25
+        assert far not in [
+            one.similarity for one in opened.search(QUESTION, limit=100, semantic=True)
+        ]
+
+
+def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> None:
+    where = ("--format", "json", "--vault", str(projects))
+    ended = ran("search", "two-wheeler", *where)
+    assert ended.data["count"] == 0
+    assert ended.err.count("searched by words alone") == 1
+    for words in (("--keyword", "bicycle"), ("--semantic", "two-wheeler"), ("tag:none",)):
+        assert "by words alone" not in ran("search", *words, *where).err
+    asked = b"two-wheeler\nbicycle\n"
+    batch = ran("search", "--batch", *where, given=asked)
+    assert batch.err.count("searched by words alone") == 1
+    assert "remarks" not in batch.out
+    assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
+
+
+def test_a_vault_without_a_model_has_nothing_to_say(
+    projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    assert ran("search", "bicycle", "--format", "json", "--vault", str(projects)).err == ""
+
+
+def test_with_an_agent_every_door_searches_by_meaning_soon(
+    projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "default")
+
+    def paths(**more: object) -> set[str]:
+        found = agent.call("search", query="two-wheeler", **more)["results"]
+        return {one["path"] for one in found}
+
+    with agent_on(projects, VAULTMEM_EMBEDDING_MODEL="default") as agent:
+        until(lambda: "Home.md" in paths(), what="it never searched by meaning")
+        assert "Home.md" not in paths(keyword=True)
+        assert "Home.md" not in paths(semantic=False)
+        assert "Home.md" in paths(semantic=True)
+        ended = ran("search", "two-wheeler", "--format", "json", "--vault", str(projects))
+        assert "Home.md" in ended.out
+        assert ended.err == ""
+        tool = agent.call("memory_search", query="two-wheeler")
+        assert "Home.md:1: " in tool["text"]
+        why = agent.call("why", query="two-wheeler", note="Home.md")
+        assert why["rank"] is not None
