@@ -187,9 +187,8 @@ def test_search_leads_to_the_lines(indexed: Path) -> None:
             lines = (
                 (indexed / result["path"]).read_text(encoding="utf-8", errors="replace").split("\n")
             )
-            assert result["content"] == "\n".join(
-                lines[result["line"] - 1 : result["end_line"]]
-            ).strip("\n")
+            block = " ".join("\n".join(lines[result["line"] - 1 : result["end_line"]]).split())
+            assert result["snippet"].strip("…") in block
 
 
 def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None:
@@ -331,7 +330,7 @@ def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write)
             )
     # A program gets what stands in the note, a person's terminal does not.
     found = on(vault, "search apple", "--format", "json").data["results"][0]
-    assert "\x1b[31mred\x1b]0;title\x07 \x9b31m" in found["content"]
+    assert "\x1b[31mred\x1b]0;title\x07 \x9b31m" in found["snippet"]
 
 
 def terminal(*words: str, **environ: str) -> str:

@@ -137,15 +137,15 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
         ("memory_search", {"query": 7}, '"query" must be text, not a whole number'),
         ("memory_search", {"query": "x", "limit": "10"}, '"limit" must be a whole number, not text'),
         ("memory_search", {"query": "x", "limit": True}, '"limit" must be a whole number, not true or false'),
-        ("memory_search", {"query": "x", "limit": 0}, '"limit" must be from 1 to 100'),
+        ("memory_search", {"query": "x", "limit": 0}, '"limit" must be from 1 to 1,000,000'),
         ("memory_search", {"query": "x", "tags": "a,b"}, '"tags" must be a list, not text'),
         ("memory_search", {"query": "x", "tags": ["a", 1]}, '"tags"[1] must be text, not a whole number'),
         ("memory_search", {"query": "x", "from": "noon"}, "\"from\" must be a day, YYYY-MM-DD, not 'noon'"),
         ("memory_search", {"query": "a\0b"}, '"query" holds U+0000, which is no letter'),
         ("memory_write", {"content": "x", "category": "poeple"}, "did you mean people?"),
-        ("memory_recall", {"query": "x", "budget": 10**9}, '"budget" must be from 1 to 20,000'),
+        ("memory_recall", {"query": "x", "budget": 10**9}, '"budget" must be from 1 to 1,000,000'),
         ("memory_list", {"zzz": 1}, "unknown parameter 'zzz'; known: phase, category,"),
-        ("memory_search", {"query": "x", "limit": 1e6}, '"limit" must be from 1 to 100'),
+        ("memory_search", {"query": "x", "limit": 1e7}, '"limit" must be from 1 to 1,000,000'),
         ("memory_search", {"query": "x", "limit": 2.5}, '"limit" must be a whole number, not a number'),
     ],
 )  # fmt: skip
@@ -194,7 +194,8 @@ def test_days_are_called_from_and_to_and_the_other_names_are_taken(
 ) -> None:
     call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
     opened.sync()
-    for name, arguments in (("memory_list", {}), ("memory_search", {"query": "oolong"})):
+    search = {"query": "oolong", "notes": False}
+    for name, arguments in (("memory_list", {}), ("memory_search", search)):
         listed: Any = next(one for one in box.listed() if one["name"] == name)
         assert {"from", "to"} <= listed["inputSchema"]["properties"].keys()
         assert not {"since", "until"} & listed["inputSchema"]["properties"].keys()
@@ -304,19 +305,18 @@ def test_a_memory_is_written_read_tagged_found_and_archived(box: Toolbox, opened
     assert (
         call(box, opened, "memory_write", content="Ann drinks oolong").data["duplicate_of"] == id_
     )
-    assert call(box, opened, "memory_read", id=id_).data["content"] == "Ann drinks oolong"
+    assert fenced("Ann drinks oolong") in call(box, opened, "memory_read", id=id_).text
     tagged = call(box, opened, "memory_tag", id=id_, add=["green"], remove=["tea"]).data
     assert tagged["tags"] == ["green"]
     listed = call(box, opened, "memory_list", category="people", tags=["green"])
     assert listed.data["count"] == 1
     assert listed.text.splitlines()[0] == "1 memory"
     opened.sync()
-    assert [one["id"] for one in results(call(box, opened, "memory_search", query="oolong"))] == [
-        id_
-    ]
-    call(box, opened, "memory_delete", id=id_)
+    found = call(box, opened, "memory_search", query="oolong", notes=False)
+    assert [one["id"] for one in results(found)] == [id_]
+    assert call(box, opened, "memory_delete", id=id_[:8]).data["id"] == id_
     opened.sync()
-    assert results(call(box, opened, "memory_search", query="oolong")) == []
+    assert results(call(box, opened, "memory_search", query="oolong", notes=False)) == []
     with pytest.raises(NoteNotFoundError):
         call(box, opened, "memory_read", id=id_)
 
@@ -328,14 +328,16 @@ def results(outcome: Outcome) -> list[dict[str, Any]]:
     return found
 
 
-def test_search_finds_notes_where_they_are_wanted_and_never_private_ones(
+def test_search_finds_notes_unless_they_are_unwanted_and_never_private_ones(
     box: Toolbox, opened: Vault
 ) -> None:
-    assert results(call(box, opened, "memory_search", query="oolong")) == []
     for name in ("memory_search", "memory_smart_search"):
-        found = results(call(box, opened, name, query="oolong", notes=True))
-        assert {one["path"] for one in found} == {"Tea.md", "Cups.md"}
-    assert results(call(box, opened, "memory_search", query="secret", notes=True)) == []
+        assert results(call(box, opened, name, query="oolong", notes=False)) == []
+        found = call(box, opened, name, query="oolong")
+        assert {one["path"] for one in results(found)} == {"Tea.md", "Cups.md"}
+        for one in results(found):
+            assert f"\n- {one['path']}:{one['line']}: " in found.text
+    assert results(call(box, opened, "memory_search", query="secret")) == []
     for name in ("memory_read", "memory_related"):
         with pytest.raises(VaultmemError, match="private"):
             call(box, opened, name, id="Diary.md")
@@ -373,18 +375,16 @@ def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
 
 
 def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault) -> None:
-    found = results(
-        call(box, opened, "memory_smart_search", query="oolong", notes=True, tags=["drink"])
-    )
-    by_path = {one["path"]: one["signs"] for one in found}
-    assert by_path["Cups.md"]["links"] == 0.2
-    assert "links" not in by_path["Tea.md"]
+    found = results(call(box, opened, "memory_smart_search", query="oolong"))
+    by_path = {one["path"]: one["score"] for one in found}
+    assert by_path["Cups.md"] > by_path["Tea.md"]  # which links to it
     scores = [one["score"] for one in found]
     assert scores == sorted(scores, reverse=True)
-    call(box, opened, "memory_write", content="oolong is for Sundays")
+    call(box, opened, "memory_write", content="oolong is for Sundays", tags=["hill"])
     opened.sync()
-    memory = results(call(box, opened, "memory_smart_search", query="oolong"))[0]
-    assert memory["signs"]["recency"] == 0.2
+    for tags, score in (([], 1.2), (["hill"], 1.5)):  # it is of today
+        how = {"query": "oolong", "notes": False, "tags": tags}
+        assert results(call(box, opened, "memory_smart_search", **how))[0]["score"] == score
 
 
 def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) -> None:
@@ -392,8 +392,9 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
     assert near.data["related"][0]["path"] == "Cups.md"  # type: ignore[index]
     write("Todo.md", "- [ ] call Ann 📅 2020-01-01\n")
     opened.sync()
-    waits = call(box, opened, "memory_pending").data["items"]
-    item = next(one for one in waits if "call Ann" in one["text"])  # type: ignore[attr-defined]
+    waits = call(box, opened, "memory_pending")
+    item = next(one for one in waits.data["items"] if one["source"] == "Todo.md:1")  # type: ignore[attr-defined]
+    assert f"- {item['id']} overdue 2020-01-01: call Ann (Todo.md:1)" in waits.text
     done = call(box, opened, "memory_done", id=item["id"])
     assert done.data["changed"] is True
     assert call(box, opened, "memory_done", id=item["id"]).data["changed"] is False
@@ -402,10 +403,15 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
 def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
     box.call(opened, Call("memory_write", {"content": "Ann drinks </memory> oolong"}, "codex"))
     opened.sync()
-    assert call(box, opened, "memory_recall", query="oolong").text == "<memory>\n</memory>"
-    told = call(box, opened, "memory_recall", query="oolong", untrusted=True).text
-    assert told.count("</memory>") == 1
-    assert "oolong" in told
+    mine = {"query": "oolong", "notes": False}
+    assert call(box, opened, "memory_recall", **mine).text == "<memory>\n</memory>"
+    told = call(box, opened, "memory_recall", untrusted=True, **mine)
+    assert told.text.count("</memory>") == 1
+    assert "oolong" in told.text
+    (memory,) = told.data["memories"]  # type: ignore[misc]
+    assert told.text.endswith(f"\nids of the memories, in this order: {memory['id'][:8]}")
+    both = call(box, opened, "memory_recall", query="oolong").text
+    assert "\n[SEMANTIC] Tea.md:1: # Tea\n" in both
 
 
 # --- what an assistant may answer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem import now as clock
-from vaultmem.core import private
+from vaultmem.core import limits, private
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import ARCHIVE, in_conversation
 from vaultmem.core.query import Filter, day_range
@@ -16,7 +16,7 @@ from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 from vaultmem.search import Ask, Result
 from vaultmem.tools.notes import check_public, is_private, note_path, ready
-from vaultmem.tools.shown import lines, memory_line, quoted
+from vaultmem.tools.shown import about, lines, quoted
 from vaultmem.tools.tool import Call, Outcome
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Found = dict[str, object]
 
 LIMIT = 10
+MOST_PATH = 1_000  # characters
 MORE = 3  # times as many candidates are weighed
 LINKING = 5  # of the best, whose links are followed
 # How much each sign adds to a result whose words fit best of all, which count 1.
@@ -36,14 +37,14 @@ _SPARE = 10  # results more than wanted, in place of those that may not be shown
 
 def search(vault: Vault, call: Call) -> Outcome:
     """memory_search."""
-    limit = call.number("limit", LIMIT, 1, 100)
-    found = list(islice(_hits(ready(vault), call, semantic=False), limit))
-    return _told([{**_shown(hit), "score": hit.score} for hit in found])
+    limit = call.number("limit", LIMIT, 1, limits.RESULTS)
+    found = islice(_hits(ready(vault), call, semantic=None), limit)
+    return _told([(hit, hit.score) for hit in found])
 
 
 def smart_search(vault: Vault, call: Call) -> Outcome:
     """memory_smart_search: words and meaning, then tags that were asked for, links among the best, and recency."""
-    limit = call.number("limit", LIMIT, 1, 100)
+    limit = call.number("limit", LIMIT, 1, limits.RESULTS)
     hits = list(islice(_hits(ready(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     linked = _linked(vault, [hit.path for hit in hits[:LINKING]])
@@ -51,15 +52,11 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
     now = clock.seconds()
     weighed = []
     for hit in hits:
-        signs = {
-            "words and meaning": hit.score / best,
-            "tags": TAG_SHARE if tags & _tags(hit) else 0.0,
-            "links": LINK_SHARE if hit.path in linked else 0.0,
-            "recency": RECENT_SHARE * _recency(hit, now),
-        }
-        said = {name: round(points, 3) for name, points in signs.items() if points}
-        weighed.append({**_shown(hit), "score": round(sum(signs.values()), 3), "signs": said})
-    weighed.sort(key=lambda one: -float(str(one["score"])))
+        tagged = TAG_SHARE if tags & _tags(hit) else 0.0
+        near = LINK_SHARE if hit.path in linked else 0.0
+        fresh = RECENT_SHARE * _recency(hit, now)
+        weighed.append((hit, round(hit.score / best + tagged + near + fresh, 3)))
+    weighed.sort(key=lambda one: -one[1])
     return _told(weighed[:limit])
 
 
@@ -67,28 +64,27 @@ def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
     path = note_path(vault, call.text("id"))
     check_public(vault, path)
-    near = vault.related(path, limit=call.number("limit", LIMIT, 1, 100))
+    near = vault.related(path, limit=call.number("limit", LIMIT, 1, limits.RESULTS))
     folder = vault.config.text("memory_folder")
     found: list[Found] = []
     each: list[str] = []
     for one in near:
         if is_private(vault, one.path) or in_conversation(one.path, folder):
             continue  # the words that both share would be told
-        reasons = [quoted(reason) for reason in one.reasons]
-        title = quoted(one.title)
-        found.append({"title": title, "path": one.path, "score": one.score, "reasons": reasons})
-        each.append(f"- {title} ({quoted(one.path)}): {'; '.join(reasons)}")
+        found.append({"path": one.path, "score": one.score})
+        reasons = "; ".join(quoted(reason) for reason in one.reasons)
+        each.append(f"- {_named(one.title, one.path)}: {reasons}")
     return Outcome(
         lines(f"near {quoted(path)}", each, "nothing is near"),
         {"path": path, "related": found, "count": len(found)},
     )
 
 
-def _hits(vault: Vault, call: Call, *, semantic: bool) -> Iterator[Result]:
-    """What fits and may be shown, the best first; of memories only, unless notes are wanted."""
+def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result]:
+    """What fits and may be shown, the best first."""
     folder = vault.config.text("memory_folder")
-    notes = call.flag("notes")
-    limit = call.number("limit", LIMIT, 1, 100) * (MORE if semantic else 1) + _SPARE
+    notes = call.flag("notes", default=True)
+    limit = call.number("limit", LIMIT, 1, limits.RESULTS) * (MORE if semantic else 1) + _SPARE
     given = () if notes else (Filter("path", f"{folder}/"),)
     filters = (*given, *_filters(call, semantic=semantic))
     for hit in vault.answer(Ask(call.text("query"), limit, semantic, "note", filters)).results:
@@ -104,7 +100,7 @@ def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
     return in_conversation(hit.path, folder) and not is_talk(scope)
 
 
-def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:
+def _filters(call: Call, *, semantic: bool | None) -> Iterator[Filter]:
     if not semantic:  # there, tags only weigh
         yield from (Filter("tag", tag.lstrip("#")) for tag in call.texts("tags") if tag.strip("# "))
     for name in ("scope", "phase", "category"):
@@ -117,20 +113,29 @@ def _filters(call: Call, *, semantic: bool) -> Iterator[Filter]:
             yield Filter(name, given)
 
 
-def _shown(hit: Result) -> Found:
-    kept = {name: hit.properties.get(name) for name in ("id", "scope", "created_at")}
-    found = {
-        **kept, "title": quoted(hit.title), "path": hit.path, "line": hit.line, "category": hit.category or None,
-        "text": quoted(hit.snippet or hit.content),
-    }  # fmt: skip
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _told(found: list[Found]) -> Outcome:
-    each = (memory_line({"id": one.get("id") or one["path"], **one}) for one in found)
+def _told(found: list[tuple[Result, float]]) -> Outcome:
+    places: list[Found] = []
+    for hit, score in found:
+        own = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
+        places.append({**own, "path": hit.path, "line": hit.line, "score": score})
+    each = (_line(hit) for hit, _ in found)
     return Outcome(
-        lines(f"{len(found)} found", each, "nothing found"), {"results": found, "count": len(found)}
+        lines(f"{len(found)} found", each, "nothing found"),
+        {"results": places, "count": len(found)},
     )
+
+
+def _line(hit: Result) -> str:
+    """A hit in one line: the note and the line, for a memory its id and day, and the words that were found."""
+    own = about({name: hit.properties.get(name) for name in ("id", "created_at")})
+    where = f"{_named(hit.title, hit.path)}:{hit.line}{f' ({own})' if own else ''}"
+    return f"- {where}: {quoted(hit.snippet or hit.content)}"
+
+
+def _named(title: str, path: str) -> str:
+    """A note by its path, and by its title where the path does not tell it."""
+    shown = quoted(path, MOST_PATH)
+    return shown if title in path else f"{quoted(title)}, {shown}"
 
 
 def _linked(vault: Vault, paths: list[str]) -> set[str]:

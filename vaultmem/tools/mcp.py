@@ -27,7 +27,7 @@ from vaultmem.tools.tool import ASSISTANT, UnknownToolError
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPES = ("2026-07-28",)
 BATCHES = ("2024-11-05", "2025-03-26")
-UNTITLED = ("2024-11-05", "2025-03-26")  # know no titles and no structured content
+UNTITLED = ("2024-11-05", "2025-03-26")  # know no titles
 MOST_IN_BATCH = 100
 WRONG_VERSION, NO_RESOURCE = -32022, -32002
 KEEP = 60_000  # milliseconds that a client may remember a list
@@ -171,10 +171,8 @@ class Protocol:
             raise
         except VaultmemError as error:
             return {"content": [_said(_flat(error))], "isError": True}
-        result: dict[str, object] = {"content": [_said(outcome.text)], "isError": False}
-        if settled.version not in UNTITLED:
-            result["structuredContent"] = outcome.data
-        return result
+        # No structured content: clients that get both show their model that alone, and the answer is in the text.
+        return {"content": [_said(outcome.text)], "isError": False}
 
     def _read(self, params: Params, settled: Settled) -> dict[str, object]:
         uri = _text(params, "uri")

@@ -6,6 +6,7 @@ as an assistant's until a person approves it, whatever the assistant says of its
 
 from __future__ import annotations
 
+from vaultmem.core import limits
 from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -13,7 +14,7 @@ from vaultmem.errors import NoteNotFoundError
 from vaultmem.tools import finding, recalled
 from vaultmem.tools.notes import check_public, is_private, note_path, note_text, ready
 from vaultmem.tools.schema import an_object, number, switch, text, texts
-from vaultmem.tools.shown import briefly, fenced, lines, memory_line, quoted
+from vaultmem.tools.shown import about, briefly, fenced, lines, memory_line, quoted, short_id
 from vaultmem.tools.tool import Annotations, Call, Outcome, Tool
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def write(vault: Vault, call: Call) -> Outcome:
         "duplicate_of": found["duplicate_of"],
     }
     said = "written" if found["created"] else "known already"
-    return Outcome(f"{said}\n{memory_line(data)}{_clashes(vault, found, data)}", data)
+    named = f"{quoted(str(found['title']))} ({about(found)})"
+    return Outcome(f"{said}: {named}{_clashes(vault, found, data)}", data)
 
 
 def _clashes(vault: Vault, found: Record, data: Record) -> str:
@@ -52,10 +54,10 @@ def _clashes(vault: Vault, found: Record, data: Record) -> str:
         listed = found.get(name)
         given = listed if isinstance(listed, list) else []
         others = [one for one in given if not is_private(vault, str(one["path"]))]
-        shown = [{"id": one.get("id"), "title": quoted(str(one.get("title")))} for one in others]
-        if shown:
-            data[name] = shown
-            said += f"\n{name}: " + "; ".join(f"{one['title']} ({one['id']})" for one in shown)
+        if others:
+            data[name] = [{"id": one.get("id")} for one in others]
+            shown = (f"{quoted(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
+            said += f"\n{name}: " + "; ".join(shown)
     return said
 
 
@@ -66,27 +68,22 @@ def read(vault: Vault, call: Call) -> Outcome:
     except NoteNotFoundError:
         return _read_note(vault, call.text("id"))
     check_public(vault, str(found["path"]))
-    data = {**briefly(found), "content": found["content"]}
-    data.pop("text")
-    return Outcome(f"{memory_line(briefly(found))}\n{fenced(str(found['content']))}", data)
+    title, whole = quoted(str(found["title"])), fenced(str(found["content"]))
+    return Outcome(f"{title} ({about(found)})\n{whole}", briefly(found))
 
 
 def _read_note(vault: Vault, name: str) -> Outcome:
     path = note_path(vault, name)
     whole = note_text(vault, path)
-    return Outcome(f"{quoted(path)}\n{fenced(whole)}", {"path": path, "content": whole})
+    return Outcome(f"{quoted(path)}\n{fenced(whole)}", {"path": path})
 
 
 def delete(vault: Vault, call: Call) -> Outcome:
     """memory_delete."""
     found = vault.delete(_own_public(vault, call), by=call.client)
-    data = {
-        "id": found["id"],
-        "deleted": True,
-        "title": quoted(found["title"]),
-        "path": found["path"],
-    }
-    return Outcome(f"moved to the archive: {data['title']} ({data['id']})", data)
+    data = {"id": found["id"], "deleted": True, "path": found["path"]}
+    title = quoted(found["title"])
+    return Outcome(f"moved to the archive: {title} ({short_id(found['id'])})", data)
 
 
 def _own_public(vault: Vault, call: Call) -> str:
@@ -106,14 +103,15 @@ def listed(vault: Vault, call: Call) -> Outcome:
         **given,
         **days,
         tags=call.texts("tags") or None,
-        limit=call.number("limit", _LIST, 1, 100),
+        limit=call.number("limit", _LIST, 1, limits.RESULTS),
     )
     records = found["memories"]
     shown = records if isinstance(records, list) else []
-    each = [briefly(one) for one in shown if not is_private(vault, one["path"])]
+    each = [one for one in shown if not is_private(vault, one["path"])]
+    places = [{"id": one["id"], "path": one["path"]} for one in each]
     return Outcome(
         lines(plural(len(each), "memory", "memories"), map(memory_line, each), "no memories"),
-        {"memories": each, "count": len(each)},
+        {"memories": places, "count": len(each)},
     )
 
 
@@ -123,20 +121,19 @@ def tag(vault: Vault, call: Call) -> Outcome:
         _own_public(vault, call), *call.texts("add"), remove=call.texts("remove"), by=call.client
     )
     data = {**briefly(found), "tags": found["tags"], "changed": found["changed"]}
-    return Outcome(f"tags: {', '.join(found['tags']) or 'none'}\n{memory_line(data)}", data)
+    title = quoted(str(found["title"]))
+    return Outcome(f"tags: {', '.join(found['tags']) or 'none'}\n{title} ({about(found)})", data)
 
 
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
-    found = ready(vault).pending(days=call.number("days", 7, 0, 3_660))
+    found = ready(vault).pending(days=call.number("days", 7, 0, limits.DAYS))
     told = (one for one in found if not (one["asks"] or is_private(vault, _place(one))))
-    items = [_waiting(one) for one in told]
-    said = (
-        f"- {one['id']} {one['section']}{' ' + str(one['due']) if one['due'] else ''}: {one['text']}"
-        for one in items
-    )
+    waiting = list(told)
+    items = [_waiting(one) for one in waiting]
     return Outcome(
-        lines(f"{len(items)} wait", said, "nothing waits"), {"items": items, "count": len(items)}
+        lines(f"{len(items)} wait", map(_waiting_line, waiting), "nothing waits"),
+        {"items": items, "count": len(items)},
     )
 
 
@@ -147,21 +144,22 @@ def _place(item: Record) -> str:
 
 
 def _waiting(item: Record) -> Record:
-    kept = {name: item.get(name) for name in ("id", "section", "due", "repeat")}
-    return {
-        **kept,
-        "text": quoted(str(item.get("text"))),
-        "source": quoted(str(item.get("source") or "")),
-    }
+    kept = ("id", "section", "due", "source")
+    return {name: item[name] for name in kept if item.get(name)}
+
+
+def _waiting_line(item: Record) -> str:
+    when = " ".join(str(item[name]) for name in ("section", "due") if item.get(name))
+    where = ", ".join(quoted(str(item[name])) for name in ("repeat", "source") if item.get(name))
+    return f"- {item['id']} {when}: {quoted(str(item['text']))}{f' ({where})' if where else ''}"
 
 
 def done(vault: Vault, call: Call) -> Outcome:
     """memory_done."""
     found = ready(vault).done(call.text("id"), by=call.client)
     data = {name: found[name] for name in ("id", "state", "was", "changed")}
-    data["text"] = quoted(found["text"])
     said = "done" if found["changed"] else f"was {found['was']} already"
-    return Outcome(f"{said}: {data['text']} ({data['id']})", data)
+    return Outcome(f"{said}: {quoted(found['text'])} ({data['id']})", data)
 
 
 _ID = text("id, title or path")
@@ -204,7 +202,7 @@ TOOLS = (
         _READS, listed, quiet=("phase", "scope", "source", "tags"),
     ),
     Tool(
-        "memory_search", "", "Find memories by words; with notes, also notes.",
+        "memory_search", "", "Find memories and notes by words and meaning.",
         an_object(
             ("query",), query=_QUERY, tags=_TAGS, scope=text(), phase=text(), category=text(), notes=switch(),
             limit=_LIMIT, **_DAYS,
@@ -217,7 +215,7 @@ TOOLS = (
     ),
     Tool(
         "memory_smart_search", "",
-        "Find by words, meaning, links and recency.",
+        "The same, also by links and recency.",
         an_object(("query",), query=_QUERY, tags=_TAGS, scope=text(), notes=switch(), limit=_LIMIT),
         _READS, finding.smart_search, quiet=("tags", "scope", "limit"),
     ),

@@ -57,9 +57,9 @@ class Call(NamedTuple):
             raise UsageError(f'"{name}" must be from {least} to {most:,}')
         return found
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, *, default: bool = False) -> bool:
         """An argument that is true or false."""
-        return self.arguments.get(name) is True
+        return self.arguments.get(name, default) is True
 
     def texts(self, name: str) -> list[str]:
         """An argument that is a list of texts."""
@@ -68,7 +68,8 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a tool says: text for a model, and the same as data."""
+    """What a tool says: text, the full answer for a model, and the ids and places in it as data for programs. No door
+    sends the same words twice."""
 
     text: str
     data: Mapping[str, object]

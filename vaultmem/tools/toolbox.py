@@ -230,7 +230,7 @@ def _bounded(outcome: Outcome) -> Outcome:
     if len(text) > MOST_TEXT:
         text = f"{text[:MOST_TEXT]}\n(cut off here: {len(outcome.text):,} characters)"
     if len(written(data)) > MOST * 9 // 10:
-        data = {"cut": True, "text": text}
+        data = {"cut": True}
     return Outcome(text, data)
 
 
