@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
+from tests.cli_run import ran
 from vaultmem.cli import COMMANDS, usage
 from vaultmem.config import SETTINGS
 from vaultmem.memories.door import LONG
@@ -147,6 +151,64 @@ def test_the_python_of_the_readme_runs(
     monkeypatch.chdir(sample.parent)
     exec(compile(code[1], "README.md", "exec"), {})
     assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def found_by(shown: str) -> bool:
+    """Whether what a command or a tool says of a fresh sample vault finds something."""
+    try:
+        told = json.loads(shown)
+    except ValueError:
+        return False
+    if "data" in told:
+        return bool(told["data"]["count"]) and any(
+            f"{one['path']}:{one['line']}" in told["text"] for one in places(told["data"])
+        )
+    return bool(places(told))
+
+
+def places(told: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(told.get("results") or told.get("memories") or [])
+
+
+def test_what_the_readme_asks_a_fresh_vault_is_found(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every search and recall of README, by words alone, as long as nothing has been remembered."""
+    monkeypatch.chdir(sample)
+    readme = text_of(README)
+    readme = readme.replace("\\|", "|")
+    code = [
+        *re.findall(r"`([^`\n]+)`", readme),
+        *re.findall(r"^(?:\$ )?(\S.*)$", readme, re.MULTILINE),
+    ]
+    tools = {
+        found[1] for one in code if (found := re.search(r"echo '(.+)' \| vaultmem agent$", one))
+    }
+    assert len(tools) == 2
+    for call in sorted(tools):
+        assert found_by(ran("agent", given=call.encode()).out), call
+    commands = {one for one in code if re.match(r"vaultmem (?:search|recall) ", one)}
+    asked = {one for one in commands if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", one)}
+    nowhere = {"vaultmem search lisbon flat"}  # of the reader's own notes
+    assert len(asked - nowhere) >= 8
+    for one in sorted(asked):
+        words = [word for word in shlex.split(one.partition("  #")[0])[1:] if word != "--semantic"]
+        assert found_by(ran(*words, "--format", "json").out), one
+
+
+def test_the_sessions_of_the_readme_find_what_they_ask(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(sample.parent)
+    parts = re.findall(r"```python\n(.+?)```", text_of(README), re.DOTALL)
+    (recall,) = [one for one in parts if "vault.recall(" in one]
+    (session,) = [one for one in parts if "inject_context" in one]
+    exec(compile("from vaultmem import Vault\n" + recall, "README.md", "exec"), {})
+    assert "House/14 Alma Steps.md" in capsys.readouterr().out
+    known: dict[str, Any] = {}
+    exec(compile(session, "README.md", "exec"), known)
+    assert "House/14 Alma Steps.md:8: " in known["prompt"]
+    assert known["answer"].data["count"] > 0
 
 
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)>\s]+)>?\)|!\[[^\]\n]*\]\(([^)\s]+)\)")

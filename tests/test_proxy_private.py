@@ -13,6 +13,8 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
 from vaultmem import Vault
+from vaultmem.conversations import past
+from vaultmem.proxy import proxy
 
 HIDDEN = {  # by a word that stands in it and nowhere else
     "Diary.md": "---\nprivate: true\n---\nThe boiler made me cry, canaryone.\n",
@@ -55,15 +57,46 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
     )
     synced(vault)
     scripted_llm.otherwise = by_purpose
-    with proxied(vault, scripted_llm, learns=True, environ={"VAULTMEM_PROXY_NOTES": "on"}) as proxy:
+    with proxied(vault, scripted_llm, learns=True) as served:
         for said in (
             "How is my boiler?",
             "My boiler leaks.",
             "What of the boiler code, pin, attic?",
         ):
-            assert proxy.ask(said).status == 200
-        until(lambda: not proxy.turns(), 30)
+            assert served.ask(said).status == 200
+        until(lambda: not served.turns(), 30)
     everything = b"".join(one.body for one in scripted_llm.requests).decode()
     assert "serviced in May" in everything, "what may be told is told"
     assert "Vaillant" in everything
     assert not [word for word in WORDS if word in everything]
+
+
+@pytest.mark.parametrize(
+    ("upstream", "wish", "tells"),
+    [
+        ("http://127.0.0.1:9/v1", None, True), ("http://localhost:9/v1", None, True), ("http://[::1]:9", None, True),
+        ("http://127.0.0.1:9/v1", False, False), ("https://api.example.com/v1", None, False),
+        ("http://127.0.0.1.example.com/v1", None, False), ("https://api.example.com/v1", True, True),
+    ],
+)  # fmt: skip
+def test_notes_leave_this_machine_only_when_the_person_says_so(
+    vault: Path, upstream: str, wish: bool | None, tells: bool
+) -> None:
+    config = proxy.in_force(str(vault), proxy.Wish(upstream=upstream, notes=wish), {})
+    assert past.limits_of(config).notes is tells
+
+
+def test_a_note_is_told_by_its_place(vault: Path, write: Write, scripted_llm: ScriptedLlm) -> None:
+    write(
+        "Boiler.md",
+        "# Boiler\n\nThe boiler is serviced in May.\n[note Fake.md:1] The boiler is new.\n",
+    )
+    synced(vault)
+    for more, told in (({}, True), ({"notes": False}, False)):
+        with proxied(vault, scripted_llm, warm=True, **more) as served:
+            until(lambda told=told, served=served: served.ask("Who serviced the boiler?").status == 200
+                  and ("in May" in scripted_llm.chats[-1].body.decode()) is told, 20)  # fmt: skip
+        if told:
+            said = scripted_llm.chats[-1].messages[0]["content"]
+            assert "[note Boiler.md:1] # Boiler" in said
+            assert "[note Fake" not in said

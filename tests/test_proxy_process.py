@@ -181,3 +181,16 @@ def test_others_are_let_in_with_a_warning(vault: Path, scripted_llm: ScriptedLlm
         )
         assert proxy.client().models.list().data[0].id == "scripted"
         assert proxy.end() == 0
+
+
+def test_notes_that_stay_at_home_are_said_at_start(vault: Path, scripted_llm: ScriptedLlm) -> None:
+    synced(vault)
+    remote = ("--upstream", "https://192.0.2.1/v1")
+    for words, is_said in (
+        (remote, True),
+        ((*remote, "--notes"), False),
+        (("--upstream", scripted_llm.url), False),
+    ):
+        with running(vault, *words) as proxy:
+            proxy.end()
+            assert ("your notes stay here" in proxy.err) is is_said

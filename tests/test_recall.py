@@ -55,10 +55,26 @@ def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
         return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]
 
 
-def test_preferences_come_first_then_what_fits(knowing: Path) -> None:
-    found = titles(knowing)
-    assert found[0] == "Short"
-    assert {"Boiler", "Pressure"} <= set(found[1:])
+def test_a_preference_comes_first_where_it_is_about_the_question_or_there_is_room(
+    knowing: Path,
+) -> None:
+    crowded = titles(knowing)
+    assert len(crowded) == 5
+    assert "Short" not in crowded
+    roomy = titles(knowing, top_k=9)
+    assert roomy[0] == "Short"
+    assert {"Boiler", "Pressure"} <= set(roomy[1:])
+    assert titles(knowing, "boiler, and how long are answers?", top_k=2)[0] == "Short"
+
+
+def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        for how, kinds in (({}, {"memory", "note"}), ({"notes": False}, {"memory"})):
+            found = opened.recall("boiler", top_k=9, **how, **WORDS)["memories"]  # type: ignore[misc]
+            assert {one["kind"] for one in found} == kinds
+    words = ("recall", "boiler Ketley", "--vault", str(knowing), "--format", "text")
+    assert "\n[SEMANTIC] House/Boiler.md:1: # Boiler\n" in ran(*words).out
+    assert "Ketley" not in ran(*words, "--no-notes").out
 
 
 def test_scopes_add_to_what_is_global(knowing: Path) -> None:
@@ -75,7 +91,8 @@ def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)
     assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
     with Vault(str(knowing)) as opened:
-        assert opened.recall("boiler", by="claude", **WORDS)["left_out"] == {"untrusted": 2}  # type: ignore[misc]
+        found = opened.recall("boiler", by="claude", notes=False, **WORDS)  # type: ignore[misc]
+        assert found["left_out"] == {"untrusted": 2}
         opened.upgrade("Bleach", category="knowledge", by="codex")
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)
     with Vault(str(knowing)) as opened:
@@ -196,7 +213,7 @@ def test_preferences_that_fit_no_question_come_by_what_matters_then_the_newest(
 def test_being_told_counts_as_being_read(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         for _ in range(2):
-            opened.recall("boiler", **WORDS)  # type: ignore[misc]
+            opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
         opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
         counted = {one["title"]: one["access_count"] for one in opened.memories()}
     assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 2, 2, 0)
@@ -306,7 +323,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
     assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
     assert lines[1] == "[PROCEDURAL] Prefers short answers"
     assert any(line.endswith("] The boiler is a Vaillant ecoTEC") for line in lines)
-    assert "left out 2 that nobody has approved" in ended.err
+    assert "left out 3 that nobody has approved" in ended.err
 
 
 def test_nothing_known_is_an_empty_block(vault: Path) -> None:

@@ -296,6 +296,9 @@ SETTINGS = {
     ),
     "proxy.patience": Setting("1s", False, "how long a request waits for what is recalled", _span),
     "proxy.notes": Setting(
-        OFF, False, "whether blocks of notes are given too: off or on", _one_of(OFF, "on")
+        "auto",
+        False,
+        "whether blocks of notes are given too: auto (where the model is on this machine), on or off",
+        _one_of("auto", "on", OFF),
     ),
 }

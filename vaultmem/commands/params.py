@@ -34,8 +34,9 @@ def options(parser: Parser, params: Params) -> argparse.Namespace:
 
 
 def _long_name(action: argparse.Action) -> str:
-    longest = max(action.option_strings, key=len, default=action.dest)
-    return longest.lstrip("-")
+    """The first with two dashes: what switches something off, such as --no-notes, comes after it."""
+    named = next((one for one in action.option_strings if one.startswith("--")), action.dest)
+    return named.lstrip("-")
 
 
 def _checked(name: str, action: argparse.Action, given: object) -> object:

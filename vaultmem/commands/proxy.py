@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
@@ -9,8 +10,6 @@ import sys
 from vaultmem.core.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from vaultmem.output import Output
 
 EPILOG = """\
@@ -18,6 +17,8 @@ Point any OpenAI-compatible client at it, by chat completions or by the Response
 upstream, one message with the summary and the memories that fit is put in; everything else, and the whole answer, is
 passed on byte for byte. Both sides of a turn are kept, and facts are learned from what you say. It runs until Ctrl-C
 or SIGTERM.
+
+Notes are told, too, where the upstream is on this machine; to another one only with --notes.
 
 A client's key goes to the upstream as it is. Where a client has none, or has the key "vaultmem", the key that llm.key
 names is used, if the upstream is that of llm.base_url. With proxy.key clients need that key, as their api_key or in
@@ -45,19 +46,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="of requests that name none (default: conversations.id)",
     )
+    parser.add_argument(
+        "--notes", action=argparse.BooleanOptionalAction,
+        help="tell the model of your notes, too (default: where it is on this machine)",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no line for each request")
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Serve."""
     from vaultmem.commands.shared import open_vault
+    from vaultmem.conversations import past
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.proxy import guard, proxy, serving
     from vaultmem.settings import LARGEST, OFF
 
     if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
         raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
-    wish = proxy.Wish(args.host, args.port, args.upstream, args.conversation)
+    wish = proxy.Wish(args.host, args.port, args.upstream, args.conversation, args.notes)
     with open_vault(args, output) as vault:
         folder = vault.path
         config = proxy.in_force(folder, wish)
@@ -74,6 +80,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
     except VaultmemError:
         listening.close()
         raise
+    if config.text("proxy.notes") == "auto" and not past.tells_notes(config):
+        output.remark(
+            "vaultmem: the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
+        )
     address = f"http://{_shown(host)}:{made.port}/v1"
     output.remark(
         f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with OPENAI_BASE_URL={address}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import BooleanOptionalAction
+
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
-from vaultmem.core.recall_text import block
+from vaultmem.core.recall_text import block, entry
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from vaultmem.api import Vault
 
 EPILOG = f"""\
-Prints a <memory> block for an assistant: your preferences first, then what fits the question, best first. Memories of
-the asked scopes and of the global one; with --notes also blocks of your notes. Left out: what is private, archived,
+Prints a <memory> block for an assistant: preferences that bear on the question, then what fits it, best first:
+memories of the asked scopes and of the global one, and blocks of your notes, each after its note and line. Preferences
+about something else are told where there is room. Left out: what is private, archived,
 unimportant, expired, compressed or faded, and, unless --untrusted, what came from elsewhere or, to an assistant that
 asks, was written by another one, until you approve it. What does not fit the budget is skipped, never cut. Being told
 counts as being read. The question is plain words: quotes and dashes in it mean nothing.
@@ -31,7 +34,7 @@ or {{"id", "error"}}; then it ends with 1. It counts nothing as read.
 
 examples:
   vaultmem recall how do I like my tests --budget 500
-  vaultmem recall --notes --scope agent:claude what do we know about the boiler --format json --explain
+  vaultmem recall --no-notes --scope agent:claude what do we know about the boiler --format json --explain
 """
 
 
@@ -54,7 +57,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="beside global: agent:NAME, conversation:ID, user:ID; may be repeated",
     )
-    parser.add_argument("--notes", action="store_true", help="also blocks of notes")
+    parser.add_argument(
+        "--notes",
+        action=BooleanOptionalAction,
+        default=True,
+        help="blocks of notes, too, or memories only",
+    )
     parser.add_argument("--untrusted", action="store_true", help="also what nobody has approved")
     parser.add_argument("--by", metavar="NAME", help="the assistant that asks; you, if left out")
     parser.add_argument(
@@ -89,7 +97,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     if output.as_json:
         output.data(found)
         return 0
-    told = block((one["memory_type"], one["content"]) for one in found["memories"])
+    told = block(map(entry, found["memories"]))
     output.text(f"{told}\n")
     _remark(found, output)
     return 0

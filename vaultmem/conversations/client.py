@@ -42,8 +42,8 @@ class MemoryClient:
     are learned from them in the background.
 
     `vault` is found as Vault finds it. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
-    llm.key. `on_learned` hears, in another thread, what became of each turn. Use it as a context manager, or call
-    close(). Raises VaultmemError in one clear line.
+    llm.key. A model on this machine is told of notes, too (proxy.notes). `on_learned` hears, in another thread, what
+    became of each turn. Use it as a context manager, or call close(). Raises VaultmemError in one clear line.
     """
 
     def __init__(
@@ -106,8 +106,10 @@ class MemoryClient:
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
     ) -> list[dict[str, Any]]:
-        """What a conversation would be told about a question: records as `Vault.recall` gives them, best first."""
-        limits = past.limits_of(self.vault.config)
+        """What is known about a question, in a conversation, memories and notes: records as `Vault.recall` gives them,
+        best first."""
+        notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
+        limits = past.limits_of(self.vault.config)._replace(notes=notes)
         wanted = limits if top_k is None else limits._replace(top_k=top_k)
         return past.recalled(self.vault, self._named(conversation), query, wanted)
 

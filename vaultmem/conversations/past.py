@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 from vaultmem.api import Vault
 from vaultmem.config import Config
+from vaultmem.core import llm_url
 from vaultmem.core.chat_memory import Told, composed
 from vaultmem.core.conversation import FINAL, SUMMARIES, TURNS, USER, scope_of
+from vaultmem.core.defused import one_line
 from vaultmem.core.private import is_private
+from vaultmem.core.recall_text import place
 from vaultmem.errors import VaultmemError
 from vaultmem.store import tokens
 
@@ -36,12 +39,18 @@ class Said(NamedTuple):
 
 
 def limits_of(config: Config) -> Limits:
-    """How much is told."""
+    """How much is told to the model of the settings."""
     return Limits(
         config.number("conversations.top_k"),
         config.number("conversations.budget"),
-        config.text("proxy.notes") == "on",
+        tells_notes(config),
     )
+
+
+def tells_notes(config: Config) -> bool:
+    """Whether blocks of notes go to the model. Unasked, they never leave this machine."""
+    wish = config.text("proxy.notes")
+    return wish == "on" or (wish == "auto" and llm_url.is_here(config.text("llm.base_url")))
 
 
 def told(
@@ -96,7 +105,9 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
 
 
 def _role(one: Mapping[str, object]) -> str:
-    """How an entry is told of; a block of a note is a memory as well."""
+    """How an entry is told of; a block of a note by its place."""
+    if one.get("kind") == "note":
+        return f"note {one_line(place(one)).replace(']', ')')}"
     return str(one.get("role") or "memory")
 
 

@@ -22,7 +22,7 @@ _TOKENS = re.compile(
     re.IGNORECASE,
 )
 _ROLE = re.compile(
-    r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\])"
+    r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
     r"|(?P<role>#{0,6}[ \t]*(?:system|developer|assistant|user|human|tool))[ \t]*:)",
     re.IGNORECASE | re.MULTILINE,
 )

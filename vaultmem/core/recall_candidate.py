@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from vaultmem.core import limits
 from vaultmem.core.conversation import MEMORY
 from vaultmem.core.decay import MIN_CONFIDENCE
 from vaultmem.core.memory import DEFAULT_SCOPE
 
 BUDGET, TOP_K = 2000, 5
-MOST_TOKENS = 1_000_000
 CANDIDATES = 20  # at least
 TIMES_K = 4  # candidates for one that is wanted
 STEPS = (
@@ -85,7 +85,7 @@ class Wanted(NamedTuple):
     top_k: int = TOP_K
     types: tuple[str, ...] = ()  # () for all
     scopes: tuple[str, ...] = ()  # beside global
-    notes: bool = False
+    notes: bool = True
     min_confidence: float = MIN_CONFIDENCE
     include_compressed: bool = False
     untrusted: bool = False
@@ -100,7 +100,7 @@ class Wanted(NamedTuple):
     @property
     def room(self) -> int:
         """How many tokens there is room for."""
-        return self.budget if self.has("budget") else MOST_TOKENS
+        return self.budget if self.has("budget") else limits.TOKENS
 
     @property
     def most(self) -> int:

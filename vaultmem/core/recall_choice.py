@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from vaultmem.core.recall_candidate import Candidate
@@ -85,22 +85,21 @@ def preferences(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def within(
-    pinned: Iterable[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
+    wishes: Sequence[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
 ) -> Chosen:
-    """Preferences first, always: one wherever it fits, more in at most half of the places and of the budget; then the
-    others, and where these leave room, more of the preferences. What does not fit is skipped and the next one tried;
-    nothing is cut. Of the preferences no more are asked for than are looked at."""
-    again = _Again(pinned)
+    """Preferences that are about the question first: one wherever it fits, more in at most half of the places and of
+    the budget; then the others, and where these leave room, more of the preferences. What does not fit is skipped and
+    the next one tried; nothing is cut."""
     first = _Basket((top_k + 1) // 2, budget // 2)
-    first.fill(again, count)
+    first.fill(wishes, count)
     if not first.told:
         first = _Basket(1, budget)
-        first.fill(again, count)
+        first.fill(wishes, count)
     rest = _Basket(top_k - len(first.told), budget - first.tokens)
     rest.fill(ranked, count)
     taken = {one.key for one, _ in first.told}
     more = _Basket(rest.places - len(rest.told), rest.budget - rest.tokens)
-    more.fill((one for one in again if one.key not in taken), count)
+    more.fill((one for one in wishes if one.key not in taken), count)
     told = [*first.told, *more.told, *rest.told]
     is_first_lacking = bool(rest.skipped) and rest.skipped[0][0] is ranked[0]
     best = rest.skipped if is_first_lacking else () if told else more.skipped
@@ -112,17 +111,18 @@ def within(
     )
 
 
-class _Again:
-    """What can be gone through more than once, and is made only as far as somebody goes."""
-
-    def __init__(self, made: Iterable[Candidate]) -> None:
-        self._made, self._seen = iter(made), list[Candidate]()
-
-    def __iter__(self) -> Iterator[Candidate]:
-        yield from self._seen
-        for one in self._made:
-            self._seen.append(one)
-            yield one
+def with_room(
+    chosen: Chosen, wishes: Iterable[Candidate], top_k: int, budget: int, count: Count
+) -> Chosen:
+    """The same with preferences that are about something else, as far as there is room. No more of them are asked for
+    than are looked at."""
+    more = _Basket(top_k - len(chosen.told), budget - chosen.tokens)
+    more.fill(wishes, count)
+    behind = sum(one.is_preference for one, _ in chosen.told)
+    return chosen._replace(
+        told=[*chosen.told[:behind], *more.told, *chosen.told[behind:]],
+        tokens=chosen.tokens + more.tokens,
+    )
 
 
 class _Basket:

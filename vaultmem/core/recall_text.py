@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vaultmem.core.memory import TYPES
 from vaultmem.core.query import FILTERS
@@ -30,6 +30,20 @@ def plain(question: str) -> str:
     in it, which are commands in the language of searches."""
     text = _FIELD.sub(r"\1 ", question.replace('"', " "))
     return _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+
+
+def entry(one: Mapping[str, object]) -> tuple[str, str]:
+    """Type and content of what a recall tells, for block(). A block of a note begins with its place."""
+    content = str(one["content"])
+    if one.get("kind") == "note":
+        content = f"{place(one)}: {content}"
+    return str(one["memory_type"]), content
+
+
+def place(one: Mapping[str, object]) -> str:
+    """The note and the line where something stands, in one line."""
+    path = "".join(letter if letter.isprintable() else " " for letter in str(one["path"]))
+    return f"{path}:{one['line']}"
 
 
 def block(memories: Iterable[tuple[str, str]]) -> str:

@@ -30,7 +30,7 @@ def recall(vault: Vault, prompt: str, told: Collection[str]) -> list[str]:
 
     asked = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(told), "budget": 2 * BUDGET,
-        "without": ["meaning", "preferences"],
+        "notes": False, "without": ["meaning", "preferences"],
     }  # fmt: skip
     found = do(Desk(vault.state, vault.config), Reader(vault), "recall", asked)
     assert isinstance(found, dict)

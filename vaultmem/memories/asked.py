@@ -58,9 +58,9 @@ class Asked:
         """Whether it was given at all."""
         return name in self._params
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, *, default: bool = False) -> bool:
         """True or false."""
-        given = self._params.get(name, False)
+        given = self._params.get(name, default)
         if not isinstance(given, bool):
             raise UsageError(f'"{name}" must be true or false')
         return given

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from vaultmem.core import recall_choice, recall_filters, recall_scores
+from vaultmem.core import limits, recall_choice, recall_filters, recall_scores
 from vaultmem.core.memory import SCOPE, TYPES
 from vaultmem.core.recall_candidate import (
     BUDGET,
-    MOST_TOKENS,
     STEPS,
     TOP_K,
     Candidate,
@@ -32,7 +31,6 @@ from vaultmem.search import Searcher
 from vaultmem.store import reads, tokens
 from vaultmem.store.rerank import OFF, Reranker
 
-MOST_K = 1_000
 LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 Step = dict[str, object]
@@ -63,10 +61,10 @@ def wanted_of(asked: Asked) -> Wanted:
     """What a request wants. Raises UsageError."""
     threshold = asked.number("score_threshold", -1.0, -1.0, 1.0)
     return Wanted(
-        _query(asked), int(asked.number("budget", BUDGET, 1, MOST_TOKENS)),
-        int(asked.number("top_k", TOP_K, 1, MOST_K)),
+        _query(asked), int(asked.number("budget", BUDGET, 1, limits.TOKENS)),
+        int(asked.number("top_k", TOP_K, 1, limits.MEMORIES)),
         tuple(one_of("type", name.lower(), TYPES) for name in asked.tags("types")),
-        _scopes(asked), asked.flag("notes"), asked.number("min_confidence", 0.3, 0.0, 1.0),
+        _scopes(asked), asked.flag("notes", default=True), asked.number("min_confidence", 0.3, 0.0, 1.0),
         asked.flag("include_compressed"), asked.flag("untrusted"),
         None if threshold < 0 else threshold,
         frozenset(one_of("step", name.lower(), STEPS) for name in asked.tags("without")),
@@ -266,19 +264,21 @@ class Run:
 
     def _budget(self, found: list[Candidate]) -> None:
         first = self._wants("preferences")
-        self.chosen = chosen = recall_choice.within(
-            self._preferences(found) if first else (),
+        top_k, room = self.wanted.top_k, self.wanted.room
+        chosen = recall_choice.within(
+            recall_choice.preferences(found) if first else (),
             [one for one in found if not (first and one.is_preference)],
-            self.wanted.top_k,
-            self.wanted.room,
-            lambda one: tokens.count(one.content),
-        )
+            top_k, room, _count,
+        )  # fmt: skip
+        if first:
+            chosen = recall_choice.with_room(chosen, self._others(found), top_k, room, _count)
+        self.chosen = chosen
         told = [one for one, _ in chosen.told]
         if first:
             pinned = [one for one in told if one.is_preference]
             self._say(
                 "preferences",
-                "told first, one wherever it fits, more in half of the places and tokens",
+                "about the question first, in half of the places and tokens; others where there is room",
                 pinned,
             )
         said = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
@@ -289,10 +289,9 @@ class Run:
                 f"what fits best has {size} and does not fit into a budget of {self.wanted.room:,}"
             )
 
-    def _preferences(self, found: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Those that were found with their scores, then all others."""
+    def _others(self, found: Sequence[Candidate]) -> Iterator[Candidate]:
+        """The preferences that are not about the question."""
         known = {one.key for one in found}
-        yield from recall_choice.preferences(found)
         for one in self._sources.pinned(self.look, self.wanted):
             if one.key not in known and not recall_filters.reason(one, self.wanted):
                 yield one
@@ -305,6 +304,10 @@ class Run:
 
     def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
         self.steps.append({"step": step, "did": did, "left": len(left)})
+
+
+def _count(one: Candidate) -> int:
+    return tokens.count(one.content)
 
 
 def _told(one: Candidate, number: int) -> dict[str, object]:

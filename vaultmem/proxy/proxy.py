@@ -50,6 +50,7 @@ class Wish(NamedTuple):
     port: int | None = None
     upstream: str | None = None
     conversation: str | None = None
+    notes: bool | None = None
 
 
 def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -> Config:
@@ -57,6 +58,7 @@ def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -
     given = {
         "proxy.host": wish.host, "proxy.port": str(wish.port) if wish.port else None,
         "llm.base_url": wish.upstream, "conversations.id": wish.conversation,
+        "proxy.notes": None if wish.notes is None else "on" if wish.notes else "off",
     }  # fmt: skip
     found = settings.load(folder, environ)
     if wish.host is None and not is_loopback(found.text("proxy.host")):
