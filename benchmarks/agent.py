@@ -66,7 +66,7 @@ class Link:
 
     def finds(self, word: str) -> bool:
         """Whether a search for a word has a result."""
-        return bool(self.ask("search", query=word, limit=1)["count"])
+        return bool(self.ask("search", query=word, limit=1, keyword=True)["count"])
 
     def close(self) -> None:
         """Hang up."""
@@ -184,7 +184,7 @@ def _keep_asking(
     while not ended.is_set():
         for word in words:
             started = time.perf_counter()
-            link.ask("search", query=word, limit=10)
+            link.ask("search", query=word, limit=10, keyword=True)
             took.append((time.perf_counter() - started) * 1000)
             time.sleep(0.005)
             if ended.is_set():
@@ -218,7 +218,7 @@ def at_rest(agent: Running, seconds: float) -> tuple[float, float]:
 def whole(vault: Path, env: dict[str, str], pairs: int) -> Row:
     """`vaultmem search WORD` as a whole process, beside `python -c pass`."""
     word = make_queries(vault)["rare word"][0]
-    command = [*VAULTMEM, "search", word, "--vault", str(vault)]
+    command = [*VAULTMEM, "search", "--keyword", word, "--vault", str(vault)]
     run(command, env)
     mine, bare = in_turns(partial(run, command, env), partial(run, BARE, env), pairs)
     took, times = typical(mine), ratios(mine, bare)
@@ -241,7 +241,7 @@ def rows(options: argparse.Namespace, vault: Path, env: dict[str, str]) -> Itera
         agent.settle()
         yield whole(vault, env, options.pairs)
         questions = [query for each in make_queries(vault).values() for query in each]
-        keyword = asked(agent.link, questions, options.repeats)
+        keyword = asked(agent.link, questions, options.repeats, keyword=True)
         yield Row("a search by keyword over the socket", "p50 ≤ 1 ms", _spread(keyword, "ms"))
         if options.semantic:
             agent.link.ask("search", query=questions[0], semantic=True)

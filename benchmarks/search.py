@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def cold(vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
     """`vaultmem search WORD` and `vaultmem --help` as whole processes."""
     word = make_queries(vault)["rare word"][0]
-    search = [*VAULTMEM, "search", word, "--vault", str(vault)]
+    search = [*VAULTMEM, "search", "--keyword", word, "--vault", str(vault)]
     rows = []
     for what, budget, command in (
         ("vaultmem search WORD, whole process", "≤ 4.5 × bare Python", search),

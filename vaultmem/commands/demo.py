@@ -80,7 +80,7 @@ class Stage:
 
     def is_found(self) -> bool:
         """Whether the agent finds the note that was saved."""
-        said = client.call(self.vault, "search", {"query": "sprockleford", "limit": 1})
+        said = client.call(self.vault, "search", {"query": "sprockleford", "keyword": True})
         return isinstance(said, dict) and bool(said.get("count"))
 
 
@@ -138,7 +138,7 @@ def _story(stage: Stage, output: Output) -> tuple[list[dict[str, object]], float
         Step("Keep the index fresh in the background", ["start"]),
     ]
     after = [
-        Step("Search by words", ["search", "sprockleford"]),
+        Step("Search by words", ["search", "--keyword", "sprockleford"]),
         Step("Search by meaning, with none of the note's words",
              ["search", "--semantic", "--limit", "1", "moisture coming through upstairs"]),
         Step("See what links to a note", ["backlinks", "Roof"]),
