@@ -41,9 +41,7 @@ class Ask:
     notes: frozenset[int] | None = None  # in these alone,
     all_but: bool = False  # or in all but these
     compressed: bool = False  # also what a summary stands for; who names the notes means those
-    talks: bool = (
-        False  # also what was said in conversations; who filters by scope or path may mean that
-    )
+    talks: bool = False  # also what was said in conversations, as a filter by scope or path may
 
     def decided(self, semantic: bool) -> Ask:
         """The same, by meaning or not."""
