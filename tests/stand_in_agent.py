@@ -30,6 +30,9 @@ class OpenVault(Vault):
     def agent(self) -> dict[str, object] | None:
         return {"pid": 1}
 
+    def _index_writes(self) -> None:
+        pass
+
     def ask(self, verb: str, **params: object) -> Any:
         return do(Desk(self.state, self.config), Reader(self), verb, params)
 
@@ -54,6 +57,9 @@ class StandIn:
 
     def status(self) -> dict[str, object]:
         return {"pid": 1}
+
+    def index_writes(self) -> bool:
+        return True
 
     def sync(
         self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress

@@ -11,6 +11,7 @@ with Vault("~/notes") as vault:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from vaultmem import config as settings
 from vaultmem import paths
@@ -104,6 +105,7 @@ class Vault(MemoryVerbs):
     def searcher(self) -> Searcher:
         """The open index, which sees what any process has written until now. Raises StateError when the
         vault was never synced."""
+        self._index_writes()
         if self._searcher and self._searcher.generation != self.state.generation():
             self.close()  # another index took its place
         if self._searcher is None:
@@ -111,6 +113,13 @@ class Vault(MemoryVerbs):
         else:
             self._searcher.refresh()
         return self._searcher
+
+    def _index_writes(self) -> None:
+        """The agent puts many writes into the index at once, unless somebody looks."""
+        from vaultmem import client
+
+        with suppress(client.AgentError):  # what there is beats no answer
+            client.call(self.path, "index-writes", {})
 
     def sync(
         self,

@@ -17,7 +17,7 @@ from vaultmem.agent.gate import Gate
 from vaultmem.agent.memories import Memories
 from vaultmem.agent.orders import Listeners
 from vaultmem.agent.pool import Pool
-from vaultmem.agent.reconciler import Reconciler
+from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.agent.server import Server
@@ -41,6 +41,8 @@ log = logging.getLogger("vaultmem.agent")
 
 STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finished is rolled back
 EMBED_WITHIN = 3600.0
+WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
+BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
 FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
 SOON_EMBEDDED = 500  # blocks; whoever has more is told that they are waiting
 CHECK_EVERY = 30.0
@@ -165,6 +167,7 @@ class Agent:
 
     def _end(self) -> None:
         started = time.monotonic()
+        self.index_writes(STOP_WITHIN / 2)
         self._reconciler.stop()
         self._embedding.stop()
         self._memories.stop()
@@ -306,6 +309,12 @@ class Agent:
         """Wait until what was edited just now is known, but not for longer."""
         self._reconciler.wait_until_current(within)
 
+    def index_writes(self, within: float = WRITES_WITHIN) -> bool:
+        """Have what was written through the agent indexed; whether it is, within so many seconds. While very
+        much else is read, nobody waits for it."""
+        is_short = self._reconciler.stage.total <= FIRST_BATCH
+        return self._reconciler.writes.wait(within if is_short else BUSY_WITHIN)
+
     def vanished(self) -> str | None:
         """Why the vault cannot be believed."""
         return self._reconciler.vanished
@@ -344,6 +353,8 @@ class Agent:
     def remarks(self, *, semantic: bool) -> list[str]:
         """How far the index is behind, as far as a search could suffer from it."""
         told = []
+        if self._reconciler.writes.is_behind():
+            told.append("what was written just now is still being indexed; ask again in a moment")
         stage = self._reconciler.stage.told()
         self._complete = self._complete or self._state.is_complete()
         if not self._complete:

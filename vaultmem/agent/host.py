@@ -29,6 +29,9 @@ class Host(Protocol):
         """Compare the whole vault now and wait for it: the fields of a Report. With `embed`, wait until what
         lacks vectors has them instead: "embedded" (blocks), "model", "remark"."""
 
+    def index_writes(self) -> bool:
+        """Have what was written through the agent indexed; whether it was, soon enough."""
+
     def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
         """Carry out a verb of memories (see vaultmem.memories.table)."""
 

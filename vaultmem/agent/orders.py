@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from vaultmem import sync
+from vaultmem.errors import VaultmemError
 from vaultmem.progress import Progress
 
 
@@ -21,6 +22,26 @@ class Order(NamedTuple):
     progress: Progress
     rebuild: bool
     confirmed: bool
+
+    def obey(self, work: Callable[[], sync.Report]) -> None:
+        """Do it, unless nobody waits any more."""
+        if not self.done.set_running_or_notify_cancel():
+            return
+        try:
+            report = work()
+        except BaseException as error:
+            self.done.set_exception(_ending() if isinstance(error, Stopped) else error)
+            raise
+        self.done.set_result(report)
+
+    def refuse(self) -> None:
+        """It is too late for it."""
+        if self.done.set_running_or_notify_cancel():
+            self.done.set_exception(_ending())
+
+
+def _ending() -> VaultmemError:
+    return VaultmemError("the agent is ending; try again")
 
 
 class Listeners(NamedTuple):

@@ -19,6 +19,7 @@ from vaultmem.agent.losses import Losses
 from vaultmem.agent.orders import Listeners, Order, Stopped
 from vaultmem.agent.patience import place_of, too_early
 from vaultmem.agent.stage import Both, Stage
+from vaultmem.agent.writes import Writes
 from vaultmem.compare import Diff, Place, without
 from vaultmem.config import Config
 from vaultmem.core.pace import Pace, Touch
@@ -52,6 +53,7 @@ class Reconciler(threading.Thread):
         self.stage = Stage()
         self.last_edit = 0.0  # monotonic
         self.has_looked = False  # at everything, once
+        self.writes = Writes(self._wake)
         self._state, self._config = state, config
         self._gate, self._listeners = gate, listeners
         self._indexer: Indexer | None = None
@@ -86,7 +88,8 @@ class Reconciler(threading.Thread):
             path for path in found if not os.path.lexists(f"{self._state.vault}/{path}")
         )
         for path in found:
-            self.touched(path)
+            self._listeners.touched(path)
+        self.writes.add(found)
 
     @property
     def vanished(self) -> str | None:
@@ -112,6 +115,10 @@ class Reconciler(threading.Thread):
             self._something.notify()
         return order.done
 
+    def _wake(self) -> None:
+        with self._something:
+            self._something.notify()
+
     def stop(self) -> None:
         """End after the note that is being read; what is half done is rolled back."""
         with self._something:
@@ -127,7 +134,8 @@ class Reconciler(threading.Thread):
         """Whether nothing is known to be behind."""
         with self._something:
             full = self._full_due is not None and not self._only_sure
-            return not (full or self._behind or self._orders or self._pace.behind())
+            waiting = self._orders or self._pace.behind() or self.writes.is_behind()
+            return not (full or self._behind or waiting)
 
     def wait_until_current(self, within: float) -> None:
         """Wait until nothing is known to be behind, but not for longer."""
@@ -175,6 +183,7 @@ class Reconciler(threading.Thread):
         finally:
             self.stage.end()
             self._behind = False
+            self.writes.done()
 
     def _again(self) -> None:
         """After a failure: what was half done is forgotten, and all is looked at again."""
@@ -187,10 +196,11 @@ class Reconciler(threading.Thread):
             while True:
                 if self._stopping:
                     raise Stopped
+                now, self._behind = time.monotonic(), True
+                if (due := self.writes.due()) is not None and due <= now:
+                    return None, self.writes.take(), False
                 if self._orders:
-                    self._behind = True
                     return self._orders.pop(0), [], False
-                now = time.monotonic()
                 if self._full_due is not None and self._full_due <= now:
                     self._full_due, self._behind = None, not self._only_sure
                     return None, [], True
@@ -202,30 +212,18 @@ class Reconciler(threading.Thread):
                 self._something.wait(None if self._wake_at is None else self._wake_at - now)
 
     def _earliest(self) -> float | None:
-        times = (self._full_due, self._pace.due(), self._settle_due, self._rest_due)
+        touches = self._pace.due(), self.writes.due()
+        times = (self._full_due, *touches, self._settle_due, self._rest_due)
         return min((at for at in times if at is not None), default=None)
 
     def _obey(self, order: Order) -> None:
-        if not order.done.set_running_or_notify_cancel():
-            return
         work = Work(order.confirmed, Both(self.stage, order.progress))
-        try:
-            report = self._rebuild(work) if order.rebuild else self._whole(work)
-        except BaseException as error:
-            order.done.set_exception(
-                VaultmemError("the agent is ending; try again")
-                if isinstance(error, Stopped)
-                else error
-            )
-            raise
-        order.done.set_result(report)
+        order.obey(lambda: self._rebuild(work) if order.rebuild else self._whole(work))
 
     def _fail_orders(self) -> None:
         with self._something:
-            orders, self._orders = self._orders, []
-        for order in orders:
-            if order.done.set_running_or_notify_cancel():
-                order.done.set_exception(VaultmemError("the agent is ending; try again"))
+            while self._orders:
+                self._orders.pop().refuse()
 
     def _whole(self, work: Work) -> sync.Report:
         """Compare everything, by the rules of now."""
@@ -302,7 +300,8 @@ class Reconciler(threading.Thread):
     def _breathe(self) -> None:
         if self._stopping:
             raise Stopped
-        self._gate.rest()
+        if not self.writes.is_awaited():
+            self._gate.rest()
 
     def _close(self) -> None:
         """Let go of the index; for handlers of errors, so nothing that goes wrong here is raised."""
@@ -318,7 +317,7 @@ class Reconciler(threading.Thread):
         place = place_of(touches)
         indexer = self._indexer
         if indexer is None or indexer.reread or not indexer.is_in_place() or "" in place.folders:
-            self.look_at_all()
+            self._whole(Work(confirmed=False, progress=self.stage))
             return
         if self._state.generation() != indexer.generation:
             self.look_at_all()  # which sees to that, while what was touched is taken over

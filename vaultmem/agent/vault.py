@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from vaultmem.agent.pool import Borrowed, Pool
 from vaultmem.api import Embedded, Vault
 from vaultmem.config import Config
+from vaultmem.memories.table import only_reads
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import Answer, Ask, Searcher
 from vaultmem.store.state import State
@@ -60,6 +61,9 @@ class Writer(Protocol):
     def settled(self, within: float) -> None:
         """Wait until what was edited just now is known, but not for longer."""
 
+    def index_writes(self) -> bool:
+        """Have what was written through the agent indexed; whether it was, soon enough."""
+
     def vanished(self) -> str | None:
         """Why the vault cannot be believed."""
 
@@ -77,6 +81,7 @@ class AgentVault(Vault):
         self._writer = writer
         self._pool = pool
         self._borrowed = Borrowed(pool)
+        self._is_writing = False
 
     def close(self) -> None:
         """Nothing: the index stays open."""
@@ -87,7 +92,7 @@ class AgentVault(Vault):
 
     def searcher(self) -> Searcher:
         """A warm searcher that sees what was written last."""
-        return self._borrowed.searcher(meaning=False)
+        return self._lent(meaning=False)
 
     def is_indexed(self) -> bool:
         """The agent answers from what there is, from the first note on."""
@@ -95,7 +100,14 @@ class AgentVault(Vault):
 
     def meaning_searcher(self) -> Searcher:
         """The warm searcher that knows meaning."""
-        return self._borrowed.searcher(meaning=True)
+        return self._lent(meaning=True)
+
+    def _lent(self, *, meaning: bool) -> Searcher:
+        """A searcher that finds what was written before it was asked for. A write itself looks only for what it may
+        contradict, and knows the newest without the index (see Desk.recent): it waits for nothing."""
+        if not self._is_writing:
+            self._writer.index_writes()
+        return self._borrowed.searcher(meaning=meaning)
 
     def warm_meaning(self) -> Meaning | None:
         """The shared vectors, if the model is in memory."""
@@ -111,7 +123,11 @@ class AgentVault(Vault):
         self.release()
         if verb in TOLD_OF_LOSSES and (vanished := self._writer.vanished()):
             params = {**params, "vanished": vanished}
-        return self._writer.memory(self, verb, params)
+        self._is_writing = not only_reads(verb)
+        try:
+            return self._writer.memory(self, verb, params)
+        finally:
+            self._is_writing = False
 
     def settled(self) -> Vault:
         """The vault, with what was edited just now, as far as that is known soon."""
@@ -141,7 +157,7 @@ class AgentVault(Vault):
         by_meaning = self._writer.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._writer.first_vectors()
-        answer = self._borrowed.searcher(meaning=by_meaning).search(ask.decided(by_meaning))
+        answer = self._lent(meaning=by_meaning).search(ask.decided(by_meaning))
         answer.remarks.extend(self._writer.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
             self._writer.warm()
@@ -151,12 +167,12 @@ class AgentVault(Vault):
     def why(self, text: str, note: str, *, semantic: bool | None = None) -> Why:
         """Explain the place of one note in the results of a query."""
         by_meaning = self._writer.is_warm() if semantic is None else semantic
-        self._borrowed.searcher(meaning=by_meaning)
+        self._lent(meaning=by_meaning)
         return super().why(text, note, semantic=by_meaning)
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""
-        self._borrowed.searcher(meaning=True)
+        self._lent(meaning=True)
         return super().related(note, limit=limit)
 
     def agent(self) -> dict[str, object] | None:

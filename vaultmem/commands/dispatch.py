@@ -29,6 +29,7 @@ def methods(host: Host) -> Callable[[Request], object]:
             host, {**asked, "agent": tools.command(request)}, request.params
         ),
         "sync": lambda request: _sync(host, request),
+        "index-writes": lambda request: _index_writes(host, request.params),
         "agent": lambda request: _agent(host, request.params),
         "memory": lambda request: _memory(host, request.params),
         "memory.job": lambda request: _memory(host, request.params),
@@ -61,6 +62,11 @@ def _sync(host: Host, request: Request) -> object:
         embed=wanted["embed"],
         progress=request.progress,
     )
+
+
+def _index_writes(host: Host, params: Params) -> object:
+    switches(params, {})
+    return {"indexed": host.index_writes()}
 
 
 def _agent(host: Host, params: Params) -> object:
