@@ -10,7 +10,7 @@ with Vault("~/notes") as vault:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from vaultmem import config as settings
@@ -18,7 +18,12 @@ from vaultmem import paths
 from vaultmem.core import query as language
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
-from vaultmem.errors import ModelError, NoteNotFoundError, VaultmemError
+from vaultmem.errors import (
+    DamagedError,
+    ModelError,
+    NoteNotFoundError,
+    VaultmemError,
+)
 from vaultmem.memories.verbs import MemoryVerbs
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
@@ -28,7 +33,7 @@ from vaultmem.store.state import State
 
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
     from vaultmem.mentions import Mention
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
     from vaultmem.related import Related
     from vaultmem.sync import Report
     from vaultmem.why import Why
+
+    T = TypeVar("T")
 
 OFF = "off"
 BY_WORDS = "searched by words alone; --semantic searches by meaning too, and so does every search while the agent runs"
@@ -60,6 +67,14 @@ class Embedded:
     blocks: int
     model: str | None
     remark: str | None
+
+
+def _say(damage: str) -> None:
+    """To a person, or to the log of a program."""
+    import logging
+
+    log = logging.getLogger("vaultmem.index")
+    log.warning("vaultmem: %s; building it anew", damage.partition(" (")[0])
 
 
 class Vault(MemoryVerbs):
@@ -106,13 +121,36 @@ class Vault(MemoryVerbs):
         """The open index, which sees what any process has written until now. Raises StateError when the
         vault was never synced."""
         self._index_writes()
-        if self._searcher and self._searcher.generation != self.state.generation():
-            self.close()  # another index took its place
+        return self.mended(self._refreshed)
+
+    def _refreshed(self) -> Searcher:
+        held = self._searcher  # another index may have taken its place
+        if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
+            self.close()
         if self._searcher is None:
             self._searcher = Searcher(self.path, self.config)
         else:
             self._searcher.refresh()
         return self._searcher
+
+    def mended(self, work: Callable[[], T]) -> T:
+        """What some work gives that needs the index; where that is damaged, it is built anew first. Who holds the lock
+        is writing, and does without."""
+        if self.state.is_behind() and not self.state.holds_lock():
+            with suppress(VaultmemError):  # what was found before beats no answer
+                self.sync()
+                self.state.catch_up()
+        generation = self.state.generation()
+        try:
+            return work()
+        except DamagedError as error:
+            if self.state.holds_lock():
+                raise
+            self.close()
+            if generation == self.state.generation():  # else somebody has just done so
+                _say(str(error))
+                self.sync(rebuild=True)
+            return work()
 
     def _index_writes(self) -> None:
         """The agent puts many writes into the index at once, unless somebody looks."""
@@ -188,10 +226,9 @@ class Vault(MemoryVerbs):
 
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
-        if ask.semantic is not None:
-            return self.searcher().search(ask)
-        answer = self.searcher().search(ask.decided(False))
-        if self.has_meaning(ask):
+        how = bool(ask.semantic)
+        answer = self.mended(lambda: self.searcher().search(ask.decided(how)))
+        if ask.semantic is None and self.has_meaning(ask):
             answer.remarks.append(BY_WORDS)
         return answer
 
@@ -203,13 +240,15 @@ class Vault(MemoryVerbs):
         """Explain the place of one note in the results of a query."""
         from vaultmem.why import why
 
-        return why(self.searcher(), text, self.find_note(note), semantic=bool(semantic))
+        path = self.find_note(note)
+        return self.mended(lambda: why(self.searcher(), text, path, semantic=bool(semantic)))
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""
         from vaultmem.related import related
 
-        return related(self.searcher(), self.find_note(note), limit)
+        path = self.find_note(note)
+        return self.mended(lambda: related(self.searcher(), path, limit))
 
     def find_note(self, name: str) -> str:
         """The path of the note a person means by a path, title, file name or alias; where nothing answers to

@@ -21,6 +21,7 @@ from vaultmem.core.changes import CREATE, Change, Plan
 from vaultmem.core.memory import GENERATED, Memory, MemoryRecord
 from vaultmem.core.view import Draft
 from vaultmem.dialects import Rulebook
+from vaultmem.errors import VaultmemError
 from vaultmem.indexer import Work
 from vaultmem.memories import records
 from vaultmem.memories.apply import wishes
@@ -205,12 +206,18 @@ class Desk:
                 reads.leave(self.ledger, left.items(), self.now())
 
     def _index(self, paths: Iterable[str]) -> None:
-        """Without an agent, what was written is searchable at once, if there is an index at all."""
+        """Without an agent, what was written is searchable at once, if there is an index at all. It is written, whether
+        or not it can be indexed."""
         if not self.state.is_complete():
             return
-        with spoken(), sync.open_indexer(self.state, self.config) as indexer:
-            diff = indexer.differences(Place(frozenset(paths)))
-            indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+        try:
+            with spoken(), sync.open_indexer(self.state, self.config) as indexer:
+                diff = indexer.differences(Place(frozenset(paths)))
+                indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+        except (VaultmemError, OSError) as error:
+            self.state.fall_behind()
+            why = str(error).partition(" (")[0]
+            log.warning("vaultmem: %s; what was written is indexed by the next search", why)
 
     def remember(self) -> int:
         """Take what was done, and what people did by hand, into the history; how many commits that made."""

@@ -78,7 +78,7 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: Params
     reader = Reader(vault)
     desk = Desk(state, config)
     if only_reads(name) and not desk.is_unfinished():
-        return do(desk, reader, name, params)
+        return vault.mended(lambda: do(desk, reader, name, params))
     with state.lock():
         desk.heal()
         found = do(desk, reader, name, params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
@@ -25,6 +26,9 @@ class Opened(Protocol):
 
     def warm_meaning(self) -> Meaning | None:
         """The vectors and the model, if the model is in memory already."""
+
+    def mended(self, work: Callable[[], object]) -> object:
+        """What some work gives that needs the index; where that is damaged, it is built anew first, if it can be."""
 
 
 class Reader:
@@ -76,4 +80,7 @@ class Reader:
         if searcher is None or not words:
             return []
         ask = Ask(words, limit, False, "note", (Filter("path", folder, False),), 0.0)
-        return [result.path for result in searcher.search(ask).results]
+        try:
+            return [result.path for result in searcher.search(ask).results]
+        except StateError:  # a memory can be written, whatever became of the index
+            return []

@@ -8,7 +8,7 @@ from vaultmem.memories.waiting_verbs import WaitingVerbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, BinaryIO, TypedDict, Unpack
+    from typing import Any, BinaryIO, TypedDict, TypeVar, Unpack
 
     from vaultmem.config import Config
     from vaultmem.core.memory import MemoryRecord
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vaultmem.store.state import State
 
     Report = dict[str, Any]
+    T = TypeVar("T")
 
     class About(TypedDict, total=False):
         """What can be said of a new memory; see `vaultmem write --help`."""
@@ -122,6 +123,10 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
     def warm_meaning(self) -> Meaning | None:
         """The vectors and the model, if the model is in memory already."""
         return None
+
+    def mended(self, work: Callable[[], T]) -> T:
+        """What some work gives that needs the index; where that is damaged, it is built anew first, if it can be."""
+        return work()
 
     def idle_seconds(self) -> float:
         """For how long nobody has edited or asked anything; 0 where nobody knows."""

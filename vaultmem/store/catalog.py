@@ -75,7 +75,10 @@ class Catalog:
         if fresh and not create:
             raise StateError(f"the index is missing ({path}); run vaultmem sync to make it")
         self.path = path
-        self.db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        self._frozen: object = None  # what the file looked like, if it cannot be read as usual
+        self.db = _connected(path)
+        if not create:
+            self._see_whether_it_can_be_read()
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("PRAGMA temp_store = MEMORY")
         self.db.create_function("fold", 1, _fold, deterministic=True)  # lower() knows only ASCII
@@ -85,6 +88,27 @@ class Catalog:
 
         self._inode = os.stat(path).st_ino
         self._number = next(_opened)
+
+    def _see_whether_it_can_be_read(self) -> None:
+        """Even to read, SQLite makes a small file beside it. Where the disk is full or write-protected, the catalog
+        is opened as it was at its last checkpoint: what was found yesterday beats no answer."""
+        try:
+            self.db.execute("SELECT 1 FROM meta").fetchone()
+        except sqlite3.OperationalError as error:
+            if not _has_no_room(error):
+                raise
+            self.db.close()
+            quoted = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+            self.db = _connected(f"file:{quoted}?immutable=1", uri=True)
+            self._frozen = self._looks()
+
+    def _looks(self) -> object:
+        found = os.stat(self.path)
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def is_outdated(self) -> bool:
+        """Whether it was opened as it was before, and has been written since."""
+        return self._frozen is not None and self._frozen != self._looks()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -144,6 +168,10 @@ class Catalog:
         }
 
 
+def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, uri=uri)
+
+
 @contextmanager
 def spoken() -> Iterator[None]:
     """Turn SQLite's errors into a StateError, or into a DamagedError where only a rebuild helps."""
@@ -160,9 +188,13 @@ def as_state_error(error: BaseException | None) -> StateError | None:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StateError(f"the index is in use by another program ({error}); try again")
-    if code in _NO_ROOM:
+    if _has_no_room(error):
         return StateError(NO_ROOM.format(error))
     return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
+
+
+def _has_no_room(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM
 
 
 def _fold(text: object) -> str | None:

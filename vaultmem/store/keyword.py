@@ -109,6 +109,29 @@ def spoken() -> Iterator[None]:
         raise
 
 
+def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
+    """Open the index to search; whether it can see what is written later. Even to read, Tantivy makes a lock: where the
+    disk is write-protected, it is opened through links in another folder, and stays as it is now."""
+    try:
+        return *_opened(folder), True
+    except DamagedError:
+        raise
+    except StateError:
+        import tempfile  # most never need it
+
+        with tempfile.TemporaryDirectory(prefix="vaultmem-") as elsewhere:
+            for name in os.listdir(folder):
+                if not name.endswith(".lock"):
+                    os.symlink(os.path.join(folder, name), os.path.join(elsewhere, name))
+            return *_opened(elsewhere), False
+
+
+@spoken()
+def _opened(folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
+    index = open_index(folder)
+    return index, index.searcher()
+
+
 def _damaged(error: BaseException) -> DamagedError:
     return DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild")
 

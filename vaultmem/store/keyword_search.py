@@ -10,7 +10,7 @@ import tantivy  # the second half of keyword.py, which owns it
 
 from vaultmem.core import days, rank
 from vaultmem.core.query import Query, Term
-from vaultmem.store.keyword import MAX_WORD, analyzer, normal, open_index, spoken
+from vaultmem.store.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
@@ -42,9 +42,8 @@ class KeywordSearcher:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._commit = self._last_commit()
-        self._index = open_index(folder)
+        self._index, self._searcher, self._is_live = open_to_read(folder)
         self._schema = self._index.schema
-        self._searcher = self._index.searcher()
         self._counts: dict[tuple[str, str], int] = {}  # by field and token
         self._tokens: dict[str, list[str]] = {}  # by word
 
@@ -56,7 +55,7 @@ class KeywordSearcher:
     def refresh(self) -> bool:
         """See what was committed since; whether there is anything."""
         commit = self._last_commit()
-        if commit == self._commit:
+        if commit == self._commit or not self._is_live:
             return False
         self._index.reload()
         self._searcher = self._index.searcher()

@@ -3,6 +3,7 @@
 <state>/manifest.json      format versions and the generation in force; swapped by rename
 <state>/gen-<n>/           catalog.db and kw/, built together, thrown away together
 <state>/vec/<model>/       vectors by text hash; survive rebuilds
+<state>/behind             there after a write that could not be indexed, until the next search or sync
 <state>/lock               flock of the process that writes, with its PID
 """
 
@@ -53,6 +54,20 @@ class State:
     def is_complete(self) -> bool:
         """Whether the index in force has once been whole; the first one is in force from its beginning."""
         return self.generation() is not None and bool(self.manifest().get("complete", True))
+
+    def is_behind(self) -> bool:
+        """Whether something was written that could not be indexed."""
+        return os.path.exists(self.path("behind"))
+
+    def fall_behind(self) -> None:
+        """What was written just now could not be indexed; whoever searches next sees to it."""
+        with contextlib.suppress(OSError):  # then the next sync does
+            os.close(_no_link(self.path("behind"), os.O_WRONLY | os.O_CREAT))
+
+    def catch_up(self) -> None:
+        """The index knows all again."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path("behind"))
 
     def complete(self, notes: int) -> None:
         """The index in force is whole, with so many notes."""

@@ -1,0 +1,139 @@
+"""A damaged index, or a state disk that is full, without an agent: writes succeed, readers answer, and it is said once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, process, ran
+from tests.index_dump import assert_equals_rebuilt, generation, synced
+from tests.mounting import mounts, runs_with_mounts
+from vaultmem import Vault
+from vaultmem.errors import StateError
+
+Write = Callable[..., Path]
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "flipped": lambda data: bytes(255 - byte for byte in data),
+    "a flipped middle": lambda data: data[:8] + bytes(255 - b for b in data[8:-64]) + data[-64:],
+}
+PARTS = ("kw/meta.json", "kw/*.term", "kw/*.idx", "kw/*.fast", "catalog.db")
+DOORS = ("search apple", "recall pear", "tasks", "agent")
+
+
+@pytest.fixture
+def indexed(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    for number in range(3):
+        write(f"Note {number}.md", f"An apple {number}\n\n- [ ] task {number}\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        opened.write("The pear is ripe in autumn")
+    return vault
+
+
+def damage(vault: Path, part: str, how: str) -> None:
+    found = [*generation(vault).glob(part)]
+    assert found, part
+    for file in found:
+        file.write_bytes(DAMAGES[how](file.read_bytes()))
+    for beside in generation(vault).glob("catalog.db-*"):
+        beside.unlink()
+
+
+def asked(vault: Path, door: str) -> Ran:
+    words = ("agent", "--prompt", "pear") if door == "agent" else door.split()
+    return process(*words, "--vault", str(vault), "--format", "json")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_reader_heals_the_index_and_says_so_once(
+    indexed: Path, door: str, tmp_path: Path
+) -> None:
+    expected = asked(indexed, door)
+    assert (expected.code, expected.err) == (0, "")
+    damage(indexed, "kw/*.term", "flipped")
+    ended = asked(indexed, door)
+    assert ended.code == 0, ended.err
+    assert "damaged" in ended.err
+    assert len(ended.err.splitlines()) == 1
+    again = asked(indexed, door)
+    assert (again.code, again.err) == (0, "")
+    assert_equals_rebuilt(indexed, tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_write_does_not_depend_on_the_index(
+    indexed: Path, part: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage(indexed, part, how)
+    with Vault(str(indexed)) as opened, caplog.at_level(logging.WARNING):
+        written = opened.write("Quinces grow behind the old wall")
+        assert written["created"]
+        for _ in range(2):
+            assert [one.path for one in opened.search("quinces")] == [written["path"]]
+            assert [one["path"] for one in opened.recall("quinces")["memories"]] == [
+                written["path"]
+            ]
+    assert len(caplog.records) <= 2, caplog.text  # one of the writer, one of the reader
+
+
+def test_what_could_not_be_indexed_is_found_when_it_can(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer alone has trouble, as with a full disk: a reader sees nothing wrong, and yet has to be told."""
+
+    def full(*_: object) -> None:
+        raise StateError("the index cannot be written (No space left on device)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vaultmem.store.keyword.KeywordWriter.__init__", full)
+        written = ran("write", "Quinces are sour", "--vault", str(indexed), "--format", "json")
+        assert written.code == 0, written.err
+        assert ran("search", "apple", "--vault", str(indexed)).code == 0
+    found = ran("search", "quinces", "--vault", str(indexed), "--format", "json").data["results"]
+    assert [one["path"] for one in found] == [written.data["path"]]
+
+
+STATE_DISK = """
+import os, subprocess, sys
+place, how = sys.argv[1:]
+vault, disk = place + "/vault", place + "/disk"
+os.makedirs(vault + "/.obsidian"); os.makedirs(disk)
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", disk], check=True)
+os.environ.update(VAULTMEM_STATE=disk + "/state", VAULTMEM_EMBEDDING_MODEL="off")
+def asked(*words):
+    command = [sys.executable, "-m", "vaultmem", *words, "--vault", vault, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+for number in range(3):
+    with open(f"{vault}/Note {number}.md", "w") as file:
+        file.write(f"An apple {number} [[Note 1]]\\n\\n- [ ] task {number}\\n")
+asked("sync"); asked("write", "The pear is ripe in autumn")
+DOORS = (["search", "apple"], ["search", "pear"], ["recall", "pear"], ["list"], ["tasks"], ["links", "Note 2"],
+         ["backlinks", "Note 1"], ["unresolved"], ["related", "Note 2"], ["why", "apple", "Note 2"],
+         ["agent", "--prompt", "pear"])
+before = [asked(*words) for words in DOORS]
+if how == "full":
+    with open(disk + "/fill", "wb", 0) as file:
+        try:
+            while True: file.write(b"x" * 1024)
+        except OSError: pass
+else:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+for words, said in zip(DOORS, before):
+    now = asked(*words)
+    assert ("apple" in now) == ("apple" in said) and ("pear" in now) == ("pear" in said), (words, said, now)
+"""
+
+
+@mounts
+@pytest.mark.parametrize("how", ["full", "write-protected"])
+def test_a_state_disk_that_takes_nothing_stops_no_reader(tmp_path: Path, how: str) -> None:
+    runs_with_mounts(STATE_DISK, tmp_path, how)
