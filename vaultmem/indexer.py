@@ -133,6 +133,7 @@ class Indexer:
         """Make a new index that is empty, but can be searched. What is read into it is read by the rules of now,
         also when that has to be gone on with later."""
         self.keyword.commit()
+        self.catalog.set_meta("tidy", "yes")  # until blocks are removed, see sync.tidied()
         self.catalog.set_meta("reader", self.fingerprint)
         self._fresh = self.reread = False
 
@@ -228,6 +229,7 @@ class Indexer:
                 self.batch.stale(self._keys(rows.remove_file(self.catalog, file)))
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
+            self.catalog.set_meta("tidy", "no")
             self.copies.paths_changed()
         for file in [*gone, *orphans]:
             self.keyword.remove(file)
@@ -249,6 +251,8 @@ class Indexer:
                 self.breathe()
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
+            if not changed.isdisjoint(known):
+                self.catalog.set_meta("tidy", "no")
             if not changed <= known.keys():
                 self.copies.paths_changed()
             elif changed:
@@ -282,14 +286,7 @@ class Indexer:
         spelling = None if entry.raw == entry.path else entry.raw
         content = bytes.fromhex(read.hash)
         row = rows.FileRow(
-            entry.path,
-            kind,
-            read.size,
-            read.mtime_ns,
-            entry.inode,
-            spelling,
-            content,
-            racy,
+            entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, content, racy
         )
         if file is not None:
             self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))

@@ -6,6 +6,7 @@ Starts without anything heavy: numpy and the model are loaded only when a search
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from vaultmem import now as clock
 from vaultmem.config import Config
@@ -259,7 +260,8 @@ class Searcher:
             except (ModelError, StateError) as error:
                 remarks.append(f"keyword results only: {error}")
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, known.copies)
-        blocks = [block for _, block in ranking.found]
+        paths = partial(catalog_read.paths_of, self.catalog)
+        blocks = rank.in_order(ranking.found, paths, ORD_BITS)
         more: dict[int, list[Pair]] = {}
         if ask.group == "note":
             blocks, more = _grouped(blocks, ask.limit)
@@ -287,6 +289,7 @@ class Searcher:
             found = self.keyword.search(question, wanted)
             notes = {block >> ORD_BITS for block in found}
             enough = ask.group != "note" or len(notes) >= ask.limit
+            enough = enough and not rank.is_cut_in_a_tie(found.values(), ask.limit)
             if enough or wanted == most or len(found) < wanted:
                 return found
             wanted = min(most, 10 * wanted)

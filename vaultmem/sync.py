@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from vaultmem.compare import check_rebuild
+from vaultmem.compare import Place, check_rebuild
 from vaultmem.config import Config
 from vaultmem.dialects import Rulebook, open_rulebook
 from vaultmem.errors import DamagedError
-from vaultmem.indexer import Indexer, Report, Work
+from vaultmem.indexer import BATCH_NOTES, Indexer, Report, Work
 from vaultmem.progress import Progress, Silent
+from vaultmem.store import catalog_write as rows
 from vaultmem.store import vault
 from vaultmem.store.catalog import spoken
 from vaultmem.store.state import State
@@ -22,6 +23,7 @@ from vaultmem.store.walk import walk
 
 __all__ = [
     "Report", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of", "spelled", "sync",
+    "tidied",
 ]  # fmt: skip
 
 
@@ -122,6 +124,47 @@ def rebuilt(
         indexer.close()
         raise
     return indexer, report._replace(rebuilt=True)
+
+
+@spoken()
+def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
+    """Have the blocks that were removed leave the keyword index, so that it orders results as one that is built from
+    nothing. Tantivy's own merges do not help, for they only estimate how long texts are: all notes are indexed again
+    in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
+    if indexer.note_count() > BATCH_NOTES or indexer.catalog.meta("tidy") == "yes":
+        return False
+    found = indexer.catalog.db.execute(
+        "SELECT f.id, coalesce(f.raw, f.path) FROM files f JOIN notes n ON n.id = f.id"
+    ).fetchall()
+    before = {row[0] for row in indexer.catalog.db.execute("SELECT note FROM dirty")}
+    marks = [(note,) for note, _ in found if note not in before]
+    with indexer.catalog.transaction() as db:
+        db.executemany("INSERT INTO dirty VALUES (?)", marks)
+    diff = indexer.differences(Place(frozenset(raw for _, raw in found)))
+    usual, size = indexer.breathe, indexer.batch_notes
+
+    def breathe() -> None:
+        usual()
+        if is_wanted():
+            raise _WantedError
+
+    indexer.breathe, indexer.batch_notes = breathe, BATCH_NOTES
+    try:
+        indexer.apply(diff._replace(gone={}), Work(True, Silent()))
+    except _WantedError:
+        indexer.batch = rows.Batch(indexer.catalog)
+        with indexer.catalog.transaction() as db:
+            db.executemany("DELETE FROM dirty WHERE note = ?", marks)
+        return False
+    finally:
+        indexer.breathe, indexer.batch_notes = usual, size
+    indexer.catalog.set_meta("tidy", "yes")
+    indexer.settle()
+    return True
+
+
+class _WantedError(Exception):
+    """Somebody else needs the writer."""
 
 
 def rules_of(folder: str, config: Config) -> Rulebook:

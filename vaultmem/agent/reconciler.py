@@ -395,5 +395,6 @@ class Reconciler(threading.Thread):
         if self._rest_due is not None and self._rest_due <= now:
             self._rest_due = None
             if self._indexer:
+                sync.tidied(self._indexer, self.writes.is_behind)
                 self._indexer.rest()
             memory.give_back()

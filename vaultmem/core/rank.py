@@ -8,7 +8,7 @@ keyword engine gives them, cosines lie in [-1, 1].
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 from vaultmem.core.values import value
 
@@ -114,7 +114,33 @@ class Closeness:
     whole: float
 
 
+DIGITS = (
+    4  # to which scores are compared; the rest depends on the order in which they were summed up
+)
 Found = tuple[float, int]  # minus the score, and the block: sorted, the best come first
+
+
+def in_order(
+    found: Iterable[Found], paths: Callable[[set[int]], dict[int, str]], note_bits: int
+) -> list[int]:
+    """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
+    they came into this index; `paths` gives the paths of notes."""
+    rounded = [(round(lost, DIGITS), block) for lost, block in found]
+    notes: dict[float, set[int]] = {}
+    for lost, block in rounded:
+        notes.setdefault(lost, set()).add(block >> note_bits)
+    tied = set().union(*(each for each in notes.values() if len(each) > 1))
+    known = paths(tied) if tied else {}
+    rounded.sort(key=lambda each: (each[0], known.get(each[1] >> note_bits, ""), each[1]))
+    return [block for _, block in rounded]
+
+
+def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
+    """Whether the last of the scores is as good as one of the best, so that who else has it was left to chance."""
+    if len(scores) <= limit:
+        return False
+    best = sorted(scores, reverse=True)
+    return round(best[limit - 1], DIGITS) == round(best[-1], DIGITS)
 
 
 class Ranking:

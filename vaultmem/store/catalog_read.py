@@ -167,6 +167,13 @@ def similar_titles(catalog: Catalog, name: str, limit: int = 3) -> list[str]:
     return [by_title[title] for title in get_close_matches(name.lower(), by_title, limit, 0.6)]
 
 
+def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
+    """The paths of some notes."""
+    given = json.dumps(list(notes))
+    rows = "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(catalog.db.execute(rows, (given,)).fetchall())
+
+
 def note_paths(catalog: Catalog) -> list[str]:
     """The paths of all notes, in order."""
     rows = catalog.db.execute("SELECT path FROM files WHERE kind = 'note' ORDER BY path")

@@ -1,0 +1,129 @@
+"""When it has been quiet for a while, a live index orders results as one that is built from nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.index_dump import DEFAULTS, catalog_dump, keyword_hits, other_state, synced
+from vaultmem import Vault
+from vaultmem.agent.gate import Gate
+from vaultmem.agent.orders import Listeners
+from vaultmem.agent.reconciler import Reconciler
+from vaultmem.config import Config
+from vaultmem.store.state import State
+from vaultmem.sync import open_indexer, tidied
+
+WORDS = [
+    f"word{number}" for number in range(40)
+] + "apple roof bell tea garden knee 计划 桥".split()
+QUESTIONS = 12
+_seconds = itertools.count()
+Order = list[list[tuple[str, int, float]]]
+
+
+def text(chance: random.Random) -> str:
+    """A note of some paragraphs; few words are frequent and many are rare. Some notes equal each other."""
+    if chance.random() < 0.2:
+        return "apple roof"
+    rare = [min(int(chance.paretovariate(0.6)) - 1, len(WORDS) - 1) for _ in range(120)]
+    return "\n\n".join(
+        " ".join(WORDS[number] for number in rare[start : start + chance.randint(2, 60)])
+        for start in range(0, 120, 60)
+    )
+
+
+def put(note: Path, content: str) -> None:
+    """Write a note some time ago, each a little later than the one before: nothing is looked at again."""
+    note.write_text(content)
+    os.utime(note, (at := time.time() - 5000 + next(_seconds), at))
+
+
+def order(vault: Path, questions: list[str]) -> Order:
+    with Vault(str(vault)) as opened:
+        return [
+            [(hit.path, hit.line, hit.score) for hit in opened.search(one)] for one in questions
+        ]
+
+
+def rebuilt(vault: Path, questions: list[str], scratch: Path) -> Order:
+    with other_state(scratch):
+        synced(vault, rebuild=True)
+        return order(vault, questions)
+
+
+@contextlib.contextmanager
+def edited(seed: int) -> Iterator[tuple[Path, list[str], Path]]:
+    """A vault after edits, removals and new notes between syncs; questions to it; a folder for another index."""
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="vm-order-") as place:
+        vault = Path(place) / "vault"
+        (vault / ".obsidian").mkdir(parents=True)
+        with other_state(Path(place) / "state"):
+            for number in range(count := chance.randint(2, 40)):
+                put(vault / f"Note {number}.md", text(chance))
+            synced(vault)
+            for _ in range(chance.randint(1, 9)):
+                for _ in range(chance.randint(1, 5)):
+                    note = vault / f"Note {chance.randrange(count + 9)}.md"
+                    if note.exists() and chance.random() < 0.3:
+                        note.unlink()
+                    else:
+                        put(note, text(chance))
+                synced(vault)
+            questions = [
+                " ".join(chance.sample(WORDS, chance.randint(1, 3))) for _ in range(QUESTIONS)
+            ]
+            yield vault, ["apple", *questions], Path(place) / "scratch"
+
+
+@settings(max_examples=12)
+@given(seed=st.integers(0, 10**9))
+def test_the_order_is_that_of_an_index_built_from_nothing(seed: int) -> None:
+    with edited(seed) as (vault, questions, scratch):
+        state = State(str(vault))
+        with state.lock(), open_indexer(state, DEFAULTS) as indexer:
+            before = catalog_dump(vault)
+            tidied(indexer, lambda: False)
+            indexer.rest()
+            assert catalog_dump(vault) == before
+            assert not tidied(indexer, lambda: False), "it was done"
+        assert order(vault, questions) == rebuilt(vault, questions, scratch)
+
+
+def test_who_needs_the_writer_is_let_in() -> None:
+    with edited(7) as (vault, _, _):
+        state = State(str(vault))
+        with state.lock(), open_indexer(state, DEFAULTS) as indexer:
+            before = catalog_dump(vault), keyword_hits(vault)
+            assert not tidied(indexer, lambda: True)
+            assert (catalog_dump(vault), keyword_hits(vault)) == before
+            assert tidied(indexer, lambda: False)
+
+
+def test_the_agent_does_it_when_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with edited(11) as (vault, questions, scratch), State(str(vault)).lock():
+        heard: list[int] = []
+        listeners = Listeners(heard.extend, lambda: None, lambda _: None)
+        reconciler = Reconciler(State(str(vault)), Config({}), Gate(), listeners)
+        reconciler._turn()  # looks at everything
+        for _ in range(9):  # whatever is due until then, such as fresh notes once more
+            if reconciler._indexer and reconciler._rest_due is not None:
+                now = max(now, reconciler._earliest() or now) + 0.001
+                reconciler._turn()
+        assert reconciler._rest_due is None
+        assert heard, "searchers look again"
+        assert order(vault, questions) == rebuilt(vault, questions, scratch)
+        reconciler._close()
