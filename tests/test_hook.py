@@ -356,7 +356,9 @@ def test_broken_settings_are_an_empty_context(vault: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("prompt", ["", "boiler"])
-def test_a_damaged_index_is_said_and_the_rest_is_told(remembering: Path, prompt: str) -> None:
+def test_a_damaged_index_is_healed_and_all_is_told(
+    remembering: Path, prompt: str, caplog: pytest.LogCaptureFixture
+) -> None:
     asked(remembering)
     state = Path(paths.state_folder(str(remembering)))
     for file in state.rglob("catalog.db*"):
@@ -364,8 +366,10 @@ def test_a_damaged_index_is_said_and_the_rest_is_told(remembering: Path, prompt:
     ended = asked(remembering, "--prompt", prompt)
     assert ended.code == 0
     assert advised(text_in(ended.data, "claude"))
-    assert "pending>" not in ended.out
-    assert one_line(ended)
+    assert "pending>" in ended.out
+    assert [one.getMessage() for one in caplog.records] == [
+        "vaultmem: the catalog is damaged; building it anew"
+    ]
 
 
 def test_a_surprise_is_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
