@@ -16,7 +16,7 @@ from tests.index_dump import generation, synced
 from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
 from vaultmem.core.pending_page import item_id
 from vaultmem.reminders.finding import Finder
-from vaultmem.store import answered
+from vaultmem.store import answered, catalog_read
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.ledger import Ledger
 
@@ -261,6 +261,18 @@ def test_copies_are_one(vault: Path, write: Write) -> None:
     after = found(vault, by=one)
     assert before[0].id != after[0].id == item_id("other", "call\0002026-12-01")
     assert after == found(vault)
+
+
+@pytest.mark.parametrize("copy", ["Plan-ANN-PC.md", "Plan (Ann's conflicted copy 2026-11-21).md"])
+def test_what_only_a_conflict_copy_says_is_due_too(vault: Path, write: Write, copy: str) -> None:
+    text = "- [ ] call 📅 2026-12-01\n" + "".join(f"line {each}\n" for each in range(30))
+    write("Plan.md", text)
+    write(copy, text + "- [ ] pay 📅 2026-12-02\n")
+    assert [(due.path, due.text) for due in found(vault)] == [("Plan.md", "call"), (copy, "pay")]
+    with catalog_of(vault) as catalog:
+        assert catalog_read.conflict_pairs(catalog) == [(copy, "Plan.md")]
+        listed = [(path, task["text"]) for path, task in catalog_read.tasks(catalog)]
+    assert listed == [("Plan.md", "call"), (copy, "pay")]
 
 
 def test_an_own_id_holds_wherever_the_task_is(vault: Path, write: Write) -> None:

@@ -201,7 +201,7 @@ def test_pending_md_of_our_own_is_left_out(vault: Path, write: Write) -> None:
 
 
 def test_conflict_copies_follow_names_and_texts(vault: Path, write: Write, tmp_path: Path) -> None:
-    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 4
+    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 9
     write("Plan.md", text)
     write("Plan (1).md", text + "One more line.")
     stamped_copy = "Plan.sync-conflict-20261103-081512-ABCDEFG.md"

@@ -126,7 +126,7 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         places = [
             f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs
         ]
-        advice = "compare each with its original, keep what you want, remove the copy"
+        advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
 

@@ -41,7 +41,7 @@ class Remembered:
     @cached_property
     def copies(self) -> set[int]:
         """The sync conflict copies."""
-        return catalog_read.conflict_copies(self._catalog)
+        return set(catalog_read.conflict_copies(self._catalog))
 
     @cached_property
     def summed_up(self) -> frozenset[int]:

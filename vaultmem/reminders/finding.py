@@ -70,9 +70,11 @@ class Finder:
             moving = sorted(self._moving(now, is_closed))
             every = sorted([*self._fixed, *moving]) if moving else self._fixed
             found: dict[tuple[str, str], Due] = {}
+            said = {_said(entry, entry.note) for entry in every} if copies else set()
             for entry in every:
                 due, pair = entry.named
-                if pair not in found and entry.note not in copies:
+                # What a conflict copy says as its original does is due once, there.
+                if pair not in found and _said(entry, copies.get(entry.note)) not in said:
                     found[pair] = due
             return _apart(found)
 
@@ -216,6 +218,12 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(seconds, zone)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, zone)
+
+
+def _said(entry: _Entry, note: int | None) -> tuple[object, ...] | None:
+    """What an entry says, as the entry of a note; None for no note."""
+    due = entry.named.due
+    return None if note is None else (note, due.kind, due.text, due.due, due.at)
 
 
 def _entry(named: Named, note: int) -> _Entry:

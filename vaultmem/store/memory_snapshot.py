@@ -242,6 +242,8 @@ def _put(known: dict[str, T], key: str, found: T | None) -> None:
 
 
 def _is_copy(one: Memory, other: Memory) -> bool:
+    if one.adopted and other.adopted and one.id != other.id:
+        return False  # two memories, however alike
     return one.hash == other.hash or resemblance(one.sketch, other.sketch) >= _COPY
 
 
