@@ -58,6 +58,8 @@ def paths(text: str) -> list[str]:
         ("pre [[a]]\n- [[b]]", ["a", "b"]),
         (f"- ((nope)) (({ID})) {{{{embed (({ID}))}}}} [l]((({ID})))", [ID, ID, ID]),
         ("- [[../assets/x.png]] [[draws/a.excalidraw]]", []),
+        ("- [[BUG] x #1230](https://a.b/issues/1230) #real", ["real"]),
+        ("- [a [b] #c](x.pdf), [[D] e](f.md) [[G]](h)", ["[D] e", "G"]),
     ],
 )
 def test_references(text: str, expected: list[str]) -> None:

@@ -156,4 +156,4 @@ def test_states() -> None:
 
 
 def test_lines_count_from_the_top_of_the_file() -> None:
-    assert [t.line for t in note("---\na: b\n---\n\n\t1) [ ] x\n").tasks] == [5]
+    assert [t.line for t in note("---\na: b\n---\n\n1) [ ] x\n").tasks] == [5]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
-from vaultmem.adapter.scan import blanked, hidden, hidden_spans, line_at, line_starts
+from vaultmem.adapter.scan import blanked, hidden, hidden_spans, line_at, line_starts, without
 
 MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
 
@@ -43,6 +43,37 @@ def test_hidden(text: str) -> None:
 )  # fmt: skip
 def test_not_hidden(text: str) -> None:
     assert "SHOW" in blanked(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n    HIDE", "a\n\n    HIDE\n    HIDE\n\n\tHIDE", "a\n\n  \tHIDE", "- a\n\nb\n\n    HIDE",
+        "a\n\n    ```\n    HIDE\n\nb", "a\n \n    HIDE `\n\nb `HIDE`", "```\n\n    HIDE\n```",
+    ],
+)  # fmt: skip
+def test_indented_code_where_a_dialect_has_it(text: str) -> None:
+    assert "HIDE" not in without(text, hidden(text, indented=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    SHOW", "a\n    SHOW", "- a\n\n    SHOW", "1. a\n\tSHOW", "- a\n\n  b\n\n\tSHOW", "a\n\n   SHOW",
+        "- a\nb\n\n    SHOW", "[^1]: a\n\n    SHOW", "a\n\n    b\nSHOW", "<!--\n\n    -->\nSHOW",
+        "```\n\n    a\n```\nSHOW", "a\n\n    ```\nSHOW", "a\n\n    <!--\n\nSHOW",
+    ],
+)  # fmt: skip
+def test_indentation_that_is_no_code(text: str) -> None:
+    assert "SHOW" in without(text, hidden(text, indented=True))
+
+
+@given(MARKDOWN)
+def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
+    last = 0
+    for begin, end, _ in hidden(text, indented=True):
+        assert last <= begin < end <= len(text)
+        last = end
 
 
 @given(MARKDOWN)
@@ -85,7 +116,9 @@ def test_only_fences_are_fences() -> None:
 @pytest.mark.parametrize(
     "part",
     ["`", "` `` ", "``` ", "```\n", "> ```\n", "~~~ ", "$", "$1 ", "$$ ", "$$a", "$a\n", "<!--",
-     "a <!--", "[", "[[", "[[a ", "\\", "`a\n", "- ```\n", "``` `\n"],
+     "\n\n    a `", "a <!--", "[", "[[", "[[a ", "\\", "`a\n", "- ```\n", "``` `\n"],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(part: str) -> None:
-    assert is_linear(lambda size: blanked(part * (size // len(part))), 32_000, 256_000)
+    assert is_linear(
+        lambda size: hidden(part * (size // len(part)), indented=True), 32_000, 256_000
+    )

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"|\[#[A-Za-z]\]"  # a priority
     rf"|\[\[(?P<page>{_PAGE})\]\]"
     rf"|\[\[(?P<nested>{_NESTED})\]\]"
-    rf"|\[(?P<label>[^\[\]\n]*+)\]\((?:\[\[(?P<to_page>{_PAGE})\]\]|\(\((?P<to_block>{UUID})\)\)"
+    rf"|\[(?P<label>(?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]\((?:\[\[(?P<to_page>{_PAGE})\]\]|\(\((?P<to_block>{UUID})\)\)"
     r"|(?P<to_file>[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+))\)"
     rf"|#\[\[(?P<tag_page>{_PAGE})\]\]"
     rf"|#\[\[(?P<tag_nested>{_NESTED})\]\]"

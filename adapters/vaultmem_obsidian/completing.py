@@ -98,7 +98,7 @@ class Ticking:
         text = text.replace("\r\n", "\n")
         head = _BODY.match(text)
         body = head.end() if head else 0
-        plain = without(text, hidden(text, body))
+        plain = without(text, hidden(text, body, indented=True))
         for one in find_tasks(text, plain, body, line_starts(text), self.settings):
             if one.line == task.line:
                 same = one.text == task.text and not (one.done or one.cancelled)

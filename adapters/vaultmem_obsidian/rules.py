@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vaultmem_obsidian.settings import Settings
 
 NO_PLUGIN = Habits()
-_VERSION = 1  # raise it when the same note is read differently
+_VERSION = 2  # raise it when the same note is read differently
 _LINKABLE = frozenset(
     [
         *["canvas", "base", "pdf", "avif", "bmp", "gif", "jpeg", "jpg", "png", "svg", "webp"],
@@ -70,7 +70,7 @@ class ObsidianRules:
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         body = front.body
-        spans = hidden(text, body)
+        spans = hidden(text, body, indented=True)
         plain = without(text, spans)
         starts = line_starts(text)
         found = find_links(text, plain, body, starts)

@@ -20,6 +20,9 @@ _FENCE = re.compile(r"^([ \t>]*+)(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
 _UNQUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
 _MATHS_END = re.compile(r"\\.|(?<=[^\s\\])\$(?![\d$])")
 _RUN = re.compile(r"`+")
+_INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*+\S")
+_FIRST_INDENTED = re.compile(r"^[ \t]*+\n(?: {4}| {0,3}\t)[ \t]*+\S", re.MULTILINE)
+_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]|\[\^[^\]\s]+\]:)(?:\s|\Z)")
 
 
 class Hidden(NamedTuple):
@@ -65,11 +68,33 @@ def hidden_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     return [(span.begin, span.end) for span in hidden(text, start)]
 
 
-def hidden(text: str, start: int = 0) -> list[Hidden]:
-    """Fenced and inline code, maths and HTML comments, in order. Linear in the text."""
+def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]:
+    """Fenced and inline code, maths and HTML comments, in order; indented code too, in dialects
+    that have it. Linear in the text."""
+    code = _indented(text, start) if indented else []
     if not ("`" in text or "$" in text or "<!--" in text or "~~~" in text):
+        return code
+    return _Scan(text, start, code).spans()
+
+
+def _indented(text: str, start: int) -> list[Hidden]:
+    """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
+    if not _FIRST_INDENTED.search(text, start):
         return []
-    return _Scan(text, start).spans()
+    found: list[Hidden] = []
+    in_list, after_empty, begin = False, False, start
+    for line in text[start:].split("\n"):
+        end = begin + len(line)
+        goes_on = bool(found) and found[-1].end == begin - 1
+        if not line.strip():
+            after_empty = True
+        elif not in_list and (after_empty or goes_on) and _INDENTED.match(line):
+            found.append(Hidden(found.pop().begin if goes_on else begin, end, fence=False))
+        else:
+            in_list = bool(_ITEM.match(line)) or (in_list and (line[0] in " \t" or not after_empty))
+            after_empty = False
+        begin = end + 1
+    return found
 
 
 def line_starts(text: str) -> list[int]:
@@ -86,9 +111,10 @@ def line_at(starts: list[int], offset: int) -> int:
 class _Scan:
     """One pass from left to right; every memory of a failed search keeps hostile text linear."""
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, code: list[Hidden]) -> None:
         self.text = text
         self.start = start
+        self.code = code[::-1]  # indented; the next one last
         self.line_start = start
         self.seen = start
         self.fresh = True  # no token yet on this line
@@ -105,6 +131,9 @@ class _Scan:
         position = self.start
         search = _TOKEN.search
         while token := search(self.text, position):
+            position = self._past_indented(token.start(), position, found)
+            if position > token.start():
+                continue
             position = token.end()
             self._advance(token.start())
             fence = self._fence(token)
@@ -113,7 +142,17 @@ class _Scan:
                 found.append(Hidden(token.start(), end, bool(fence)))
                 position = end
             self.fresh = False
+        self._past_indented(len(self.text), position, found)
         return found
+
+    def _past_indented(self, offset: int, position: int, found: list[Hidden]) -> int:
+        """Take the indented code that begins up to an offset, unless something else reached into it."""
+        while self.code and self.code[-1].begin <= offset:
+            code = self.code.pop()
+            if code.begin >= position:
+                found.append(code)
+                position = code.end
+        return position
 
     def _advance(self, offset: int) -> None:
         newline = self.text.rfind("\n", self.seen, offset)
