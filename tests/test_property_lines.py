@@ -156,6 +156,8 @@ def test_other_bytes_stay() -> None:
     assert set_property(PAGE, "title", "Coffee") == PAGE.replace("Tea", "Coffee")
     assert set_property("  A_b::  x  \r\ny:: z", "a-b", 1) == "  A_b::  1  \r\ny:: z"
     assert set_property("a:: 1", "b", 2) == "a:: 1\nb:: 2"
+    assert set_property("a:: #b,[[c d]]", "a", ["b", "c d", "e f"]) == "a:: #b,[[c d]], e f"
+    assert set_property("a:: [[b]]，c", "a", ["[[b]]", "c", "d"]) == "a:: [[b]]，c，d"
     assert set_property("a::\n", "a", 2) == "a:: 2\n"
     assert set_property("- x\n", "a", 1) == "a:: 1\n\n- x\n"
     assert set_property("", "a", 1) == "a:: 1\n"

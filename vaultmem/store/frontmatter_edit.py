@@ -6,12 +6,14 @@ it is handed out: an edit that would change anything else is refused.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, AnyStr
 
 from vaultmem.errors import FrontMatterError
 from vaultmem.store.frontmatter import Block, locate
+from vaultmem.store.list_edit import Items
 from vaultmem.store.yaml12 import Document, Span, UnreadableError, read
 from vaultmem.store.yaml_lines import item_lines, written, written_flow, written_lines
 
@@ -65,13 +67,26 @@ def _set(text: str, key: str, value: Value) -> str:
         return _checked(
             _with_new_key(text, block, document, key, value), {**document.properties, key: value}
         )
-    if _same(document.properties[span.key], value):
+    was = document.properties[span.key]
+    if _same(was, value):
         return text
+    expected = {**document.properties, span.key: value}
+    if (
+        isinstance(was, list)
+        and isinstance(value, list)
+        and was
+        and value
+        and len(was) == len(span.items)
+    ):
+        places = [(block.start + start, block.start + end) for start, end in span.items]
+        items = Items(text, places, flow=span.style != "block")
+        with contextlib.suppress(FrontMatterError):  # else all of the list is written
+            return _checked(items.changed(was, value, _newline(text)), expected)
     if document.flow:
         changed = _with_flow_value(text, block, span, value)
     else:
         changed = _Place(text, block, span, document.column).replaced(value)
-    return _checked(changed, {**document.properties, span.key: value})
+    return _checked(changed, expected)
 
 
 def _remove(text: str, key: str) -> str:
@@ -194,6 +209,8 @@ class _Place:
         self.block_text = span.style in {"|", ">"}
         if self.block_text:
             self.end = self._end_of_line(self.start + len(text[self.start : self.end].rstrip()))
+        elif span.style:  # a list whose last item is such a text
+            self.end = self.start + len(text[self.start : self.end].rstrip())
         self.inline = "\n" not in text[self.colon : self.start]
 
     def _end_of_line(self, at: int) -> int:

@@ -89,9 +89,23 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
         last = known[-1]
         if last.value == new:
             return text
+        new = _with_more(last.value, value) or new
         blank = "" if last.value_end > last.value_start or not new else " "
         return text[: last.value_start] + blank + new + text[last.value_end :]
     return _with_line(text, lines, f"{_name(key)}:: {new}".rstrip())
+
+
+def _with_more(line: str, value: Value) -> str:
+    """The line of a list with the items that a longer one has behind its own; "" where that is not all."""
+    known = listed(line, linked=True), listed(line)
+    is_json = line[:1] in {'"', "["} and not line.startswith("[[")
+    if not isinstance(value, list) or is_json:
+        return ""
+    had = next((each for each in known if each and value[: len(each)] == each), None)
+    if had is None or len(had) == len(value):
+        return ""
+    comma = "，" if "，" in line and "," not in line else ", "
+    return comma.join([line, *map(_item, value[len(had) :])])
 
 
 def remove_property(text: str, key: str, start: int = 0) -> str:

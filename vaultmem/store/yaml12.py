@@ -51,6 +51,7 @@ class Span(NamedTuple):
     start: int  # of the value; start == end for an empty one
     end: int  # after the value's last character; trailing blank lines of a "|" text included
     style: str  # "|" or ">" for block texts, "block" for other lists and mappings, "" for the rest
+    items: tuple[tuple[int, int], ...] = ()  # where the items of a list begin and end
 
 
 class Document(NamedTuple):
@@ -110,6 +111,7 @@ class _Builder:
         self.key: yaml.NodeEvent | None = None  # the open top-level property
         self.value: yaml.NodeEvent | None = None  # the first event of its value
         self.end = 0  # where its value ends as far as it is known
+        self.items: list[tuple[int, int]] = []  # of its value, if that is a list
         self.spans: list[Span] = []
 
     def take(self, event: yaml.Event) -> None:
@@ -136,12 +138,20 @@ class _Builder:
             self.top = event
             return
         self.end = _index(event.end_mark)
+        if self._is_item():
+            self.items.append((_index(event.start_mark), self.end))
         if len(self.frames) > 1 or self.frames[0].mapping is None:
             return
         if self.frames[0].key is None:
             self.key = event
         else:
             self.value = event
+            self.items = []
+
+    def _is_item(self) -> bool:
+        """Whether what is read now is an item in the list of a top-level property."""
+        outer = self.frames[0].mapping
+        return len(self.frames) == 2 and outer is not None and self.frames[1].mapping is None
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         text = event.value.translate(_SHOW) if self.hidden else event.value
@@ -205,13 +215,16 @@ class _Builder:
         frame = self.frames[-1]
         if frame.mapping is None:
             frame.items.append(value)
+            if self._is_item():
+                self.items[-1] = self.items[-1][0], self.end
             return
         key, frame.key = frame.key or "", None
         frame.mapping[key] = value
         if len(self.frames) == 1 and self.key is not None and self.value is not None:
             style = _style(self.value)
             start, end = _index(self.key.start_mark), _index(self.key.end_mark)
-            self.spans.append(Span(key, start, end, _index(self.value.start_mark), self.end, style))
+            begin, items = _index(self.value.start_mark), tuple(self.items)
+            self.spans.append(Span(key, start, end, begin, self.end, style, items))
 
     def document(self) -> Document:
         """What has been read, once all events are taken."""
