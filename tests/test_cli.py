@@ -45,7 +45,7 @@ OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
     "write", "remind", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy",
+    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
@@ -619,7 +619,7 @@ def bash_completes(*words: str) -> list[str]:
 def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = ran("completion", "bash").out
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert bash_completes("vaultmem", "se") == ["search", "serve", "service"]
+    assert bash_completes("vaultmem", "se") == ["search", "serve", "service", "set"]
     assert bash_completes("vaultmem", "") == [*cli.COMMANDS]
     assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
     assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]

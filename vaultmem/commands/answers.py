@@ -19,7 +19,8 @@ def answer_options(parser: argparse.ArgumentParser) -> None:
     """Which items, and the options that all answers have."""
     parser.add_argument(
         "ids", nargs="+", metavar="ID",
-        help="an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters)",
+        help="an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); "
+        "or a task as vaultmem tasks shows it, NOTE:LINE",
     )  # fmt: skip
     parser.add_argument("--undo", action="store_true", help="take the answer back")
     writing_options(parser)

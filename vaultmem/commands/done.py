@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 A reminder that does not repeat goes to the archive. A task stays open in its note until you say so once more
-(pending.complete_in_notes in the settings: ask, always or never). --undo takes it back."""
+(pending.complete_in_notes in the settings: ask, always or never). --undo takes it back. NOTE:LINE ticks any task in
+its note at once; vaultmem undo takes that back."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

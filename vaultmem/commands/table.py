@@ -42,6 +42,8 @@ COMMANDS = {
     "unresolved": "links that lead nowhere, and links that could mean several notes",
     "tasks": "open tasks with their dates",
     "pending": "what waits for you: due and overdue tasks, and what to review",
+    "set": "set a property of a note, and change nothing else in it",
+    "unset": "remove a property of a note, or an item of its list",
     "done": "say that something that waits is done",
     "drop": "say that nothing will come of something that waits",
     "snooze": "let something that waits sleep until a day or a time",

@@ -13,7 +13,7 @@ from vaultmem.core.defused import words
 from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
-from vaultmem.memories import carrying, restoring
+from vaultmem.memories import carrying, own_notes, restoring
 from vaultmem.memories.asked import Asked, one_of
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned
@@ -39,7 +39,11 @@ def answer(session: Session, asked: Asked) -> Report:
     now = datetime.fromtimestamp(session.now).astimezone()
     session.desk.waiting.mind(asked.told("vanished"))
     until = _until(asked, now) if state == SNOOZED else ""
-    found = _named(session, asked.needed("id"), now)
+    given = asked.needed("id")
+    place = own_notes.place(session, given)
+    if place is not None and state == DONE and not asked.text("by"):
+        return own_notes.tick(session, asked, *place)
+    found = _named(session, _due_at(session, place) if place else given, now)
     who = header(asked, f"{state}: {words(found.text)}"[:200], session.now)
     if who.kind == "assistant":
         _see_that_it_may(session, found, who.by)
@@ -152,6 +156,16 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     known = answers.get(id_)
     text = current.get(id_) or (known.text if known else "")
     return _Found(id_, text, dues.get(id_), known)
+
+
+def _due_at(session: Session, place: tuple[str, int]) -> str:
+    """The id of what is due on a line of a note."""
+    for due in carrying.dues(session):
+        if (due.path, due.line) == place:
+            return due.id
+    raise NoteNotFoundError(
+        f"nothing that waits is at {place[0]}:{place[1]}; vaultmem pending lists what waits"
+    )
 
 
 def _told(id_: str, items: dict[str, str], dues: dict[str, Due]) -> str:

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 
 from vaultmem import now as clock
+from vaultmem.adapter import Value
 from vaultmem.core import when
 from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
 from vaultmem.core.stamps import moment
@@ -63,6 +64,11 @@ class Asked:
         given = self._params.get(name, default)
         if not isinstance(given, bool):
             raise UsageError(f'"{name}" must be true or false')
+        return given
+
+    def value(self, name: str) -> Value:
+        """Any value that a property can have."""
+        given: Value = self._params.get(name)  # type: ignore[assignment] # it came as JSON
         return given
 
     def number(self, name: str, default: float, least: float, most: float) -> float:

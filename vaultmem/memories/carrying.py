@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.adapter import Completion, Task
-from vaultmem.core import pending_items, recurrence
+from vaultmem.adapter import Task
+from vaultmem.core import pending_items
 from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer, closed
-from vaultmem.core.changes import EDIT, Change, Plan
+from vaultmem.core.changes import Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.memories import own_notes
 from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.reports import Report, planned
 from vaultmem.store.batches import Header
-from vaultmem.store.frontmatter import split
-from vaultmem.store.vault import digest
 
 ANSWERED = (
     "answered"  # the property of an archived reminder that says by which answer it was put away
@@ -135,41 +133,20 @@ def _archived(session: Session, due: Due, word: Answer) -> Plan | None:
 
 
 def _ticked(session: Session, due: Due) -> Plan | None:
-    data = session.desk.bytes_of(due.path)
-    if data is None:
+    if session.desk.bytes_of(due.path) is None:
         return None
-    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-    try:
-        text = data[len(mark) :].decode()
-    except UnicodeDecodeError as error:
-        raise NoteChangedError(f"{due.path} is not UTF-8; tick it in your editor") from error
-    task = _task(session, due, text.replace("\r\n", "\n"))
-    if task.done or task.cancelled:
-        return None
-    at = datetime.fromtimestamp(session.now).astimezone().strftime("%Y-%m-%dT%H:%M")
-    done = Completion(at, recurrence.next_day, recurrence.is_over)
-    now = session.desk.rules.completed(due.path, text, task, done)
-    if now is None:
-        raise NoteChangedError(
-            f"{due.path}:{due.line} repeats in a way that only its editor knows; tick it there"
-        )
-    why = f"done: {one_line(due.text)}"
-    raw = mark + now.encode()
-    change = Change(EDIT, due.id, due.path, due.path, {}, None, digest(data), why, raw)
-    return Plan("done", (change,))
 
-
-def _task(session: Session, due: Due, text: str) -> Task:
-    """The task as its note has it now. Raises NoteChangedError when something else stands there."""
-    note = session.desk.rules.parse(due.path, text, split(text))
-    for task in note.tasks:
+    def is_meant(task: Task) -> bool:
         times = [at for at in (task.due, task.scheduled, task.remind, task.start) if at]
         moved = bool(times) and due.due not in times
-        if task.line == due.line and task.text == due.text and not moved:
-            return task
-    raise NoteChangedError(
-        f"{due.path} was changed meanwhile: its line {due.line} is not this task"
-    )
+        return task.line == due.line and task.text == due.text and not moved
+
+    found = own_notes.find_task(session, due.path, is_meant)
+    if found is None:
+        raise NoteChangedError(
+            f"{due.path} was changed meanwhile: its line {due.line} is not this task"
+        )
+    return None if found.is_closed else found.ticked(session, due.id)
 
 
 def _carry_out(session: Session, step: _Step, settled: _Settled) -> None:

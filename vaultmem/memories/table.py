@@ -111,6 +111,8 @@ VERBS = {
     "tool-view": Verb("tool_files", "view", _names("command by"), writes=False),
     "tool-file": Verb("tool_files", "change", _names("command by")),
     "accept": Verb("review", "accept", _ONE),
+    "set": Verb("own_notes", "set_property", _names("note key value add dry_run")),
+    "unset": Verb("own_notes", "unset", _names("note key value dry_run")),
     "reject": Verb("review", "reject", _ONE),
 }
 

@@ -1,4 +1,4 @@
-"""What waits for the person, and what the person approves, in Python; `Vault` has these verbs."""
+"""What waits for the person, what the person approves, and changes of own notes, in Python; `Vault` has these verbs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class WaitingVerbs:
         raise NotImplementedError
 
     def done(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
-        """Say that an item of pending.md (vm-… or the beginning of it) is done. The report has "id", "text", "was"
+        """Say that an item of pending.md (vm-… or the beginning of it) is done; "NOTE:LINE" ticks the task on that
+        line of a note. The report has "id", "text", "was"
         (what was said of it before), "changed" (False where it was done or dropped already, which stays),
         "carried_out" and "skipped" (what it led to in files), and "asks": the id of the question whether to tick it
         in its note, too."""
@@ -55,6 +56,19 @@ class WaitingVerbs:
     def settle(self, *, dry_run: bool = False) -> Report:
         """Carry out what was answered on the page or by another machine: "done", "skipped", "reopened", "changes"."""
         return _report(self.ask("settle", dry_run=dry_run))
+
+    # The person's own notes
+
+    def set(
+        self, note: str, key: str, value: object, *, add: bool = False, dry_run: bool = False
+    ) -> Report:
+        """Set one property of any note, or with `add` give its list one more item; no other byte changes. The report
+        has "note", "key", "was", "value" and "changed"."""
+        return _report(self.ask("set", note=note, key=key, value=value, add=add, dry_run=dry_run))
+
+    def unset(self, note: str, key: str, value: object = None, *, dry_run: bool = False) -> Report:
+        """Remove one property of any note, or one item from its list; a report like that of set()."""
+        return _report(self.ask("unset", note=note, key=key, value=value, dry_run=dry_run))
 
     # In and out
 

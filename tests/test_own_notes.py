@@ -1,0 +1,152 @@
+"""vaultmem set, unset and done NOTE:LINE: a person's own notes change by one line, and can be taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import Ran, one_line, ran, tree_hash
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.errors import UsageError
+
+NOTE = """---
+title: "A plan"  # keep
+tags: [work, 'my home']
+due: 2026-12-01
+---
+# Plan
+
+- [ ] call Anne 📅 2026-12-01
+- [ ] buy milk
+- [x] sleep ✅ 2026-11-01
+- [ ] water 🔁 every week 📅 2026-11-20
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
+def vault(vault: Path, write: Write) -> Path:
+    write("Plans/Plan.md", NOTE)
+    synced(vault)
+    return vault
+
+
+def on(vault: Path, *words: str) -> Ran:
+    return ran(words[0], "--vault", str(vault), "--format", "text", *words[1:])
+
+
+def report(vault: Path, *words: str) -> Any:
+    ended = ran(words[0], "--vault", str(vault), "--format", "json", *words[1:])
+    assert ended.code == 0, ended.err
+    return ended.data
+
+
+def text(vault: Path) -> str:
+    return (vault / "Plans/Plan.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        ("set Plan rating 5", "due: 2026-12-01\n", "due: 2026-12-01\nrating: 5\n"),
+        ("set Plan title 7", 'title: "A plan"  # keep', "title: 7  # keep"),
+        ("set Plan done true", "due: 2026-12-01\n", "due: 2026-12-01\ndone: true\n"),
+        ("set Plan up [[Home]]", "due: 2026-12-01\n", 'due: 2026-12-01\nup: "[[Home]]"\n'),
+        ("set Plans/Plan.md TAGS garden --add", "'my home']", "'my home', 'garden']"),
+        ("set Plan tags [work,new]", "'my home']", "'new']"),
+        ("unset Plan tags work", "[work, 'my home']", "['my home']"),
+        ("unset Plan due", "due: 2026-12-01\n", ""),
+        ("unset Plan due 2026-12-01", "due: 2026-12-01\n", ""),
+        ("done Plan:9", "- [ ] buy milk", "- [x] buy milk"),
+    ],
+)  # fmt: skip
+def test_one_line_changes_and_comes_back(vault: Path, words: str, before: str, after: str) -> None:
+    untouched = tree_hash(vault)
+    tried = on(vault, *words.split(), "--dry-run")
+    assert (tried.code, tree_hash(vault)) == (0, untouched)
+    assert "Plans/Plan.md" in tried.out
+    assert on(vault, *words.split()).code == 0
+    shown = text(vault)
+    today = shown.partition("buy milk ")[2][:12]  # ✅ and the day
+    assert shown.replace(f"buy milk {today}", "buy milk") == NOTE.replace(before, after)
+    (done, *_) = report(vault, "history")["history"]
+    assert (done["kind"], [file["path"] for file in done["files"]]) == ("person", ["Plans/Plan.md"])
+    assert on(vault, "undo", "--last").code == 0
+    assert text(vault) == NOTE
+
+
+def test_what_is_so_already_is_not_written(vault: Path) -> None:
+    for words in (
+        ("set", "Plan", "due", "2026-12-01"),
+        ("set", "Plan", "tags", "work", "--add"),
+        ("unset", "Plan", "rating"),
+        ("done", "Plan:10"),
+    ):
+        found = report(vault, *words)
+        assert not (found["items"][0] if "items" in found else found)["changed"]
+    assert text(vault) == NOTE
+    assert report(vault, "history")["history"] == []
+
+
+def test_a_task_that_comes_round_moves_on(vault: Path) -> None:
+    assert on(vault, "done", "Plans/Plan.md:11").out.startswith("done: water")
+    assert "- [ ] water 🔁 every week 📅 2026-11-27\n- [x] water" in text(vault)
+
+
+def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
+    """For it NOTE:LINE names what is due there, as the id does."""
+    found = report(vault, "done", "Plan:8", "--by", "claude")["items"][0]
+    assert found["id"].startswith("vm-")
+    assert found["asks"]
+    assert text(vault) == NOTE
+    assert "nothing that waits is at" in one_line(on(vault, "done", "Plan:9", "--by", "claude"))
+    assert on(vault, "snooze", "Plan:8", "--until", "3d").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("set Nobody rating 5", "no note is called 'Nobody'"),
+        ("set vaultmem/pending.md a b", "is written by vaultmem"),
+        ("set .obsidian/app.json a b", "is no note"),
+        ("set ../outside.md a b", "no note is called"),
+        ("done Plan:7", "Plans/Plan.md:7 is no task"),
+        ("done Nobody:7", "no note is called"),
+    ],
+)
+def test_refused(vault: Path, write: Write, words: str, said: str) -> None:
+    write("vaultmem/pending.md", "x")
+    write(".obsidian/app.json", "{}")
+    (vault.parent / "outside.md").write_text("x")
+    ended = on(vault, *words.split())
+    assert ended.code in (1, 2)
+    assert said in one_line(ended)
+
+
+def test_broken_front_matter_is_left_alone(vault: Path, write: Write) -> None:
+    write("Broken.md", "---\na: [\n---\n")
+    assert "cannot be read" in one_line(on(vault, "set", "Broken.md", "b", "1"))
+    assert (vault / "Broken.md").read_text() == "---\na: [\n---\n"
+
+
+def test_a_logseq_page(vault: Path, write: Write) -> None:
+    write("logseq/config.edn", "{}")
+    write("pages/Tea.md", "type:: drink\ntags:: green, [[hot water]]\n\n- TODO brew\n- NOW pour\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.set("Tea", "tags", "new", add=True)
+        opened.set("Tea", "rating", 5)
+        opened.unset("Tea", "type")
+        assert opened.done("pages/Tea.md:4")["carried_out"]
+        with pytest.raises(UsageError):
+            opened.set("Tea", "", 5)
+    now = (vault / "pages/Tea.md").read_text()
+    assert now == "tags:: green, [[hot water]], new\nrating:: 5\n\n- DONE brew\n- NOW pour\n"

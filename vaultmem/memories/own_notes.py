@@ -1,0 +1,179 @@
+"""A person's own notes: one property is set or one task is ticked, because the person asks for it, and no other byte
+changes."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.adapter import Completion, Task, Value
+from vaultmem.core import recurrence
+from vaultmem.core.answers import DONE, OPEN
+from vaultmem.core.changes import EDIT, Change, Plan
+from vaultmem.core.defused import one_line
+from vaultmem.core.memory import GENERATED, key_of
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.reports import Report, header, planned
+from vaultmem.store import catalog_read, pages, property_lines
+from vaultmem.store.frontmatter import split
+from vaultmem.store.vault import decode, digest
+
+_PLACE = re.compile(r"(.+):([1-9][0-9]{0,6})")
+_MOST_NAMED = 5
+
+
+# --- Properties
+
+
+def set_property(session: Session, asked: Asked) -> Report:
+    """Set a property of a note, or with "add" give its list one more item."""
+    if not asked.has("value"):
+        raise UsageError("give a value; vaultmem unset removes the property")
+    value = asked.value("value")
+    if asked.flag("add"):
+        return _edited(session, asked, lambda was: was if value in was else [*was, value])
+    return _edited(session, asked, lambda _: value)
+
+
+def unset(session: Session, asked: Asked) -> Report:
+    """Remove a property from a note, or one item from its list."""
+    if not asked.has("value"):
+        return _edited(session, asked, lambda _: None)
+    value = asked.value("value")
+    return _edited(session, asked, lambda was: [one for one in was if one != value] or None)
+
+
+def _edited(session: Session, asked: Asked, new: Callable[[list[Value]], Value]) -> Report:
+    """The property becomes what `new` makes of its items."""
+    path, key = path_of(session, asked.needed("note")), asked.needed("key")
+    data = session.desk.bytes_of(path) or b""
+    form = session.desk.rules.page_style(path)
+    was = _value(form, decode(data)[0], key)
+    value = new(_items(form, was))
+    raw = pages.edited(form, data, {key: value}, None)
+    why = f"{'unset' if value is None else 'set'} {one_line(key)}"
+    changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
+    plan = Plan("set", changes if raw != data else ())
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    _carry_out(session, asked, plan, why)
+    return {"note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes)}
+
+
+def _value(form: str, text: str, key: str) -> Value:
+    properties = pages.read(form, text).properties
+    names = {name.casefold(): name for name in properties}
+    name = names.get(key.casefold()) or names.get(property_lines.spelled(key)) or key_of(key)
+    return properties.get(name)
+
+
+def _items(form: str, value: Value) -> list[Value]:
+    if isinstance(value, list):
+        return value
+    if form == pages.OUTLINE and isinstance(value, str):
+        return property_lines.listed(value, linked=True)
+    return [] if value is None else [value]
+
+
+def _carry_out(session: Session, asked: Asked, plan: Plan, why: str) -> None:
+    if plan.changes:
+        outcome = session.carry_out(plan, header(asked, why[:200], session.now))
+        if outcome.skipped:
+            raise NoteChangedError(f"{outcome.skipped[0][1]}")
+
+
+# --- Tasks
+
+
+def place(session: Session, given: str) -> tuple[str, int] | None:
+    """The note and the line that NOTE:LINE names; None for anything else."""
+    found = _PLACE.fullmatch(given)
+    return (path_of(session, found[1]), int(found[2])) if found else None
+
+
+def tick(session: Session, asked: Asked, path: str, line: int) -> Report:
+    """Tick the task on a line of a note. The report is like that of an answer."""
+    found = find_task(session, path, lambda task: task.line == line)
+    if found is None:
+        raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
+    text = one_line(found.task.text)
+    report: Report = {
+        "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
+        "carried_out": [], "skipped": [], "asks": None,
+    }  # fmt: skip
+    if found.is_closed:
+        return {**report, "was": DONE, "changed": False}
+    plan = found.ticked(session, "")
+    if asked.flag("dry_run"):
+        return {**report, "dry_run": True, "changes": planned(session, plan)["changes"]}
+    _carry_out(session, asked, plan, f"done: {text}")
+    return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
+
+
+class Standing(NamedTuple):
+    """A task as its note has it now."""
+
+    path: str
+    data: bytes
+    task: Task
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is done or cancelled already."""
+        return self.task.done or self.task.cancelled
+
+    def ticked(self, session: Session, id_: str) -> Plan:
+        """Mark it done as its editor does. Raises NoteChangedError where only the editor can."""
+        mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
+        at = datetime.fromtimestamp(session.now).astimezone().strftime("%Y-%m-%dT%H:%M")
+        done = Completion(at, recurrence.next_day, recurrence.is_over)
+        text = self.data[len(mark) :].decode()
+        now = session.desk.rules.completed(self.path, text, self.task, done)
+        if now is None:
+            where = f"{self.path}:{self.task.line}"
+            raise NoteChangedError(
+                f"{where} repeats in a way that only its editor knows; tick it there"
+            )
+        why, raw = f"done: {one_line(self.task.text)}", mark + now.encode()
+        change = Change(EDIT, id_, self.path, self.path, {}, None, digest(self.data), why, raw)
+        return Plan("done", (change,))
+
+
+def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Standing | None:
+    """The first task of a note that fits; None when none does, or the note is gone."""
+    data = session.desk.bytes_of(path)
+    if data is None:
+        return None
+    try:
+        text = data.removeprefix(codecs.BOM_UTF8).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise NoteChangedError(f"{path} is not UTF-8; tick it in your editor") from error
+    note = session.desk.rules.parse(path, text, split(text))
+    return next((Standing(path, data, task) for task in note.tasks if fits(task)), None)
+
+
+# --- Which note
+
+
+def path_of(session: Session, given: str) -> str:
+    """The path of the note a person means by a path, title, file name or alias."""
+    wanted = given.strip().removeprefix("/")
+    exact = [path for path in (wanted, f"{wanted}.md") if session.desk.bytes_of(path) is not None]
+    searcher = session.reader.searcher() if not exact else None
+    found = exact or (catalog_read.find_notes(searcher.catalog, given) if searcher else [])
+    if not found:
+        raise NoteNotFoundError(f"no note is called {given[:80]!r}; name it by its path")
+    if not exact and len(found) > 1:
+        several = ", ".join(found[:_MOST_NAMED])
+        raise NoteNotFoundError(f"several notes are called {given!r}: {several}; name one by its path")  # fmt: skip
+    path = found[0]
+    if session.desk.rules.kind(path) != "note":
+        raise UsageError(f"{path} is no note of this vault")
+    if path in {f"{session.desk.folder}/{name}" for name in GENERATED}:
+        raise UsageError(f"{path} is written by vaultmem; what you change there is lost")
+    return path
