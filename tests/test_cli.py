@@ -619,7 +619,7 @@ def bash_completes(*words: str) -> list[str]:
 def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = ran("completion", "bash").out
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert bash_completes("vaultmem", "se") == ["search", "serve", "service", "set"]
+    assert bash_completes("vaultmem", "se") == ["search", "set", "serve", "service"]
     assert bash_completes("vaultmem", "") == [*cli.COMMANDS]
     assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
     assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
