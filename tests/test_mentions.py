@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import takes_less
 from vaultmem.core.mentions import logseq_names, mentions, obsidian_names
 
 
@@ -66,3 +67,27 @@ def test_a_name_between_blanks_is_a_mention(name: str, names: type) -> None:
     pattern = names([name])
     if pattern is not None:
         assert list(mentions(pattern, f" {name.strip()} ", []))
+
+
+def test_thousands_of_aliases_are_looked_for_like_one() -> None:
+    """2,700 aliases and a megabyte of notes; also where one name begins like all others."""
+    many = [f"Alias {number}" for number in range(2_700)] + [
+        "Al",
+        "Alias",
+        *("a" * n for n in range(1, 250)),
+    ]
+    text = "Alias said, but Alias 270 and alias 2699 did not; aaa\n" * 20_000
+    for names in (obsidian_names, logseq_names):
+
+        def found(names: type = names) -> int:
+            pattern = names(many)
+            return sum(1 for _ in mentions(pattern, text, []))
+
+        assert takes_less(2.0, found)
+        assert found() == 4 * 20_000
+        pattern = names(many)
+        assert pattern is not None
+        assert [each[0] for each in pattern.finditer("Alias 2699, alias 27000")] == [
+            "Alias 2699",
+            "alias",
+        ]

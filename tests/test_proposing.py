@@ -34,6 +34,23 @@ def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
     return [(each["path"], each["new"]) for each in found if each["kind"] == kind]
 
 
+def test_a_note_of_many_megabytes_is_left_alone(
+    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody reads it line by line, and a dream would take minutes to."""
+    write("Garden diary.md", BODY)
+    write(
+        "Huge.md",
+        f"[[Gardne diary]] and the Garden diary.\n{BODY * (proposing.LARGEST // len(BODY) + 1)}",
+    )
+    read: list[int] = []
+    monkeypatch.setattr(
+        proposing, "NoteText", lambda text: read.append(len(text)) or NoteText(text)
+    )
+    assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
+    assert max(read) < 2 * len(BODY)
+
+
 # --- broken links
 
 

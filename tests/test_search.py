@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import takes_less
 from vaultmem import Filter, Vault
 from vaultmem.search import Ask
 
@@ -113,3 +114,14 @@ def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:
         Path(vault.path, "Three.md").write_text("A second lamp.")
         other.sync(rebuild=True)
         assert len(paths(vault, "lamp")) == 2
+
+
+def test_a_note_with_very_many_links_is_related_in_no_time(vault: Vault) -> None:
+    """Every link is looked at once, not once for each other one that leads to the same note."""
+    folder = Path(vault.path)
+    (folder / "Hub.md").write_text("[[Old]] [[Mid]]\n" * 10_000)
+    vault.sync()
+    assert takes_less(2.0, lambda: vault.related("Mid"))
+    found = {one.path: one.reasons for one in vault.related("Mid")}
+    assert "links to it" in found["Hub.md"][0]
+    assert any("linked by the same notes" in each for each in found["Old.md"])

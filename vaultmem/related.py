@@ -42,7 +42,7 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
     reasons: dict[int, list[str]] = {}
     sources = (
         _by_meaning(searcher, note),
-        _by_links(searcher, path),
+        _by_links(searcher, note),
         _by_words(searcher, note, words),
     )
     for points_by_note in sources:
@@ -136,20 +136,12 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
     return {term: written[term] for term in best}
 
 
-def _by_links(searcher: Searcher, path: str) -> Points:
-    catalog = searcher.catalog
-    linked = {
-        "links to it": {link.source for link in catalog_read.links_to(catalog, path)},
-        "is linked from it": {
-            link.target for link in catalog_read.links_from(catalog, path) if link.target
-        },
-        "linked by the same notes": catalog_read.linked_together(catalog, path),
-    }
-    points: dict[str, float] = {}
-    reasons: dict[str, list[str]] = {}
-    for reason, paths in linked.items():
-        for other in paths:
+def _by_links(searcher: Searcher, note: int) -> Points:
+    linked = zip(LINK_POINTS, catalog_read.linked(searcher.catalog, note), strict=True)
+    points: dict[int, float] = {}
+    reasons: dict[int, list[str]] = {}
+    for reason, notes in linked:
+        for other in notes:
             points[other] = points.get(other, 0.0) + LINK_POINTS[reason]
             reasons.setdefault(other, []).append(reason)
-    ids = catalog_read.note_ids(catalog, list(points))
-    return {ids[p]: (points[p], " and ".join(reasons[p])) for p in points if p in ids}
+    return {other: (points[other], " and ".join(reasons[other])) for other in points}

@@ -20,22 +20,21 @@ _UNSPACED = (
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_UNSPACED}]"  # a letter or digit of a script that puts blanks between words
-_LETTERS = re.compile(_LETTER)
+_EDGE = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"  # of a word, or in a script without blanks
 _LONGEST_NAME = 250
+_DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
 
 Span = tuple[int, int]
 
 
 def obsidian_names(names: Iterable[str]) -> re.Pattern[str] | None:
     """A pattern for these names: any case, whole words where words are spaced; None for none."""
-    return _either(_whole_words(name) for name in _distinct(names))
+    return _either(names, _EDGE, _EDGE)
 
 
 def logseq_names(names: Iterable[str]) -> re.Pattern[str] | None:
     """The same as Logseq does it: no Latin letter or digit beside, no "[" or "#" before."""
-    return _either(
-        rf"(?<![\[#0-9a-zA-Z]){re.escape(name)}(?![0-9a-zA-Z])" for name in _distinct(names)
-    )
+    return _either(names, r"(?<![\[#0-9a-zA-Z])", r"(?![0-9a-zA-Z])")
 
 
 def mentions(
@@ -74,15 +73,36 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return sorted(first.values(), key=lambda name: (-len(name), name))
 
 
-def _whole_words(name: str) -> str:
-    before = rf"(?<!{_LETTER})" if _LETTERS.match(name[0]) else ""
-    after = rf"(?!{_LETTER})" if _LETTERS.match(name[-1]) else ""
-    return f"{before}{re.escape(name)}{after}"
+def _either(names: Iterable[str], before: str, after: str) -> re.Pattern[str] | None:
+    """A pattern for names between two edges; the longest wins."""
+    tree = _tree([_lower(name) for name in _distinct(names)])
+    return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
 
 
-def _either(patterns: Iterable[str]) -> re.Pattern[str] | None:
-    joined = "|".join(patterns)
-    return re.compile(joined, re.IGNORECASE) if joined else None
+def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
+    """A pattern for the ends of names, in which each common beginning stands once: a text is compared with thousands
+    of names about as fast as with one."""
+    by_letter: dict[str, list[str]] = {}
+    for end in ends:
+        by_letter.setdefault(end[:1] if depth else end, []).append(end)
+    branches = []
+    for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # where nothing follows, last
+        group = by_letter[first]
+        common = _common(min(group), max(group))
+        rest = [end[len(common) :] for end in group]
+        branches.append(re.escape(common) + (f"(?:{_tree(rest, depth - 1)})" if rest[1:] else ""))
+    return "|".join(branches)
+
+
+def _common(one: str, other: str) -> str:
+    """How both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return one[: next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))]
+
+
+def _lower(name: str) -> str:
+    """In lower case, letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
 
 MENTION_PATTERNS = {"words": obsidian_names, "latin": logseq_names}  # by Rules.mention_style

@@ -232,11 +232,11 @@ class Desk:
             }
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
 
-    def bytes_of(self, path: str) -> bytes | None:
-        """A file of the vault as it is now; None where there is none."""
+    def bytes_of(self, path: str, most: int = WHOLE) -> bytes | None:
+        """A file of the vault as it is now, or its first bytes; None where there is none."""
         full = Root(self.vault).inside(path)
         try:
-            return None if full is None else content(full, WHOLE)[0]
+            return None if full is None else content(full, most)[0]
         except OSError:  # a folder, a fifo, or nothing at all
             return None
 

@@ -24,13 +24,15 @@ MOST_READ = 300  # notes, the ones that changed last
 MOST_TWINS = 100
 MOST_ALONE = 200  # notes that nothing is linked with, which are looked at
 MOST_ORPHANS = 10
+LARGEST = 500_000  # bytes of a note; a larger one is no page that a person reads line by line
 LEAST_BODY = 200  # characters of an orphan
 LEAST_VAULT = 20  # notes; in a smaller vault a person finds all of them
 NEIGHBOURS = 3
 LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so far
 
-_NOTES = """files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
-    WHERE n.excluded = 0 AND c.copy IS NULL AND NOT (f.path >= ?1 || '/' AND f.path < ?1 || '0')"""
+_NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
+    WHERE n.excluded = 0 AND c.copy IS NULL AND f.size <= {LARGEST}
+    AND NOT (f.path >= ?1 || '/' AND f.path < ?1 || '0')"""
 
 
 def collect(session: Session) -> list[Proposal]:
@@ -68,9 +70,9 @@ class _Look(NamedTuple):
 
 
 def text_of(session: Session, path: str) -> str:
-    """The text of a note as it is now, with its own line ends."""
-    data = session.desk.bytes_of(path)
-    return "" if data is None else vault.decode(data)[0]
+    """The text of a note as it is now, with its own line ends; "" for one that is too large."""
+    data = session.desk.bytes_of(path, LARGEST + 1) or b""
+    return "" if len(data) > LARGEST else vault.decode(data)[0]
 
 
 def _titles(look: _Look) -> list[str]:
@@ -79,10 +81,13 @@ def _titles(look: _Look) -> list[str]:
 
 def _broken(look: _Look) -> list[BrokenLink]:
     inside = look.session.desk.folder + "/"
+    catalog = look.searcher.catalog
+    sizes = catalog.db.execute("SELECT path FROM files WHERE size > ?", (LARGEST,))
+    large = {str(row[0]) for row in sizes}
     links = [
         link
-        for link in catalog_read.unresolved(look.searcher.catalog)
-        if link.kind == "wikilink" and not link.source.startswith(inside)
+        for link in catalog_read.unresolved(catalog)
+        if link.kind == "wikilink" and not (link.source.startswith(inside) or link.source in large)
     ]
     if not links:
         return []

@@ -377,14 +377,18 @@ def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
     return list(places(catalog, [(note, int(row[0])) for row in ordinals]).values())
 
 
-def linked_together(catalog: Catalog, path: str) -> set[str]:
-    """The notes and files that are linked from the notes that link to `path`."""
-    rows = catalog.db.execute(
-        "SELECT DISTINCT t2.path FROM files t JOIN links l1 ON l1.target = t.id JOIN links l2 ON l2.source = l1.source"
-        " JOIN files t2 ON t2.id = l2.target WHERE t.path = ? AND l1.source != t.id LIMIT 500",
-        (path,),
-    )
-    return {str(row[0]) for row in rows} - {path}
+_LINKED = (
+    "SELECT DISTINCT source FROM links WHERE target = ?1 AND kind != 'self'",
+    "SELECT DISTINCT target FROM links WHERE source = ?1 AND target IS NOT NULL",
+    """SELECT DISTINCT target FROM (SELECT l.target FROM (SELECT DISTINCT source FROM links WHERE target = ?1
+    AND source != ?1) s JOIN links l ON l.source = s.source WHERE l.target != ?1 LIMIT 100000) LIMIT 500""",
+)
+
+
+def linked(catalog: Catalog, note: int) -> list[set[int]]:
+    """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
+    once, however many there are of one kind."""
+    return [{int(row[0]) for row in catalog.db.execute(each, (note,))} for each in _LINKED]
 
 
 def is_excluded(catalog: Catalog, path: str) -> bool:
