@@ -36,6 +36,72 @@ def files(root: Path, given: dict[str, str]) -> Path:
     return root
 
 
+# --- what is worth it
+
+UUID = "6530f9a1-0b7e-4f0c-9d53-0a4a1f3a8c11"
+
+
+def test_the_machinery_of_an_editor_stays_there(vault: Path, opened: Vault, tmp_path: Path) -> None:
+    code = "```\nprintf %% ok %% ((" + UUID + "))\n```"
+    text = (
+        f"- Anne repairs bicycles. %% ask\nher %%\n  collapsed:: true\n  id:: {UUID}\n- {{{{query (todo now)}}}}\n"
+        f"- (({UUID}))\n- [the shop](((  {UUID}))) {{{{embed (({UUID}))}}}} opens at nine.\n{code}\n"
+    ).replace("((  ", "((")
+    opened.ingest(
+        "logseq", str(files(tmp_path / "g", {"logseq/config.edn": "{}", "pages/Anne.md": text}))
+    )
+    (content,) = _contents(vault)
+    for gone in ("her", "collapsed", "query", "embed", f"id:: {UUID}"):
+        assert gone not in content
+    assert "Anne repairs bicycles." in content
+    assert "the shop  opens at nine." in content
+    assert code in content
+
+
+def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None:
+    given = {
+        "a.md": "---\ncreated: 2024-03-01T10:00:00\n---\nAnne repairs bicycles.\n",
+        "2023-05-06 walk.md": "We walked along the river.\n",
+        "later.md": "---\ndate: 2999-01-01\n---\nThe bridge opens.\n",
+    }
+    opened.ingest("obsidian", str(files(tmp_path / "other", given)))
+    days = {one["title"]: str(one["created_at"])[:10] for one in opened.memories()}
+    assert days.pop("later") < "2999"
+    assert days == {"a": "2024-03-01", "2023-05-06 walk": "2023-05-06"}
+
+
+def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: Path) -> None:
+    text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
+    opened.write(text + ".")
+    given = {"a.md": text + "!", "b.md": text.replace("Reto", "Anne") + "."}
+    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
+    assert report["a.md"]["result"] == "known"
+    assert report["b.md"]["result"] == "new"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "So yeah, anyway, that is kind of how it goes sometimes, you know, nothing special really.",
+        "Thanks a lot, that is really helpful, and I appreciate all the effort, have a great rest of the day!",
+        "Okay sounds good, let me think about it for a bit and get back to you later on with more.",
+        "好的，那就先这样吧，谢谢你，有空再聊，没什么特别的事情",
+    ],
+)  # fmt: skip
+def test_filler_is_no_memory(opened: Vault, text: str) -> None:
+    (part,) = opened.ingest_text(text)["parts"]
+    assert (part["result"], part["reason"]) == ("skipped", "nothing in it to remember")
+
+
+def test_plain_words_that_say_something_are_one(opened: Vault) -> None:
+    for text in (
+        "The boiler is serviced each autumn by the man from the village.",
+        "It is important that the pump runs at night when nobody needs the water.",
+        "we went along the river with the dog and came back through the woods",
+    ):
+        assert opened.ingest_text(text)["parts"][0]["result"] == "new", text
+
+
 # --- a limit is a limit
 
 

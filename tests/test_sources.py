@@ -73,7 +73,7 @@ def test_claude_gives_instructions_and_memories_and_nothing_of_its_plugins(tree:
         }),
     )  # fmt: skip
     inner = f"projects/{project}"
-    assert [*read] == ["CLAUDE.md", f"{inner}/CLAUDE.md", f"{inner}/memory/MEMORY.md", f"{inner}/memory/likes.md", "rules/python.md"]  # fmt: skip
+    assert [*read] == ["CLAUDE.md", f"{inner}/CLAUDE.md", f"{inner}/memory/likes.md", "rules/python.md"]  # fmt: skip
     tea = read[f"{inner}/memory/likes.md"]
     assert (tea.title, tea.text, tea.kind) == ("Tea", "Anne likes tea. [[Anne]]", "memory")
     assert tea.properties["type"] == "user"

@@ -127,7 +127,7 @@ class _Scan:
         self.comment_can_end = True
 
     def spans(self) -> list[Hidden]:
-        found = []
+        found: list[Hidden] = []
         position = self.start
         search = _TOKEN.search
         while token := search(self.text, position):

@@ -48,6 +48,17 @@ _FACT = re.compile(
     r"|^[^\n，。？！]{1,40}?(?:是|位于|属于|支持|需要|包含|等于|叫做?|具有|拥有|存放在|住在|毕业于|负责|依赖|返回|由.{1,12}组成)\s*[^\n，。？！\s]",
     re.IGNORECASE,
 )
+_HAN_FACT = re.compile(
+    r"[\u3400-\u9fff](?:位于|属于|支持|需要|包含|等于|具有|拥有|住在|毕业于|负责|依赖)"
+)
+_SUBJECT = re.compile(  # the word before a verb that states something
+    r"(\w+)\s+(?:is|are|has|have|supports?|requires?|needs?|uses?|means|contains?|includes?|belongs?|runs?|stores?|"
+    r"returns?|depends|consists|provides?|speaks?|owns?|lives?|works?|costs?|equals|must|should|cannot)\s+\S",
+    re.IGNORECASE,
+)
+_VAGUE = frozenset(
+    "i it that this there these those they we what which how who you he she all and or".split()
+)
 _EVENT = re.compile(
     r"(?<!\w)(?:yesterday|today|this morning|tonight|last (?:night|week|month|year|time)|ago|discussed|"
     r"reported|asked|met|"
@@ -109,6 +120,14 @@ def memory_type(text: str, hint: str | None = None) -> str:
     if _states_fact(said):
         return "semantic"
     return "episodic"
+
+
+def says_something(text: str) -> bool:
+    """Whether it states a fact, tells of something that happened, or of work in hand."""
+    said = text[:CAP]
+    if statements(said) or _EVENT.search(said) or _NOW.search(said) or _HAN_FACT.search(said):
+        return True
+    return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(said))
 
 
 def _states_fact(text: str) -> bool:

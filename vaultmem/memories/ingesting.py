@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem.core import chunks, importance, likeness, secrets, titles
+from vaultmem.core.machinery import without_machinery
 from vaultmem.core.memory import DEFAULT_SCOPE, Memory
 from vaultmem.core.stamps import stamp
 from vaultmem.core.view import Draft, New
@@ -14,11 +15,14 @@ from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import Report, done, header, planned
+from vaultmem.memories.writing import Found as Looked
 from vaultmem.memories.writing import look, new_memory
+from vaultmem.plans.particulars import particulars
 
 _SHOWN = 100  # characters of a part that is told about
 
 
+_ALIKE = 0.9  # resemblance from which two texts are one
 _TOO_FEW = 8  # words, where nothing in them matters
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
@@ -40,7 +44,7 @@ Known = Callable[[str], Part | None]  # what a text is taken for that was seen e
 def ingest_text(session: Session, asked: Asked) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
-    found = secrets.redacted(asked.whole_text("text"))
+    found = secrets.redacted(without_machinery(asked.whole_text("text")))
     parts = judged(session, asked, found.text)
     draft = session.draft()
     for part in parts:
@@ -83,8 +87,8 @@ def judged(session: Session, asked: Asked, text: str, known: Known = _unknown) -
 def whole(session: Session, asked: Asked, text: str) -> Part:
     """A text that is short enough for one memory, whatever its importance: somebody has written it down."""
     found = look(session, text, asked.scope() or DEFAULT_SCOPE, contradictions=False)
-    if found.same:
-        return Part(text, known=found.same.id)
+    if same := _same(session, text, found):
+        return Part(text, known=same.id)
     return Part(text, new_memory(session, asked, text, found))
 
 
@@ -116,8 +120,8 @@ def _first(found: list[Memory]) -> Memory:
 
 def _weighed(session: Session, asked: Asked, text: str, scope: str) -> Part:
     found = look(session, text, scope, contradictions=False)
-    if found.same:
-        return Part(text, known=found.same.id)
+    if same := _same(session, text, found):
+        return Part(text, known=same.id)
     if _is_empty_talk(text):
         return Part(text, reason="nothing in it to remember")
     new = new_memory(session, asked, text, found)
@@ -129,9 +133,24 @@ def _weighed(session: Session, asked: Asked, text: str, scope: str) -> Part:
     return Part(text, new, importance=weight)
 
 
+def _same(session: Session, text: str, found: Looked) -> Memory | None:
+    """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
+    if found.same:
+        return found.same
+    mine = particulars(text)
+    for memory, resemblance in found.similar:
+        theirs = particulars(session.desk.collection.content(memory))
+        if resemblance >= _ALIKE and theirs._replace(words=mine.words) == mine:
+            return memory
+    return None
+
+
 def _is_empty_talk(text: str) -> bool:
-    """Thanks, ok, and headings of nothing: new they are, but that is all."""
-    return not importance.salience(text).score and len(_WORD.findall(text)) < _TOO_FEW
+    """Thanks, ok, and headings of nothing: new they are, but that is all. So is longer talk that states nothing, tells
+    of nothing that happened and is about nobody."""
+    if importance.salience(text).score:
+        return False
+    return len(_WORD.findall(text)) < _TOO_FEW or not importance.says_something(text)
 
 
 def _told(part: Part) -> dict[str, object]:

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from vaultmem.core import chunks, likeness, secrets
 from vaultmem.core.blocks import MAX_TOKENS, count_tokens
+from vaultmem.core.machinery import without_machinery
 from vaultmem.core.memory import Memory
+from vaultmem.core.stamps import seconds, stamp
 from vaultmem.memories import ingesting
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -118,7 +120,7 @@ def _no_more(result: _Result, room: int) -> _Result:
 
 def _judged(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
     found = secrets.redacted(item.text)
-    text = likeness.normal(found.text)
+    text = likeness.normal(without_machinery(found.text))
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
     redacted = (*found.kinds, *item.redacted)
@@ -154,6 +156,8 @@ def _placed(part: Part, item: Item, *, first: bool) -> Part:
         return part
     named = {} if first else {"aliases": None, "links": None}
     given = {**item.properties, **named, **part.new.properties, HASH: hash_of(part.text)}
+    if item.date and (at := seconds(item.date)) and at < (seconds(given["created_at"]) or 0):
+        given["created_at"] = stamp(at)  # when it was written there
     properties = {key: value for key, value in given.items() if value not in (None, [])}
     title = item.title if first else ""
     return part._replace(new=part.new._replace(title=title, properties=properties))

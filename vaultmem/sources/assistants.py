@@ -94,7 +94,8 @@ def _project(home: str, path: str) -> dict[str, Value]:
 
 claude = Files(
     "claude", "Claude Code: CLAUDE.md, rules, the memory of its projects and agents", ".claude", (
-        r"^(?:CLAUDE\.md|rules/.*\.md|agent-memory/.*\.md|projects/[^/]+/(?:CLAUDE\.md|memory/.*\.md))$",
+        # MEMORY.md is the index of the memories beside it.
+        r"^(?!.*/MEMORY\.md$)(?:CLAUDE\.md|rules/.*\.md|agent-memory/.*\.md|projects/[^/]+/(?:CLAUDE\.md|memory/.*\.md))$",
         r"CLAUDE(?:\.local)?\.md",
     ),
 )  # fmt: skip
