@@ -80,7 +80,7 @@ def _either(names: Iterable[str], before: str, after: str) -> re.Pattern[str] | 
 
 
 def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
-    """A pattern for the ends of names, in which each common beginning stands once: a text is compared with thousands
+    """A pattern for the ends of names, in which each beginning that several share stands once: a text is compared with thousands
     of names about as fast as with one."""
     by_letter: dict[str, list[str]] = {}
     for end in ends:
@@ -88,13 +88,13 @@ def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
     branches = []
     for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # where nothing follows, last
         group = by_letter[first]
-        common = _common(min(group), max(group))
-        rest = [end[len(common) :] for end in group]
-        branches.append(re.escape(common) + (f"(?:{_tree(rest, depth - 1)})" if rest[1:] else ""))
+        start = _both_begin(min(group), max(group))
+        rest = [end[len(start) :] for end in group]
+        branches.append(re.escape(start) + (f"(?:{_tree(rest, depth - 1)})" if rest[1:] else ""))
     return "|".join(branches)
 
 
-def _common(one: str, other: str) -> str:
+def _both_begin(one: str, other: str) -> str:
     """How both begin."""
     pairs = enumerate(zip(one, other, strict=False))
     return one[: next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))]
