@@ -80,8 +80,8 @@ def _either(names: Iterable[str], before: str, after: str) -> re.Pattern[str] | 
 
 
 def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
-    """A pattern for the ends of names, in which each beginning that several share stands once: a text is compared with thousands
-    of names about as fast as with one."""
+    """A pattern for the ends of names, in which a beginning that several share stands once: a text is compared with
+    thousands of names about as fast as with one."""
     by_letter: dict[str, list[str]] = {}
     for end in ends:
         by_letter.setdefault(end[:1] if depth else end, []).append(end)
