@@ -27,8 +27,10 @@ from vaultmem.config import Config
 from vaultmem.core.pace import EMPTY_WAIT, GONE_WAIT, Touch
 from vaultmem.errors import VaultGoneError
 from vaultmem.indexer import BATCH_NOTES, Indexer
+from vaultmem.paths import make_private, state_folder
 from vaultmem.progress import Silent
 from vaultmem.store import copies as copies_module
+from vaultmem.store import identity
 from vaultmem.store import vault as reading
 from vaultmem.store.state import State
 from vaultmem.store.walk import Entry
@@ -249,10 +251,10 @@ def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
 def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
     root = tmp_path / "vault"
     (root / "folder").mkdir(parents=True)
+    make_private(state_folder(str(root)))
     losses = Losses(str(root))
     losses.check_root()
-    losses.begin()
-    losses.end(0.0, confirmed=False)
+    identity.remember(str(root), "memories")
     losses.check_root()
     (root / "folder").rmdir()
     with pytest.raises(VaultGoneError, match="empty"):
@@ -263,8 +265,7 @@ def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
     (root / "folder").mkdir(parents=True)
     with pytest.raises(VaultGoneError, match="another folder"):
         losses.check_root()
-    losses.begin()
-    losses.end(0.0, confirmed=False)
+    identity.remember(str(root), "memories")
     losses.check_root()
 
 

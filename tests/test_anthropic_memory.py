@@ -23,6 +23,7 @@ from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
 from vaultmem.core import memory_tool
 from vaultmem.core.pending_items import approval
 from vaultmem.errors import VaultmemError
+from vaultmem.store.identity import MARKER
 
 FOLDER = "Memory"
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
@@ -102,7 +103,8 @@ class Beside(RuleBasedStateMachine):
     def chosen(self, path: str, pick: int) -> str:
         """Mostly a file that is there: on others there is little to compare."""
         root = self.root / "theirs"
-        there = sorted(f"/{file.relative_to(root)}" for file in root.rglob("*") if file.is_file())
+        files = [file for file in root.rglob("*") if file.is_file() and file.name != MARKER]
+        there = sorted(f"/{file.relative_to(root)}" for file in files)
         return there[pick % len(there)] if pick and there else path
 
     def both(self, **command: object) -> None:

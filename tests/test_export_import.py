@@ -21,6 +21,7 @@ from vaultmem import Vault
 from vaultmem.core.pending_items import approval
 from vaultmem.core.places import GENERATED
 from vaultmem.memories import importing
+from vaultmem.store.identity import MARKER
 
 KINDS = ("obsidian", "logseq")
 FULL = """---
@@ -95,7 +96,7 @@ def notes(vault: Path) -> dict[str, bytes]:
     found = {
         str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
     }
-    return {name: data for name, data in found.items() if name not in GENERATED}
+    return {name: data for name, data in found.items() if name not in {*GENERATED, MARKER}}
 
 
 def on(vault: Path, *words: str, given: bytes = b"") -> Ran:

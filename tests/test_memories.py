@@ -13,6 +13,7 @@ from vaultmem import Vault
 from vaultmem.core.memory import CATEGORIES
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.store.frontmatter import split
+from vaultmem.store.identity import MARKER
 
 Write = Callable[..., Path]
 FACTS = (
@@ -35,7 +36,7 @@ def files(root: Path, below: str = "") -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in sorted((root / below).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != MARKER
     }
 
 

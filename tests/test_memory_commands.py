@@ -29,6 +29,7 @@ from vaultmem.jobs import JOBS
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.changed_note import standing
 from vaultmem.store.commits import FileChange, Record
+from vaultmem.store.identity import MARKER
 from vaultmem.store.state import State
 
 KINDS = ("obsidian", "plain", "logseq")
@@ -102,7 +103,7 @@ def files(vault: Path) -> list[str]:
     return sorted(
         path.relative_to(vault).as_posix()
         for path in (vault / "vaultmem").rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != MARKER
     )
 
 

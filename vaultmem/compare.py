@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultGoneError
+from vaultmem.store import identity
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.walk import Entry, Look, Trouble, nfc, walk
 
@@ -174,16 +175,21 @@ def missing(diff: Diff) -> list[str]:
 
 
 def check_vanished(folder: str, diff: Diff) -> None:
-    """Refuse a folder that lost most of its files: a drive that is not mounted must not empty the index."""
+    """Refuse a folder that lost most of its files, or is another one and has not half of them: a drive that is not
+    mounted must not empty the index."""
+    total = len(diff.known) + len(diff.gone)
+    if 2 * len(diff.known) <= total:
+        identity.check(folder)
     if diff.gone:
-        total = len(diff.known) + len(diff.gone)
         refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
 
 
 def check_rebuild(folder: str, rules: Rulebook, known: int) -> None:
     """The same before an index is built anew; `known` is how many notes the old one had."""
+    found = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
+    if 2 * found <= known:
+        identity.check(folder)
     if known:
-        found = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
         refuse_if_lost(folder, known - found, known, empty=not found)
 
 

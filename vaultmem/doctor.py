@@ -9,8 +9,8 @@ from vaultmem.api import Vault
 from vaultmem.core.places import ENTRIES
 from vaultmem.core.values import value
 from vaultmem.core.wording import plural
-from vaultmem.errors import StateError, VaultmemError
-from vaultmem.store import catalog_read
+from vaultmem.errors import StateError, VaultGoneError, VaultmemError
+from vaultmem.store import catalog_read, identity
 from vaultmem.store.catalog import spoken
 from vaultmem.store.turn_queue import FOLDER, Turns
 
@@ -42,7 +42,7 @@ class Finding:
 
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
-    findings = [*_installation(vault), *_language_model(vault), *_index(vault)]
+    findings = [*_installation(vault), *_language_model(vault), *_place(vault), *_index(vault)]
     findings += _conversations(vault)
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
@@ -81,6 +81,13 @@ def _language_model(vault: Vault) -> Iterator[Finding]:
 
     for severity, what, advice in llm.examined(vault.config):
         yield Finding(severity, what, advice, [])
+
+
+def _place(vault: Vault) -> Iterator[Finding]:
+    try:
+        identity.check(vault.path)
+    except VaultGoneError as error:
+        yield Finding("error", str(error), "see above", [])
 
 
 def _index(vault: Vault) -> Iterator[Finding]:

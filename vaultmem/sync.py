@@ -16,7 +16,7 @@ from vaultmem.errors import DamagedError
 from vaultmem.indexer import BATCH_NOTES, Indexer, Report, Work
 from vaultmem.progress import Progress, Silent
 from vaultmem.store import catalog_write as rows
-from vaultmem.store import vault
+from vaultmem.store import identity, vault
 from vaultmem.store.catalog import spoken
 from vaultmem.store.state import State
 from vaultmem.store.walk import walk
@@ -62,10 +62,12 @@ def _sync_locked(state: State, config: Config, work: Work, *, rebuild: bool) -> 
     if rebuild:
         indexer, report = rebuilt(state, config, work)
         indexer.close()
-        return report
-    state.sweep()
-    with open_indexer(state, config) as indexer:
-        return first_or_next(state, indexer, work)
+    else:
+        state.sweep()
+        with open_indexer(state, config) as indexer:
+            report = first_or_next(state, indexer, work)
+    identity.remember(state.vault, config.text("memory_folder"))
+    return report
 
 
 def open_indexer(state: State, config: Config) -> Indexer:

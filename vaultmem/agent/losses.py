@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from vaultmem.compare import Diff, check_vanished, missing, refuse_if_lost, without
 from vaultmem.errors import VaultGoneError
-from vaultmem.store.walk import identity
+from vaultmem.store import identity
 
 log = logging.getLogger("vaultmem.index")
 
@@ -31,8 +31,6 @@ class Losses:
         )  # what we have moved away ourselves, and the index has not heard of yet
         self._lately: deque[tuple[float, int]] = deque()
         self._kept: set[str] | None = None  # None: nobody knows which they are
-        self._root: tuple[int, int] | None = None  # the folder at the last look at everything
-        self._root_now: tuple[int, int] | None = None
         self._going = 0
 
     def hold(self, why: str) -> None:
@@ -51,12 +49,7 @@ class Losses:
 
     def check_root(self) -> None:
         """Raise VaultGoneError when the vault itself is not there, or is another folder than before."""
-        found = identity(self._folder)
-        if found is None or (self._root and found != self._root):
-            raise VaultGoneError(
-                f"{self._folder} is {'not there or empty' if found is None else 'another folder than before'}: "
-                "the index keeps what it has of it"
-            )
+        identity.check(self._folder)
 
     # A look at some paths
 
@@ -94,7 +87,6 @@ class Losses:
 
     def begin(self) -> None:
         """Everything is going to be looked at."""
-        self._root_now = identity(self._folder)
         self._kept, self._going = None, 0
 
     def check(self, diff: Diff, now: float) -> None:
@@ -113,7 +105,7 @@ class Losses:
         """Everything has been looked at, and is in the index as it is there; a person may have confirmed it."""
         if self.vanished:
             log.info("the vault is whole again")
-        self.vanished, self._root = None, self._root_now
+        self.vanished = None
         if len(self._ours) > MOST_OURS:
             self._ours.clear()
         if confirmed:

@@ -27,7 +27,7 @@ from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.indexer import RACY_NS, Indexer, Work
 from vaultmem.progress import Progress
-from vaultmem.store import memory
+from vaultmem.store import identity, memory
 from vaultmem.store.catalog import spoken
 from vaultmem.store.state import State
 
@@ -260,6 +260,7 @@ class Reconciler(threading.Thread):
         """After a look at everything that went well."""
         self.has_looked = True
         self._losses.end(time.monotonic(), confirmed=work.confirmed)
+        identity.remember(self._state.vault, self._config.text("memory_folder"))
         with self._something:
             self._pace.clear(started)
             self._settle_due = None
@@ -330,8 +331,7 @@ class Reconciler(threading.Thread):
 
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
-        if diff.gone:
-            self._losses.check_root()
+        self._losses.check_root()
         self._see_whether_back(diff)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._kept(indexer, diff))

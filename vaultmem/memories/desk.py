@@ -29,7 +29,7 @@ from vaultmem.memories.reader import Reader
 from vaultmem.memories.records import Known
 from vaultmem.memories.view import Sources, VaultView
 from vaultmem.progress import Silent
-from vaultmem.store import conversation_files, journal, reads
+from vaultmem.store import conversation_files, identity, journal, reads
 from vaultmem.store.batches import DOING, Batches, Header, Outcome
 from vaultmem.store.catalog import spoken
 from vaultmem.store.collection import Collection
@@ -141,6 +141,7 @@ class Desk:
     def session(self, reader: Reader, *, writes: bool) -> Iterator[Session]:
         """One verb or job on the memories as they are now."""
         with self._lock:
+            identity.check(self.vault)
             if writes:
                 self.heal()
             self._refresh()
@@ -151,6 +152,7 @@ class Desk:
         with self._lock:
             if self._is_healed and not self.is_unfinished():
                 return
+            identity.check(self.vault)
             said = [*journal.recover(self.state.path("journal")), *self.batches.heal()]
             for line in said:
                 log.warning("%s", line)
@@ -180,6 +182,7 @@ class Desk:
         self.version += self.collection.refresh(ours)
         self.recent = (sorted(step.target for step in outcome.done) + self.recent)[:200]
         self._leave(outcome)
+        identity.mark(self.vault, self.folder)
         self._told(paths)
 
     def _leave(self, outcome: Outcome) -> None:
@@ -222,6 +225,7 @@ class Desk:
     def remember(self) -> int:
         """Take what was done, and what people did by hand, into the history; how many commits that made."""
         with self._lock:
+            identity.check(self.vault)
             self.settle()
             self._refresh()
             generated = {f"{self.folder}/{name}" for name in GENERATED}

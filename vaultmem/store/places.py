@@ -1,4 +1,5 @@
-"""Where in the vault something may be written: never outside it, through no link that leads out."""
+"""Where in the vault something may be written: never outside it, through no link that leads out, and nowhere while
+another folder is in its place."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import contextlib
 import os
 
 from vaultmem.errors import NoteNotFoundError, VaultmemError
+from vaultmem.store import identity
 from vaultmem.store.journal import fsync_folder
 from vaultmem.store.vault import Root, on_disk
 
 
 def existing(root: str, path: str) -> str:
     """The real place of a note that must be there."""
+    identity.check(root)
     full = Root(root).inside(path)
     if full is not None and os.path.isfile(full):
         return full
@@ -35,6 +38,7 @@ def new_place(root: str, path: str) -> str:
     parts = path.split("/")
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise VaultmemError(f"{path!r} is no path in a vault")
+    identity.check(root)
     vault = Root(root)
     folder = vault.root
     for depth in range(1, len(parts)):

@@ -1,0 +1,179 @@
+"""While another folder is in the place of a vault, nothing is written there and nothing is taken to be removed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, ran, tree_hash
+from tests.conftest import Write
+from tests.mounting import mounts, runs_with_mounts
+from vaultmem.paths import state_folder
+from vaultmem.store.identity import MARKER, RECORD
+
+CALL = b'{"name": "memory_write", "params": {"content": "The roof was mended"}}\n'
+WRITES = (
+    ("write", "The roof was mended by Anne"),
+    ("remind", "call Anne", "--at", "tomorrow"),
+    ("tag", "boiler", "house"),
+    ("delete", "boiler"),
+    ("dream",),
+    ("agent",),
+    ("sync",),
+    ("sync", "--rebuild"),
+)
+
+
+@pytest.fixture
+def mounted(vault: Path, write: Write) -> Path:
+    """A vault that was used: notes, an index, a memory and its history."""
+    for number in range(4):
+        write(f"Note {number}.md", f"Note {number} of the house")
+    done(vault, "sync")
+    done(vault, "write", "The boiler is serviced by Ben")
+    done(vault, "history")
+    return vault
+
+
+def done(vault: Path, *words: str) -> Ran:
+    said = ran(*words, "--vault", str(vault))
+    assert said.code == 0, said.err
+    return said
+
+
+def unmounted(vault: Path) -> Path:
+    """What is there when the drive is not mounted: another folder with another thing in it."""
+    away = vault.with_name("drive")
+    vault.rename(away)
+    vault.mkdir()
+    (vault / "not mounted").touch()
+    return away
+
+
+def mounted_again(vault: Path, away: Path) -> None:
+    shutil.rmtree(vault)
+    away.rename(vault)
+
+
+def commits(vault: Path) -> list[tuple[str, str]]:
+    return [
+        (one["by"], one["why"])
+        for one in done(vault, "history", "--format", "json").data["history"]
+    ]
+
+
+def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
+    before = commits(mounted)
+    away = unmounted(mounted)
+    bare, drive = tree_hash(mounted), tree_hash(away)
+    for words in WRITES:
+        said = ran(*words, "--vault", str(mounted), given=CALL)
+        assert said.code != 0, words
+        assert "another folder than the vault" in said.err + said.out, words
+        assert (tree_hash(mounted), tree_hash(away)) == (bare, drive), words
+    assert "another folder than the vault" in ran("doctor", "--vault", str(mounted)).out
+    mounted_again(mounted, away)
+    assert commits(mounted) == before
+    assert "Ben" in done(mounted, "list").out
+    done(mounted, "write", "The roof was mended by Anne")
+
+
+def test_the_same_vault_in_another_folder_is_the_same(mounted: Path) -> None:
+    """A backup that was copied back, a drive that has another number today."""
+    away = unmounted(mounted)
+    shutil.rmtree(mounted)
+    shutil.copytree(away, mounted)
+    done(mounted, "write", "The roof was mended by Anne")
+
+
+def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted: Path) -> None:
+    """Sync services of editors leave out files with a leading dot."""
+    away = unmounted(mounted)
+    shutil.rmtree(mounted)
+    shutil.copytree(away, mounted, ignore=shutil.ignore_patterns(MARKER))
+    assert ran("write", "The roof was mended", "--vault", str(mounted)).code != 0
+    done(mounted, "sync")
+    done(mounted, "write", "The roof was mended by Anne")
+    assert len(list(mounted.glob(f"*/{MARKER}"))) == 1
+
+
+def test_a_person_may_say_that_it_is_the_vault(mounted: Path) -> None:
+    unmounted(mounted)
+    (mounted / "Start.md").write_text("A vault that begins again")
+    assert ran("sync", "--vault", str(mounted)).code != 0
+    done(mounted, "sync", "--confirm-removals")
+    done(mounted, "write", "The roof was mended by Anne")
+
+
+def test_the_same_folder_stays_the_vault_whatever_becomes_of_the_marker(mounted: Path) -> None:
+    (marker,) = mounted.glob(f"*/{MARKER}")
+    marker.write_text("of another machine, through a sync\n")
+    done(mounted, "sync")
+    done(mounted, "write", "The roof was mended by Anne")
+    marker.unlink()
+    done(mounted, "write", "The cellar is dry")
+    shutil.rmtree(marker.parent)
+    done(mounted, "write", "The garden is green")
+    Path(state_folder(str(mounted)), RECORD).write_bytes(b"\0damaged")
+    done(mounted, "write", "The door is red")
+
+
+UNMOUNT = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from tests.agent_run import agent_on, until
+from tests.cli_run import process, tree_hash
+from vaultmem import client
+place = Path(sys.argv[1])
+os.environ["VAULTMEM_STATE"] = str(place / "state")
+vault, disk = place / "mnt" / "vault", place / "disk"
+for folder in (vault, disk):
+    folder.mkdir(parents=True)
+(vault / "below.txt").write_text("what lies below the mount")
+bare = tree_hash(vault)
+for number in range(3):
+    (disk / f"Note {number}.md").write_text(f"Note {number}")
+
+def mount():
+    subprocess.run(["mount", "--bind", str(disk), str(vault)], check=True)
+
+def asked(*words, given=b""):
+    return process(*words, "--vault", str(vault), "--format", "json", given=given)
+
+def commits():
+    return [one["why"] for one in asked("history").data["history"]]
+
+mount()
+with agent_on(vault) as agent:
+    agent.watches()
+    assert asked("write", "The boiler is serviced by Ben").code == 0
+    assert asked("remind", "call Anne", "--at", "in 1 minute").code == 0
+    until(lambda: (vault / "vaultmem" / "pending.md").exists())
+    before, kept = commits(), tree_hash(disk, times=False)
+    subprocess.run(["umount", "-l", str(vault)], check=True)
+    for words in (("write", "The roof was mended"), ("agent",), ("done", "call Anne"), ("delete", "boiler")):
+        said = asked(*words, given=CALL)
+        assert "another folder than the vault" in said.err + said.out, (words, said)
+    try:
+        agent.call("sync")
+        raise AssertionError("it was not refused")
+    except client.AgentError as error:
+        assert "another folder than the vault" in str(error)
+    assert agent.found("boiler")
+    time.sleep(3)  # the page of pending items and the history had their turns
+    assert tree_hash(vault) == bare
+    mount()
+    assert tree_hash(disk, times=False) == kept
+    until(lambda: asked("write", "The roof was mended").code == 0)
+    until(lambda: len(commits()) > len(before))
+    assert commits()[1:] == before, commits()
+""".replace("CALL", repr(CALL))
+
+
+@mounts
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux does")
+def test_a_drive_that_is_unmounted_below_a_running_agent(tmp_path: Path) -> None:
+    runs_with_mounts(UNMOUNT, tmp_path)
