@@ -294,3 +294,19 @@ def test_status_indexes_nothing(
     ended = ran("status", "--vault", str(vault), "--format", "json")
     assert (ended.code, ended.data["status"], ended.data["agent"]) == (0, "not indexed", None)
     assert not (tmp_path / "state").exists()
+
+
+def test_a_damaged_history(indexed: Path) -> None:
+    for words in (("write", "The roof is red"), ("history",)):
+        assert ran(*words, "--vault", str(indexed)).code == 0
+    folder = Path(state_of(indexed), "history.git")
+    (folder / "refs/heads/main").write_text("1" * 40)
+    assert any("the history of the memories is damaged" in what for what in found(indexed))
+    assert ran("write", "The roof is green", "--vault", str(indexed)).code == 0
+    said = ran("history", "--vault", str(indexed), "--format", "json")
+    assert [one["why"] for one in said.data["history"]] == [
+        "write The roof is green",
+        "as it was found",
+    ]
+    (what,) = [what for what in found(indexed) if "history" in what]
+    assert "set aside" in what

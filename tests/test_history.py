@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -351,14 +352,73 @@ def test_a_state_folder_whose_batches_were_thrown_away(kept: Kept) -> None:
     assert kept.subjects() == ["as it was found"]
 
 
-def test_a_damaged_repository_is_an_error_of_one_line(kept: Kept) -> None:
+def without_objects(folder: Path) -> None:
+    shutil.rmtree(folder / "objects")
+
+
+def without_head(folder: Path) -> None:
+    (folder / "HEAD").unlink()
+
+
+def emptied(folder: Path) -> None:
+    """What a loss of power leaves of files that were not safe on the disk."""
+    for file in (folder / "objects").rglob("*"):
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"")
+
+
+def with_a_broken_branch(folder: Path) -> None:
+    (folder / "refs/heads/main").write_bytes(b"\0\0garbage")
+
+
+def with_a_lost_commit(folder: Path) -> None:
+    (folder / "refs/heads/main").write_text("1" * 40 + "\n")
+
+
+def no_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [without_objects, without_head, emptied, with_a_broken_branch, with_a_lost_commit, no_folder],
+)
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_damaged_history_is_set_aside_and_begins_again(
+    kept: Kept, spoil: Callable[[Path], None], *, waits: bool
+) -> None:
     kept.make("memories/a.md", b"a")
-    shutil.rmtree(kept.state / "history.git/objects")
+    spoil(kept.state / "history.git")
+    if waits:
+        kept.apply(Wish(None, "memories/b.md", lambda _: b"b", "make b"), why="make b")
+    kept = Kept(kept.vault.parent)
+    assert kept.history.damage()
+    kept.take_in()
+    assert kept.subjects() == ["as it was found", *["make b"][:waits]]
+    assert true(kept)
+    assert kept.history.damage() is None
+    assert [Path(place).name for place in kept.history.damaged()] == ["history.git.damaged-1"]
+    assert not kept.batches.waiting()
+    kept.make("memories/c.md", b"c")
+    assert true(kept)
+
+
+def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.make("memories/a.md", b"a")
     kept.apply(Wish(None, "memories/b.md", lambda _: b"b", ""))
-    with pytest.raises(StateError, match=r"history\.git away") as error:
-        Kept(kept.vault.parent).take_in()
-    assert "\n" not in str(error.value)
+
+    def full(*_: object) -> None:
+        raise StateError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repository.Repository, "take", full)
+        with pytest.raises(StateError, match="no space left"):
+            kept.take_in()
+    assert kept.history.damaged() == []
     assert len(kept.batches.waiting()) == 1
+    assert kept.take_in() == 1
 
 
 def test_tidying_loses_nothing(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 
 from vaultmem.api import Vault
@@ -43,7 +44,7 @@ class Finding:
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
     findings = [*_installation(vault), *_language_model(vault), *_place(vault), *_index(vault)]
-    findings += _conversations(vault)
+    findings += [*_conversations(vault), *_history(vault)]
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
     return worst_first(findings)
@@ -136,6 +137,28 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
+
+
+def _history(vault: Vault) -> Iterator[Finding]:
+    from vaultmem.store.history import History
+
+    history = History(
+        vault.state.path("history.git"), vault.path, vault.config.text("memory_folder")
+    )
+    if damage := history.damage():
+        what = f"the history of the memories is damaged: {damage}"
+        advice = "vaultmem restart, or the next write, sets it aside and begins a new one"
+        yield Finding("warning", what, advice, [])
+    if damaged := history.damaged():
+        what = (
+            "the history was damaged and set aside; what was done before cannot be shown or undone"
+        )
+        yield Finding(
+            "note",
+            what,
+            f"rm -r {shlex.quote(damaged[0])}, unless you want to mend it with git",
+            damaged,
+        )
 
 
 def _conversations(vault: Vault) -> Iterator[Finding]:

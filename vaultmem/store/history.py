@@ -5,6 +5,7 @@ The newest commit decides what is in it already: batches are forgotten only afte
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tempfile
@@ -16,6 +17,8 @@ from vaultmem.store.batches import Batch, Batches
 from vaultmem.store.commits import Difference, Entry, FileChange, Message, Record, Stream
 from vaultmem.store.intake import Intake, Read
 from vaultmem.store.repository import BRANCH, NO_GIT, Repository, is_there
+
+log = logging.getLogger("vaultmem.memories")
 
 _WITHOUT_GIT = 1_000  # batches that are kept for the day on which there is one
 _SHORTEST = 4  # letters of a hash
@@ -49,21 +52,40 @@ class History:
             for batch in waiting[:-_WITHOUT_GIT]:
                 batches.forget(batch.number)
             return 0
-        self._repository.ensure()
         blobs = {path: held for path, held in blobs.items() if commits.storable(path)}
-        for last in (False, True):
-            tip = self._repository.tip()
-            try:
-                count = self._import(waiting, blobs, now, read)
-                break
-            except StateError:
-                # A git that outlived its killed caller may have committed the same just now.
-                if last or self._repository.tip() == tip:
-                    raise
+        try:
+            count = self._take_in(waiting, blobs, now, read)
+        except StateError:
+            if not self._begins_again():
+                raise
+            count = self._take_in(waiting, blobs, now, read)
         for batch in waiting:
             batches.forget(batch.number)
         self._settled = self._repository.tip()
         return count
+
+    def _take_in(
+        self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
+    ) -> int:
+        self._repository.ensure()
+        tip = self._repository.tip()
+        try:
+            return self._import(waiting, blobs, now, read)
+        except StateError:
+            # A git that outlived its killed caller may have committed the same just now.
+            if self._repository.tip() == tip:
+                raise
+            return self._import(waiting, blobs, now, read)
+
+    def _begins_again(self) -> bool:
+        """Set a damaged repository aside; whether it was damaged."""
+        damage = self._repository.damage()
+        if damage is None:
+            return False
+        log.error("the history is damaged (%s) and set aside; a new one begins", damage)
+        self._repository.set_aside()
+        self._settled = None
+        return True
 
     def _import(
         self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
@@ -89,7 +111,20 @@ class History:
 
     def tidy(self) -> bool:
         """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""
-        return is_there() and self._repository.tip() is not None and self._repository.tidy()
+        try:
+            return is_there() and self._repository.tip() is not None and self._repository.tidy()
+        except StateError:
+            if not self._begins_again():
+                raise
+            return False
+
+    def damage(self) -> str | None:
+        """What is wrong with it now; None when nothing is."""
+        return self._repository.damage()
+
+    def damaged(self) -> list[str]:
+        """The places of histories that were set aside."""
+        return self._repository.damaged()
 
     def _tokens(self, tip: str | None, count: int) -> set[str]:
         """The batches of the last commits, as far as some of them may still wait."""

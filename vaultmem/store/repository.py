@@ -21,7 +21,7 @@ from vaultmem.errors import StateError
 if TYPE_CHECKING:
     from git import Git
 
-BRANCH = "refs/heads/main"
+BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and nothing can be undone; install git to have both"
 _HASH = re.compile(r"[0-9a-f]{40}")
 _OURS = {
@@ -152,6 +152,28 @@ class Repository:
                 os.unlink(f"{self.folder}/{name}")
         return True
 
+    def damage(self) -> str | None:
+        """What is wrong with it, in Git's words; None when it is sound, or nobody can tell. Reads all of it."""
+        if not os.path.lexists(self.folder) or not is_there():
+            return None
+        code, _, said = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
+        return _first_line(said) if code else None
+
+    def set_aside(self) -> None:
+        """Give it another name, so that a new one can begin."""
+        number = 1 + max(map(_number, self.damaged()), default=0)
+        try:
+            os.replace(self.folder, f"{self.folder}{DAMAGED}{number}")
+        except OSError as error:
+            raise StateError(f"{self.folder} cannot be set aside: {error.strerror}") from error
+        self._last = None
+
+    def damaged(self) -> list[str]:
+        """The places of those that were set aside."""
+        folder, name = os.path.split(self.folder)
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        return sorted(f"{folder}/{one}" for one in names if one.startswith(name + DAMAGED))
+
     def run(self, *arguments: str, given: bytes | None = None) -> bytes:
         """What git prints; StateError when it fails."""
         with self.spooled(given) as stream:
@@ -222,9 +244,18 @@ class Repository:
         return bool(found)
 
     def _failure(self, said: str) -> StateError:
-        line = next((line for line in said.splitlines() if line.strip()), "git gave no reason")
-        advice = f"if that stays so, move {self.folder} away, and a new history begins"
-        return StateError(f"the history cannot be used: {line.strip()}; {advice}")
+        return StateError(
+            f"the history cannot be used: {_first_line(said)}; vaultmem doctor looks into it"
+        )
+
+
+def _first_line(said: str) -> str:
+    return next((line.strip() for line in said.splitlines() if line.strip()), "git gave no reason")
+
+
+def _number(place: str) -> int:
+    digits = place.rpartition(DAMAGED)[2]
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _inode(path: str) -> int:
