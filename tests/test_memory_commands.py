@@ -1046,3 +1046,17 @@ def test_without_git_only_the_history_is_missing(
     shown = on(vault, "status", "--format", "text")
     assert len(re.findall(r"^ *history ", shown.out, re.MULTILINE)) == 1
     assert os.environ["PATH"] == str(tmp_path)
+
+
+def test_search_tells_the_policy_that_is_in_force(vault: Path) -> None:
+    for words in (
+        ("Anne likes tea", "--category", "people"),
+        ("Tea was bought", "--decay", "contextual"),
+    ):
+        assert ran("write", *words, "--vault", str(vault)).code == 0
+    (vault / "Tea.md").write_text("A note about tea")
+    found = ran("search", "tea", "--keyword", "--vault", str(vault), "--format", "json")
+    if found.code:
+        found = ran("search", "tea", "--vault", str(vault), "--format", "json")
+    told = {one["title"]: one.get("decay_policy") for one in found.data["results"]}
+    assert told == {"Anne likes tea": "stable", "Tea was bought": "contextual", "Tea": None}

@@ -89,6 +89,17 @@ def _dream(vault: Vault) -> str:
     return f"level {level}: {_told(vault.dream(level, only_news=True))}"
 
 
+def _archiving(verb: str) -> Callable[[Vault], str]:
+    """A job that asks first where it would archive too much."""
+
+    def run(vault: Vault) -> str:
+        report = vault.ask(verb, unattended=True)
+        assert isinstance(report, dict)
+        return _told(report)
+
+    return run
+
+
 def _told(report: dict[str, Any]) -> str:
     """The report of a job on memories, in one line."""
     changed = len(report["changes"])
@@ -180,13 +191,13 @@ JOBS = {
         Job("check", "looks the index over for damage, and builds it anew where there is some",
             "jobs.check", _check, gentle=True, idle=True),
         Job("expire", "archives memories that were in the inbox too long, or end by their own word",
-            "jobs.expire", lambda vault: _told(vault.expire()), gentle=True, idle=False),
+            "jobs.expire", _archiving("expire"), gentle=True, idle=False),
         Job("upgrade", "files memories of the inbox that are read again and again",
             "jobs.upgrade", lambda vault: _told(vault.promote()), gentle=True, idle=False),
         Job("decay", "archives memories that have faded and were never read",
-            "jobs.decay", lambda vault: _told(vault.decay()), gentle=True, idle=False),
+            "jobs.decay", _archiving("decay"), gentle=True, idle=False),
         Job("consolidate", "expires, fades, files and merges memories, once",
-            "jobs.consolidate", lambda vault: _told(vault.consolidate()), gentle=True, idle=True),
+            "jobs.consolidate", _archiving("consolidate"), gentle=True, idle=True),
         Job("dream", "files new memories; with more time it merges, links and looks across them",
             "jobs.dream", _dream, gentle=True, idle=True),
     )

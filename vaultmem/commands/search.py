@@ -10,6 +10,7 @@ import sys
 from vaultmem import now as clock
 from vaultmem.api import BY_WORDS, OFF, Vault
 from vaultmem.commands.shared import check_limit, embed_first, open_vault
+from vaultmem.core.decay import policy
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -188,6 +189,7 @@ def as_json(result: Result) -> dict[str, object]:
         **_words(result),
         "id": own.get("id"),
         **{name: own.get(name) for name in _OWN},
+        "decay_policy": policy(own.get("decay_policy"), result.category) if own.get("id") else None,
         "confidence": result.confidence if own.get("id") else None,
         "heading": " > ".join(result.headings),
         "label": result.label,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from vaultmem.core import durations
 from vaultmem.core.changes import Plan
 from vaultmem.core.view import Draft
-from vaultmem.memories import changed_note, review
+from vaultmem.memories import changed_note, review, unattended
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, done, planned
@@ -174,6 +174,8 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     aside = {"aside": len(draft.at_work)}
     if asked.flag("dry_run"):
         return {**planned(session, plan), **aside}
+    if asked.flag("unattended") or asked.flag("only_news"):
+        unattended.check(session, name.partition(" ")[0], plan)
     who = asked.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)

@@ -262,8 +262,9 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
     ) -> Report:  # fmt: skip
         """Think over the memories: 1 files them, 2 also merges and links, 3 also sums up old sessions, looks across
         them and at the user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing
-        when nothing has changed since a dream of that level that had nothing more to do. Where a language model is
-        set, a deep dream asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
+        when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
+        pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
+        asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
         from vaultmem.memories.consulting import dream
 
         given: dict[str, object] = {"level": level, "limit": limit, "by": by}

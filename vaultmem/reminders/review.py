@@ -47,9 +47,21 @@ WAITING = (
     "fading",
     "unsure",
 )  # findings for which a person may want to do something
-_KINDS = ("vanished", "approve", *WAITING, "proposals", "copies", "unreadable", "stray", "inbox")
+HALTED = "halted"  # the kind of finding with which a job asks before it goes on
+_KINDS = (
+    "vanished",
+    "halted",
+    "approve",
+    *WAITING,
+    "proposals",
+    "copies",
+    "unreadable",
+    "stray",
+    "inbox",
+)
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
+    HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
     "contradiction": "{} contradictions between memories",
     "fading": "{} memories that notes build on are fading",
     "unsure": "{} memories in the inbox could not be filed: vaultmem list --phase inbox",
@@ -134,6 +146,7 @@ def _found(
         "vanished": [_item("vanished", item_id("vanished", vanished), vanished)]
         if vanished
         else [],
+        HALTED: _halted(noticed),
         "approve": _to_approve(sight, dues, memories, answers),
         **_findings(noticed, memories),
         "proposals": _proposals(sight),
@@ -261,6 +274,17 @@ def _findings(
         said = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
         found[kind].append(_item(kind, id_, said, memory.path, memory.title))
     return found
+
+
+def _halted(noticed: Iterable[dict[str, object]]) -> list[Item]:
+    """What jobs have asked before they go on."""
+    asked = [one for one in noticed if one.get("kind") == HALTED]
+    return [_item(HALTED, halted_id(one), f"{one['said']}; tick if that is right") for one in asked]
+
+
+def halted_id(found: Mapping[str, object]) -> str:
+    """The id of the item for what a job has asked."""
+    return item_id(str(found["subject"]), f"{HALTED}\0{found['at']}")
 
 
 def _listed(given: object) -> list[object]:
