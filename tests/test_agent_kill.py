@@ -32,6 +32,7 @@ from vaultmem.agent import peer, reconciler, server
 from vaultmem.core import pace
 from vaultmem.store import catalog, keyword, state, vault
 from vaultmem import indexer
+from vaultmem.store.identity import MARKER
 
 at, done = int(os.environ["KILL_AT"]), 0
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_run import agent_on
+from tests.cli_run import ran
 from tests.index_dump import other_state, synced
 from vaultmem.errors import StateError
 from vaultmem.store.state import State
@@ -115,3 +117,32 @@ def test_a_link_in_the_state_folder_leads_to_no_note(vault: Path, name: str) -> 
     with pytest.raises((StateError, OSError)), state.lock():
         state.adopt(1, 1)
     assert note.read_text() == "Mine."
+
+
+def test_all_of_it_is_for_its_owner_only(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever library makes a file, and whatever the umask is."""
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    before = os.umask(0)
+    try:
+        for words in (
+            ["sync"],
+            ["write", "The roof is red"],
+            ["history"],
+            ["notify"],
+            ["jobs", "run", "tidy"],
+        ):
+            (vault / f"{words[0]}.md").write_text("A note with words of its own")
+            assert ran(*words, "--vault", str(vault)).code == 0, words
+        with agent_on(vault, VAULTMEM_EMBEDDING_MODEL="default") as agent:
+            agent.watches()
+            agent.call("search", query="roof", semantic=True)
+            open_ = [
+                str(path)
+                for path in [tmp_path / "state", *(tmp_path / "state").rglob("*")]
+                if not path.is_symlink() and path.lstat().st_mode & 0o077
+            ]
+    finally:
+        os.umask(before)
+    assert not [path for path in open_ if not path.endswith(".sock")]

@@ -118,6 +118,23 @@ def make_private(folder: str) -> str:
     return folder
 
 
+def keep_private(file: str) -> str:
+    """A file that only its owner can read, whether it is there already or a library is to fill it. Where that cannot be
+    had, whoever opens it says so."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except OSError:
+        return file
+    try:
+        if os.fstat(handle).st_mode & 0o077:
+            os.fchmod(handle, 0o600)
+    except OSError:
+        return file
+    finally:
+        os.close(handle)
+    return file
+
+
 VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")
 
 

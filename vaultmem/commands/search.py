@@ -49,7 +49,7 @@ examples:
   vaultmem search tag:meeting after:2026-09 budget --format json
 """
 
-_OWN = ("agent", "personality", "project", "type", "global", "decay_policy", "created_at")
+_OWN = ("agent", "personality", "project", "type", "global", "created_at")
 MEMORY_FIELDS = ("agent", "personality", "project", "type", "scope", "phase", "category")
 
 

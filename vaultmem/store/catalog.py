@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.paths import keep_private
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -76,7 +77,7 @@ class Catalog:
             raise StateError(f"the index is missing ({path}); run vaultmem sync to make it")
         self.path = path
         self._frozen: object = None  # what the file looked like, if it cannot be read as usual
-        self.db = _connected(path)
+        self.db = _connected(keep_private(path))
         if not create:
             self._see_whether_it_can_be_read()
         self.db.execute("PRAGMA synchronous = NORMAL")

@@ -182,6 +182,7 @@ def _save(store: VectorStore, built: Built) -> None:
         built.graph.save_index(str(graph))
         note.write_text(json.dumps(_note(store, built.rows, _checksum(graph))), encoding="utf-8")
         for path in (graph, note):
+            path.chmod(0o600)
             _sync(path)
             path.replace(store.path / path.name)
         _sync(store.path)

@@ -16,6 +16,7 @@ import tantivy
 
 from vaultmem.core.values import value
 from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.paths import keep_private, make_private
 
 ANALYZER = (
     "vaultmem-2"  # a new name for every change of the analyzer or the schema: it forces a rebuild
@@ -75,7 +76,7 @@ def _schema() -> tantivy.Schema:
 def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
     """Open (or create) the index in `folder`. Raises OSError or ValueError when it is damaged."""
     if create:
-        os.makedirs(folder, exist_ok=True)
+        make_private(folder)
         index = tantivy.Index(_schema(), path=folder)
     else:
         index = tantivy.Index.open(folder)
@@ -151,6 +152,7 @@ class KeywordWriter:
     @spoken()
     def __init__(self, folder: str) -> None:
         _remove_leftovers(folder)
+        self._folder = folder
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
         self._writer = index.writer(HEAP_BYTES, 1)
@@ -181,8 +183,15 @@ class KeywordWriter:
     def commit(self) -> None:
         """Make everything since the last commit durable and visible."""
         self._writer.commit()
+        self._seal()
 
     @spoken()
     def close(self) -> None:
         """Wait for merges and let go of the index."""
         self._writer.wait_merging_threads()
+        self._seal()
+
+    def _seal(self) -> None:
+        """Tantivy makes its files for everybody to read."""
+        for name in os.listdir(self._folder):
+            keep_private(os.path.join(self._folder, name))

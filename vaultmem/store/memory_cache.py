@@ -18,7 +18,7 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core.memory import Memory
 from vaultmem.errors import StateError
-from vaultmem.paths import make_private
+from vaultmem.paths import keep_private, make_private
 from vaultmem.store.memory_file import Stored, compact, phase_of, title_of
 
 _FORMAT = 2  # raise it when the same file would be read differently
@@ -91,7 +91,9 @@ class MemoryCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)) as db:
+        with closing(
+            sqlite3.connect(keep_private(self._path), timeout=_BUSY, isolation_level=None)
+        ) as db:
             db.execute("PRAGMA synchronous = OFF")
             if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
                 self._begin(db)

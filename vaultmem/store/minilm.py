@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
+from vaultmem.paths import keep_private
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -48,7 +49,7 @@ def prepare(models: Path) -> Path:
         return folder
     check_weights(weights)
     try:
-        models.mkdir(parents=True, exist_ok=True)
+        models.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(folder, weights)
     except OSError as error:
         raise ModelError(
@@ -171,7 +172,7 @@ def _link(weights: Path, target: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    with open(keep_private(str(path)), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -37,6 +37,7 @@ _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.quotePath=false",
+    "core.sharedRepository=0600",  # whatever the umask says
     "core.fsync=committed,loose-object",  # batches are forgotten once they are here
     "core.fsyncMethod=batch",
     "gc.auto=0",

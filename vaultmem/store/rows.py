@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from vaultmem.paths import keep_private
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -28,7 +30,7 @@ class Rows:
     def __init__(self, path: Path, dimensions: int) -> None:
         self._path = path
         self._db = sqlite3.connect(
-            path, timeout=WAIT, isolation_level=None, check_same_thread=False
+            keep_private(str(path)), timeout=WAIT, isolation_level=None, check_same_thread=False
         )
         try:
             self._prepare(dimensions)

@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from vaultmem.errors import StateError
+from vaultmem.paths import make_private
 from vaultmem.store.exact import ExactIndex, VectorIndex
 from vaultmem.store.row_file import RowFile, sync_folder
 from vaultmem.store.rows import Rows, text_hash
@@ -60,7 +61,7 @@ class VectorStore:
         self.notice: str | None = None
         self._lock = threading.RLock()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(str(self.folder))
             self._open(max(self._generations(), default=1))
         except OSError as error:
             raise self._unusable(error) from error
@@ -135,7 +136,7 @@ class VectorStore:
 
     def _open(self, generation: int) -> None:
         path = self.folder / f"g{generation}"
-        path.mkdir(parents=True, exist_ok=True)
+        make_private(str(path))
         try:
             rows = Rows(path / "rows.db", self.dimensions)
         except sqlite3.OperationalError as error:
@@ -172,7 +173,7 @@ class VectorStore:
     def _start_over(self, why: str) -> None:
         """Go on in the generation that another process made, or in a new one."""
         self.close()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private(str(self.folder))
         newest = max(self._generations(), default=0)
         if newest <= self.generation:
             self._say(why)
