@@ -272,11 +272,13 @@ def test_sorting_saves_most_of_the_padding() -> None:
     assert in_order * 5 < cells(unsorted)
 
 
-@pytest.mark.parametrize("lost", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("lost", ["model.onnx", "tokenizer.json"])
 def test_damage_after_preparing_is_an_error_of_one_line(
     default: Model, tmp_path: Path, lost: str
 ) -> None:
     folder = own_folder(default, tmp_path / "damaged")
+    for mapped in folder.glob("mapped-*"):
+        shutil.rmtree(mapped)
     (folder / lost).write_bytes(b"no longer what it was")
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
         Embedder(default._replace(folder=str(folder))).embed(["text"])
@@ -402,3 +404,51 @@ def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None
         embedder._asked[str(number)] = before
     embedder.query("another one")
     assert len(embedder._asked) <= 64
+
+
+# What it takes of the memory
+
+TAKEN = """
+import sys
+from vaultmem.store import memory
+memory.keep_together()
+from vaultmem.store import embed, model
+found = embed.Embedder(model.resolve_model("default", sys.argv[1]), threads=1)
+found.query("the roof leaks")
+found.embed(["the roof leaks and the boiler hums " * 20] * 20)
+with open("/proc/self/statm", encoding="ascii") as file:
+    print(int(file.read().split()[1]) * 4096 // 1_000_000, "fastembed" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_the_model_leaves_an_agent_room(default: Model, models: Path) -> None:
+    Embedder(default).query("made ready")
+    done = run(TAKEN, str(models))
+    assert not done.returncode, done.stderr
+    megabytes, imported = done.stdout.split()
+    assert int(megabytes) < 150  # 200 with all numbers in memory, and fastembed
+    assert imported == "False"
+
+
+def test_a_mapped_model_that_is_damaged_or_cannot_be_kept_is_done_without(
+    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = Embedder(default).query("the roof leaks")
+    model = default._replace(folder=str(own_folder(default, tmp_path / "model")))
+    (mapped,) = Path(model.folder).glob("mapped-*")
+    for name in ("numbers.bin", "model.onnx"):
+        with (mapped / name).open("r+b") as file:
+            file.truncate(1_000)
+        np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
+        assert not mapped.exists()
+        np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
+        assert mapped.exists()
+    shutil.rmtree(mapped)
+
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(embed.tempfile, "mkdtemp", full)
+    np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
+    assert not mapped.exists()

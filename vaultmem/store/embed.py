@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vaultmem.errors import ModelError
-from vaultmem.store import memory
+from vaultmem.store import memory, minilm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +49,7 @@ class Embedder:
         self._threads = threads
         self._loading = threading.Lock()
         self._counter: Tokenizer | None = None
-        self._loaded: TextEmbedding | None = None
+        self._loaded: _Running | None = None
         self._asked: dict[str, NDArray[np.float32]] = {}  # questions; the oldest first
 
     def is_loaded(self) -> bool:
@@ -78,12 +80,13 @@ class Embedder:
         is done and stop in between. Short texts come first."""
         if not texts:
             return
-        running, longest = self._running(), self._longest()
+        running = self._running()
+        longest = running.longest
         limit = longest * LETTERS_PER_TOKEN
         lengths = [self.count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
             batch = [_encodable(texts[index][:limit]) for index in indices]
-            yield indices, normalised(running.passage_embed(batch, batch_size=len(batch)))
+            yield indices, normalised(running.passages(batch))
         memory.give_back()
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -91,8 +94,8 @@ class Embedder:
         if (known := self._asked.get(text)) is not None:
             return known
         running = self._running()
-        cut = text[: self._longest() * LETTERS_PER_TOKEN]
-        vector: NDArray[np.float32] = normalised(running.query_embed(_encodable(cut)))[0]
+        cut = _encodable(text[: running.longest * LETTERS_PER_TOKEN])
+        vector: NDArray[np.float32] = normalised(running.question(cut))[0]
         vector.setflags(write=False)
         with self._loading:
             while len(self._asked) >= MOST_QUESTIONS:
@@ -105,23 +108,82 @@ class Embedder:
         model cuts it off. Loads the tokenizer only."""
         return len(self._tokenizer().encode(_encodable(text)).ids)
 
-    def _longest(self) -> int:
-        cut = getattr(self._running().model, "tokenizer", None)
-        settings = cut.truncation if cut is not None else None
-        return int(settings["max_length"]) if settings else BATCH_TOKENS
-
     def _tokenizer(self) -> Tokenizer:
         with self._loading:
             if self._counter is None:
                 self._counter = _load_tokenizer(self.model)
             return self._counter
 
-    def _running(self) -> TextEmbedding:
+    def _running(self) -> _Running:
+        if self.model.name == minilm.NAME:
+            self._tokenizer()  # the same one counts
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self.model, self._threads)
+                self._loaded = _load(self.model, self._threads, self._counter)
                 memory.give_back()
             return self._loaded
+
+
+class _Running(Protocol):
+    """A model in memory. It reads `longest` tokens of a text."""
+
+    longest: int
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """A vector for each text, in the order given."""
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """The one vector of a question."""
+
+
+class _Pooled:
+    """The default model, run as fastembed runs it, with the same vectors: fastembed itself takes 40 MB, for models of
+    images and much else."""
+
+    longest = minilm.MAX_TOKENS
+
+    def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
+        self._tokenizer, self._session = tokenizer, session
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """The mean over the tokens of each text."""
+        import numpy as np
+
+        cut = [self._cut(one.ids) for one in self._tokenizer.encode_batch(texts)]
+        shape = len(cut), max(map(len, cut))
+        ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, each in enumerate(cut):
+            ids[row, : len(each)], mask[row, : len(each)] = each, 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        tokens = self._session.run(None, given)[0]
+        means: NDArray[np.generic] = (tokens * mask[..., None]).sum(1) / mask.sum(1)[:, None]
+        return means
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """Questions are texts like others."""
+        return self.passages([text])
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """With the mark of the end."""
+        return ids if len(ids) <= self.longest else [*ids[: self.longest - 1], ids[-1]]
+
+
+class _ByFastembed:
+    """Any other model."""
+
+    def __init__(self, running: TextEmbedding) -> None:
+        cut = getattr(running.model, "tokenizer", None)
+        settings = cut.truncation if cut is not None else None
+        self.longest = int(settings["max_length"]) if settings else BATCH_TOKENS
+        self._running = running
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """As the model treats texts."""
+        return self._running.passage_embed(texts, batch_size=len(texts))
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """As it treats questions."""
+        return self._running.query_embed(text)
 
 
 def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
@@ -165,9 +227,12 @@ def _load_tokenizer(model: Model) -> Tokenizer:
     return tokenizer
 
 
-def _load(model: Model, threads: int) -> TextEmbedding:
+def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
     try:
-        return _open(model, threads)
+        if tokenizer is None or model.name != minilm.NAME:
+            return _ByFastembed(_open(model, threads))
+        folder = Path(model.folder)
+        return _Pooled(tokenizer, _session(folder / model.weights, threads, mapped=folder))
     except ModelError:
         raise
     except (
@@ -196,7 +261,8 @@ def _open(model: Model, threads: int) -> TextEmbedding:
     return running
 
 
-def _session(weights: Path, threads: int) -> object:
+def _session(weights: Path, threads: int, mapped: Path | None = None) -> object:
+    """Runs the weights; where a folder of ours is given, as they are mapped there."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -205,7 +271,53 @@ def _session(weights: Path, threads: int) -> object:
     options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
     # Threads that wait by spinning take the processor from everybody else and gain nothing here.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+    only = ["CPUExecutionProvider"]
+    ready = mapped and _mapped(weights, mapped / f"mapped-{onnxruntime.__version__}")
+    if ready:
+        every = options.graph_optimization_level
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        try:
+            return onnxruntime.InferenceSession(str(ready), options, providers=only)
+        except Exception:  # noqa: BLE001 - damaged, in whatever words: it is made again the next time
+            shutil.rmtree(ready.parent, ignore_errors=True)
+            options.graph_optimization_level = every
+    return onnxruntime.InferenceSession(str(weights), options, providers=only)
+
+
+def _mapped(weights: Path, folder: Path) -> Path | None:
+    """The model as onnxruntime makes it ready, with its numbers in a file of their own, which the system reads page by
+    page and can let go of: 40 MB less than what is made ready in memory each time. None where it cannot be kept."""
+    ready = folder / weights.name
+    if ready.is_file():
+        return ready
+    import onnxruntime
+
+    try:
+        fresh = Path(tempfile.mkdtemp(prefix=".mapped-", dir=folder.parent))
+    except OSError:
+        return None
+    options = onnxruntime.SessionOptions()
+    # Beyond that, what is made ready would fit this processor only.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(fresh / weights.name)
+    entry = "session.optimized_model_external_initializers"
+    options.add_session_config_entry(f"{entry}_file_name", memory.NUMBERS)
+    options.add_session_config_entry(f"{entry}_min_size_in_bytes", "1024")
+    try:
+        onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+        for file in fresh.iterdir():
+            _settle(file)
+        fresh.rename(folder)
+    except Exception:  # noqa: BLE001 - a full disk, in whatever words, or another process was faster
+        shutil.rmtree(fresh, ignore_errors=True)
+    return ready if ready.is_file() else None
+
+
+def _settle(file: Path) -> None:
+    """On the disk for certain, and the owner's alone."""
+    file.chmod(0o600)
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
 
 
 def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
