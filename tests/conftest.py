@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -68,6 +71,27 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield root
     os.environ.clear()
     os.environ.update(kept)
+
+
+def _sockets() -> set[int]:
+    """The sockets that this process has open, by inode."""
+    found = set()
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError):  # the listing's own
+            seen = os.fstat(int(name))
+            if stat.S_ISSOCK(seen.st_mode):
+                found.add(seen.st_ino)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_socket_left() -> Iterator[None]:
+    """A socket that a test leaves unclosed fails that test, and not the one in which it happens to be collected. To
+    collect after each test would take longer than the tests."""
+    before = _sockets()
+    yield
+    if _sockets() - before:
+        gc.collect()
 
 
 @pytest.fixture

@@ -41,13 +41,15 @@ class Proxied:
 
     def __init__(self, vault: Path, made: Proxy) -> None:
         self.vault, self.made, self.port = vault, made, made.port
+        self.clients: list[openai.OpenAI] = []  # to be closed
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def client(self, key: str = "client-key", **how: Any) -> openai.OpenAI:
-        return openai.OpenAI(base_url=self.url, api_key=key, max_retries=0, **how)
+        self.clients.append(openai.OpenAI(base_url=self.url, api_key=key, max_retries=0, **how))
+        return self.clients[-1]
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Seen:
         """One request, with these headers and no others but Host and Content-Length."""
@@ -136,7 +138,10 @@ def proxied(
     serving_thread.start()
     try:
         until(lambda: made.server.started, 20)
-        yield Proxied(vault, made)
+        served = Proxied(vault, made)
+        yield served
+        for client in served.clients:
+            client.close()
     finally:
         made.server.should_exit = True
         serving_thread.join(20)

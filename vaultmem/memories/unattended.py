@@ -57,7 +57,8 @@ def _ask(session: Session, subject: str, doubt: str, ran: float) -> None:
     ledger = session.desk.ledger
     known = [one for one in reviews.findings(ledger) if one["kind"] == HALTED]
     mine = next((one for one in known if one["subject"] == subject), None)
-    answer = mine and session.desk.waiting.record.answers().get(halted_id(mine))
+    answers = session.desk.waiting.record.answers() if mine else {}
+    answer = answers.get(halted_id(mine)) if mine else None
     is_agreed = answer is not None and answer.state == DONE
     others = [one for one in known if one is not mine]
     if not doubt:
