@@ -33,6 +33,7 @@ class Process:
 
     def __init__(self, vault: Path, *words: str, **environ: str) -> None:
         self._lines: list[str] = []
+        self.clients: list[openai.OpenAI] = []  # to be closed
         self.child = subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "vaultmem", "proxy", "--port", "0", "--vault", str(vault), *words],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ},
@@ -56,7 +57,8 @@ class Process:
         return "".join(self._lines)
 
     def client(self) -> openai.OpenAI:
-        return openai.OpenAI(base_url=self.url, api_key="k", max_retries=0)
+        self.clients.append(openai.OpenAI(base_url=self.url, api_key="k", max_retries=0))
+        return self.clients[-1]
 
     def chat(self, said: str, **how: Any) -> Any:
         messages: Any = [user(said)]
@@ -76,6 +78,8 @@ def running(vault: Path, *words: str, **environ: str) -> Iterator[Process]:
     try:
         yield started
     finally:
+        for client in started.clients:
+            client.close()
         started.child.kill()
         started.child.communicate()
 
@@ -112,7 +116,8 @@ def test_it_says_where_it_listens_and_ends_when_told(
 def test_quiet_is_quiet(vault: Path, scripted_llm: ScriptedLlm) -> None:
     synced(vault)
     with running(vault, "--upstream", scripted_llm.url, "--quiet") as proxy:
-        proxy.client().models.list()
+        with proxy.client() as client:
+            client.models.list()
         assert proxy.end() == 0
     assert len(proxy.err.splitlines()) == 1
 
@@ -179,7 +184,8 @@ def test_others_are_let_in_with_a_warning(vault: Path, scripted_llm: ScriptedLlm
         assert (
             sum("warning: whoever reaches 0.0.0.0" in line for line in proxy.err.splitlines()) == 1
         )
-        assert proxy.client().models.list().data[0].id == "scripted"
+        with proxy.client() as client:
+            assert client.models.list().data[0].id == "scripted"
         assert proxy.end() == 0
 
 

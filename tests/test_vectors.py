@@ -230,7 +230,7 @@ def test_vectors_of_other_dimensions_do_not_mix(folder: Path, store: VectorStore
 
 def test_a_folder_that_cannot_be_used_is_an_error_of_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StateError, match="cannot be used") as caught:
+    with pytest.raises(StateError, match="a file is in its place") as caught:
         VectorStore(tmp_path / "file", DIMENSIONS)
     assert "\n" not in str(caught.value)
 
