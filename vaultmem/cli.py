@@ -38,6 +38,11 @@ def entry() -> NoReturn:
     if _answered:
         # Both streams are flushed; to take Python down would cost as much as the question did.
         os._exit(code)
+    threading = sys.modules.get("threading")
+    others = {*threading.enumerate()} - {threading.main_thread()} if threading else set()
+    if others and all(thread.daemon for thread in others):
+        # One that is within the model would be torn out of its C++, which aborts the process instead.
+        os._exit(code)
     sys.exit(code)
 
 
