@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from vaultmem.core.memory import TYPES
 from vaultmem.core.query import FILTERS
+from vaultmem.core.wording import plural
 
+MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
 _UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
 _LESS = "[<\uff1c\ufe64]"
+# What models or the programs around them may take for the beginning or end of a message, a tool's answer or a block of
+# ours, whatever stands behind it: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
+_MARKUP = (
+    "system", "sys", "user", "assistant", "human", "developer", "tool", "function", "invoke", "antml",
+    "instruction", "prompt", "think", "bos", "eos", "start_of_turn", "end_of_turn",
+)  # fmt: skip
+_NAMES = f"{_UNSEEN.join('memory')}|(?:{'|'.join(_UNSEEN.join(name) for name in _MARKUP)})s?(?!{_UNSEEN}[a-z0-9])"
 _TAG = re.compile(
-    _LESS + rf"(?={_UNSEEN}\s*{_UNSEEN}[/\uff0f]?\s*{_UNSEEN}{_UNSEEN.join('memory')})",
+    rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))"
+    r"|\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])",
     re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
+    r"|(?P<role>#{0,6}[ \t]*(?:system|developer|assistant|user|human|tool))[ \t]*:)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _LABEL = re.compile(
     rf"(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])([ \t]*{_UNSEEN})\[(?={_UNSEEN}(?:{'|'.join(TYPES)})\])",
@@ -54,9 +69,34 @@ def block(memories: Iterable[tuple[str, str]]) -> str:
 
 
 def inert(content: str) -> str:
-    """The content without anything that an assistant could take for the block's own marks."""
-    return (
-        _LABEL.sub(r"\1(", _TAG.sub("‹", content))
-        if "[" in content or _TAG.search(content)
-        else content
+    """The content without anything that an assistant could take for the block's own marks, or for a message of
+    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
+    text = _TAG.sub(lambda found: "(" if found[0] == "[" else "‹", content)
+    first, break_, rest = text.partition("\n")
+    return _LABEL.sub(r"\1(", first + break_ + without_roles(rest))
+
+
+def without_roles(text: str) -> str:
+    """The text in which no line begins like a message of somebody's."""
+    return _ROLE.sub(
+        lambda found: f"{found[1]}{found['role']}꞉" if found["role"] else f"{found[1]}(", text
     )
+
+
+def attributed(content: str, attribution: object) -> str:
+    """The content with whose words it has, where nobody has approved them."""
+    return f"({attribution}) {content}" if attribution else content
+
+
+def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = True) -> str:
+    """A line that says what would have been told, and how the person lets it in; "" for nothing."""
+    if not held_back:
+        return ""
+    ids = [str(one["id"])[:8] for one in held_back if one.get("id")]
+    said = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
+    if len(ids) > MOST_NAMED:
+        said.append(f"and {len(ids) - MOST_NAMED} more")
+    if len(ids) < len(held_back):
+        said.append("--untrusted tells blocks of notes" if typed else '"untrusted": true')
+    many = plural(len(held_back), "answer")
+    return f"({many} from others held back until the person lets them in: {', '.join(said)})"
