@@ -9,9 +9,10 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Filter, Vault
-from vaultmem.errors import NoteNotFoundError, VaultmemError
+from vaultmem.core.access import viewer
+from vaultmem.errors import NoteNotFoundError
 from vaultmem.search import Ask
-from vaultmem.tools.notes import note_path, note_text
+from vaultmem.tools.notes import note_path
 
 
 @pytest.fixture
@@ -81,9 +82,11 @@ def test_undo_of_the_last_thing_takes_no_turn_back(opened: Vault) -> None:
 
 
 def test_a_tool_reads_no_turn(opened: Vault) -> None:
-    path = note_path(opened, "turn-0001")
-    with pytest.raises(VaultmemError, match="was said in a conversation"):
-        note_text(opened, path)
+    for given in ("turn-0001", "turn-0009"):
+        with pytest.raises(
+            NoteNotFoundError, match=f"no note is called '{given}'; vaultmem search"
+        ):
+            note_path(opened, given, viewer("claude"))
 
 
 def test_who_reads_an_entry_as_a_memory_is_told_where_it_is(opened: Vault) -> None:

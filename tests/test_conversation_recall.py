@@ -59,9 +59,11 @@ CLAUDE = {"A zebra that claude has seen": "memory"}
 def test_a_conversation_is_told_of_its_own_and_of_what_the_person_vouches_for(
     opened: Vault,
 ) -> None:
-    assert told(opened, scope=["conversation:one"], by="conversation:one") == {**OWN, **ANNE}
+    assert told(opened, scope=["conversation:one"], by="conversation:one") == {
+        **OWN, **ANNE, **CLAUDE,
+    }  # fmt: skip
     two = told(opened, scope=["conversation:My Two"], by="conversation:My Two")
-    assert two == {"Another zebra of another talk": "memory", **ANNE}
+    assert two == {"Another zebra of another talk": "memory", **ANNE, **CLAUDE}
 
 
 def test_the_person_is_told_of_any_conversation_that_is_named(opened: Vault) -> None:
@@ -69,18 +71,24 @@ def test_the_person_is_told_of_any_conversation_that_is_named(opened: Vault) -> 
     assert told(opened, scope=["conversation:one"]) == {**OWN, **ANNE, **CLAUDE}
 
 
-def test_nobody_else_is_unless_it_is_approved(opened: Vault) -> None:
-    for by in ("codex", "conversation:My Two", "conversation:"):
-        assert told(opened, scope=["conversation:one"], by=by) == ANNE
-    assert told(opened, scope=["conversation:one"], by="claude") == {**ANNE, **CLAUDE}
-    assert told(opened, by="conversation:one") == ANNE, "only in its own scope"
+def test_nobody_else_is_unless_it_is_approved(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for by in ("codex", "conversation:Mine", "conversation:"):
+        assert told(opened, scope=["conversation:one"], by=by) == {**ANNE, **CLAUDE}
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
+    with Vault(opened.path) as strict:
+        assert told(strict, scope=["conversation:one"], by="codex") == ANNE
+        assert told(strict, scope=["conversation:one"], by="claude") == {**ANNE, **CLAUDE}
+        assert told(strict, by="conversation:one") == {**OWN, **ANNE}
 
 
 def test_notes_do_not_let_them_in_either(opened: Vault) -> None:
-    assert told(opened, notes=True, by="codex") == ANNE
+    assert told(opened, notes=True, by="codex") == {**ANNE, **CLAUDE}
     assert told(opened, scope=["conversation:one"], notes=True, by="conversation:one") == {
         **OWN,
         **ANNE,
+        **CLAUDE,
     }
 
 

@@ -462,7 +462,10 @@ def told_to(by: str, api: Vault) -> list[str]:
 
 @pytest.mark.parametrize("by", ["", "claude"])
 @pytest.mark.parametrize("gone", ["", "archived", "removed"])
-def test_an_approval_is_of_words(tmp_path: Path, by: str, gone: str) -> None:
+def test_an_approval_is_of_words(
+    tmp_path: Path, by: str, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     api, before = approved_one(tmp_path)
     vault = Path(api.path)
     found = json.loads(before)
@@ -482,7 +485,8 @@ def test_an_approval_is_of_words(tmp_path: Path, by: str, gone: str) -> None:
         assert told_to("claude", api) == [found["content"]]
 
 
-def test_the_same_words_stay_approved(tmp_path: Path) -> None:
+def test_the_same_words_stay_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     api, before = approved_one(tmp_path)
     found = json.loads(before)
     found["properties"] |= {"updated_at": "2090-01-01T00:00:00Z", "tags": ["tea"]}

@@ -50,7 +50,7 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
     (vault / ".obsidian" / "app.json").write_text(json.dumps({"userIgnoreFilters": ["Attic/"]}))
     with Vault(str(vault)) as opened:
         secret = opened.write("The boiler's pin is canaryseven")["path"]
-        opened.write("The boiler says canaryeight", by="claude")
+        opened.write("The boiler says canaryeight", by="assistant")
         opened.write("The boiler is a Vaillant")
     (vault / secret).write_text(
         (vault / secret).read_text().replace("---\n", "---\nprivate: true\n", 1)

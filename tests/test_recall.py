@@ -84,10 +84,12 @@ def test_scopes_add_to_what_is_global(knowing: Path) -> None:
 
 
 def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
-    knowing: Path,
+    knowing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Bleach" in titles(knowing)  # the person asks
     assert "Bleach" in titles(knowing, by="codex")
+    assert "Bleach" in titles(knowing, by="claude", top_k=20)  # an assistant that says its name
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)
     assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
     with Vault(str(knowing)) as opened:
@@ -318,12 +320,23 @@ def test_an_empty_folder_is_no_reranker(tmp_path: Path) -> None:
 
 def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
     words = ("--without", "meaning", "--by", "claude", "--format", "text", "--vault", str(knowing))
-    ended = ran("recall", "boiler", *words)
+    ended = ran("recall", "boiler", "--top-k", "9", *words)
     lines = ended.out.splitlines()
-    assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
+    assert (lines[0], lines[-2]) == ("<memory>", "</memory>")
     assert lines[1] == "[PROCEDURAL] Prefers short answers"
     assert any(line.endswith("] The boiler is a Vaillant ecoTEC") for line in lines)
-    assert "left out 3 that nobody has approved" in ended.err
+    assert "[SEMANTIC] (by codex, not approved) The boiler wants bleach" in lines
+    with Vault(str(knowing)) as opened:
+        bills = next(one["id"] for one in opened.memories() if one["title"] == "Bills")
+    assert lines[-1] == (
+        "(2 answers from others held back until the person lets them in: "
+        f"vaultmem approve {bills[:8]}, --untrusted tells blocks of notes)"
+    )
+    lines = ran("recall", "boiler", "--top-k", "20", "--untrusted", *words).out.splitlines()
+    assert (
+        "[SEMANTIC] Clippings/Web.md:1: (from elsewhere, not approved) Buy a boiler now." in lines
+    )
+    assert lines[-1] == "</memory>"
 
 
 def test_nothing_known_is_an_empty_block(vault: Path) -> None:
@@ -392,7 +405,7 @@ def test_a_line_with_control_characters_does_not_end_the_batch(knowing: Path) ->
 def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
     words = ("--without", "meaning,preferences", "--vault", str(knowing), "--budget", "3")
     ended = ran("recall", "boiler", *words, "--format", "text")
-    assert ended.out == "<memory>\n</memory>\n"
+    assert ended.out.startswith("<memory>\n</memory>\n(2 answers from others held back")
     assert "what fits best has " in ended.err
     assert "does not fit into a budget of 3" in ended.err
     told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)

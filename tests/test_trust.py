@@ -230,7 +230,9 @@ def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(vault: Vault) 
         ("memory_tag", {"id": found["id"], "add": ["x"]}),
         ("memory_delete", {"id": found["id"]}),
         ("memory_read", {"id": found["id"]}),
-        ("memory_write", {"content": "The zebra pin is swordfish in the blue drawer"}),
+        ("memory_related", {"id": found["id"]}),
+        ("memory_read", {"id": "Hidden name"}),
+        ("memory_read", {"id": "Hiden name"}),
         ("memory_write", {"content": "The zebra pin is unknown in the blue drawer"}),
     ):
         try:
@@ -238,7 +240,11 @@ def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(vault: Vault) 
         except VaultmemError as error:
             said = str(error)
         assert "swordfish" not in said
-        assert "Hidden name" not in said or name != "memory_write"
+        assert "Hidden name" not in said or given["id"] == "Hidden name"
+    guessed = Call(
+        "memory_write", {"content": "The zebra pin is swordfish in the blue drawer"}, "claude"
+    )
+    assert box.call(vault, guessed).text.startswith("written")
     files = MemoryFiles(vault)
     with pytest.raises(VaultmemError, match="does not exist"):
         files.view("/memories/inbox/Hidden name.md")

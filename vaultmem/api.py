@@ -16,6 +16,8 @@ from contextlib import suppress
 from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.core import query as language
+from vaultmem.core.access import Viewer, hidden, is_trusted, origin, viewer
+from vaultmem.core.keys import key_of
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import (
@@ -221,7 +223,8 @@ class Vault(MemoryVerbs):
     ) -> list[Result]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
         `semantic` adds search by meaning, False leaves it out, and None adds it where a model is
-        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own."""
+        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own. For an
+        assistant, call answer() with an Ask that names it as its `viewer`."""
         return self.answer(Ask(text, limit, semantic, group, tuple(filters))).results
 
     def answer(self, ask: Ask) -> Answer:
@@ -236,12 +239,28 @@ class Vault(MemoryVerbs):
         """Whether a search by meaning could find more: there are words to compare, and a model is set."""
         return self.config.text("embedding.model") != OFF and bool(language.parse(ask.text).words)
 
-    def why(self, text: str, note: str, *, semantic: bool | None = None) -> Why:
-        """Explain the place of one note in the results of a query."""
+    def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
+        """Explain the place of one note in the results of a query, for the assistant `by` where one is named."""
         from vaultmem.why import why
 
-        path = self.find_note(note)
-        return self.mended(lambda: why(self.searcher(), text, path, semantic=bool(semantic)))
+        path, to = self.find_note(note), viewer(by)
+        found = self.mended(lambda: why(self.searcher(), text, path, to, semantic=bool(semantic)))
+        if by:
+            found.remarks.extend(self._held_back(path, to))
+        return found
+
+    def _held_back(self, path: str, to: Viewer) -> list[str]:
+        """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
+        own = {key_of(key): value for key, value in self.note(path).properties.items()}
+        trust = self.config.text("recall.trust")
+        if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
+            return []
+        from vaultmem.memories.attribution import attributions
+
+        id_ = str(own.get("id") or "")
+        if not attributions(self, [own], to):
+            return []
+        return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""
@@ -250,21 +269,23 @@ class Vault(MemoryVerbs):
         path = self.find_note(note)
         return self.mended(lambda: related(self.searcher(), path, limit))
 
-    def find_note(self, name: str) -> str:
-        """The path of the note a person means by a path, title, file name or alias; where nothing answers to
-        that, by the id of a memory or its beginning.
+    def find_note(self, name: str, *, but: frozenset[str] = frozenset()) -> str:
+        """The path of the note that is meant by a path, title, file name or alias; where nothing answers to
+        that, by the id of a memory or its beginning. What is at the paths of `but` counts as not there.
 
         Raises NoteNotFoundError when there is none, or when several have the name.
         """
         catalog = self.searcher().catalog
-        found = catalog_read.find_notes(catalog, name) or self._with_id(name)
+        found = catalog_read.find_notes(catalog, name, but) or [
+            path for path in self._with_id(name) if path not in but
+        ]
         if len(found) == 1:
             return found[0]
         if found:
             raise NoteNotFoundError(
                 f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path"
             )
-        near = catalog_read.similar_titles(catalog, name)
+        near = catalog_read.similar_titles(catalog, name, but)
         advice = (
             f"did you mean {' or '.join(near)}?"
             if near

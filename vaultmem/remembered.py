@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cached_property
 
-from vaultmem.core import decay, uri
+from vaultmem.core import access, decay, uri
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.store import catalog_read, filters
@@ -36,6 +36,7 @@ class Remembered:
         self._fitting: dict[tuple[tuple[str, str, bool], ...], set[int]] = {}
         self._places: dict[Pair, PlaceRow] = {}
         self._ranges: dict[Pair, Pair] = {}
+        self._hidden: dict[tuple[str, frozenset[str]], dict[int, tuple[str, str]]] = {}
         self._faded: tuple[int, set[int]] = (0, set())  # so many of the oldest, and which
 
     @cached_property
@@ -56,6 +57,22 @@ class Remembered:
         from vaultmem.store import recall_rows  # few need it to start
 
         return recall_rows.spoken(self._catalog, self._memory_folder)
+
+    def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
+        """The notes that somebody may not see, with their paths and the reasons."""
+        key = viewer.name, viewer.also
+        if key not in self._hidden:
+            from vaultmem.store import recall_rows  # few need it to start
+
+            if len(self._hidden) >= MOST_FILTERS:
+                self._hidden.clear()
+            inside = self._memory_folder + "/"
+            self._hidden[key] = {
+                note: (path, reason)
+                for note, path, own in recall_rows.restricted(self._catalog)
+                if (reason := access.hidden(own, viewer, memory=path.startswith(inside)))
+            }
+        return self._hidden[key]
 
     def faded(self, minimum: float, now: float) -> set[int]:
         """Memories whose confidence has sunk below the minimum."""

@@ -5,12 +5,12 @@ Starts without anything heavy: numpy and the model are loaded only when a search
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from vaultmem import now as clock
 from vaultmem.config import Config
-from vaultmem.core import decay, rank, snippet
+from vaultmem.core import access, decay, rank, snippet
 from vaultmem.core import query as language
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import ModelError, StateError
@@ -43,6 +43,7 @@ class Ask:
     all_but: bool = False  # or in all but these
     compressed: bool = False  # also what a summary stands for; who names the notes means those
     talks: bool = False  # also what was said in conversations, as a filter by scope or path may
+    viewer: access.Viewer = access.PERSON
 
     def decided(self, semantic: bool) -> Ask:
         """The same, by meaning or not."""
@@ -107,7 +108,7 @@ class Findings:
 class _Page:
     """What all results of one answer share."""
 
-    def __init__(self, known: Remembered, wanted: set[str], more: dict[int, list[Pair]]) -> None:
+    def __init__(self, known: Remembered, wanted: set[str], more: dict[int, list[int]]) -> None:
         self.known = known
         self.wanted = wanted  # the tokens to mark
         self.ranges: dict[Pair, Pair] = {}  # the lines of other blocks of the notes
@@ -115,7 +116,7 @@ class _Page:
 
     def others(self, hit: rank.Hit) -> list[Pair]:
         """Other blocks of the note of a hit."""
-        return self._more.get(hit.block >> ORD_BITS, [])
+        return [_pair(block) for block in self._more.get(hit.block >> ORD_BITS, [])]
 
 
 class Searcher:
@@ -209,6 +210,10 @@ class Searcher:
             return *self._best(ask, question, known, remarks), remarks
         return _Page(known, set(), {}), self._newest(ask, question), remarks
 
+    def hidden_from(self, viewer: access.Viewer) -> dict[str, str]:
+        """The paths of notes that somebody may not see, with the reasons."""
+        return dict(self._known().hidden_from(viewer).values() if viewer.name else ())
+
     def _known(self) -> Remembered:
         """What is remembered of the catalog as it is now."""
         version = self.catalog.version()
@@ -225,6 +230,8 @@ class Searcher:
         fields = {each.field for each in (*query.filters, *ask.filters)}
         if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and known.spoken:
             faded = faded | known.spoken
+        if ask.viewer.name:
+            faded = faded | known.hidden_from(ask.viewer).keys()
         text = language.wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes
@@ -262,9 +269,9 @@ class Searcher:
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, known.copies)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.found, paths, ORD_BITS)
-        more: dict[int, list[Pair]] = {}
+        more: dict[int, list[int]] = {}
         if ask.group == "note":
-            blocks, more = _grouped(blocks, ask.limit)
+            blocks, more = rank.grouped(blocks, ask.limit, ORD_BITS)
         hits = [ranking.hit(block) for block in blocks[: ask.limit]]
         return _Page(known, self._wanted(question.query), more), hits
 
@@ -386,17 +393,3 @@ class Searcher:
 
 def _pair(block: int) -> Pair:
     return block >> ORD_BITS, block & ((1 << ORD_BITS) - 1)
-
-
-def _grouped(blocks: Iterable[int], limit: int) -> tuple[list[int], dict[int, list[Pair]]]:
-    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
-    best: dict[int, int] = {}
-    more: dict[int, list[Pair]] = {}
-    for block in blocks:
-        note = block >> ORD_BITS
-        if note not in best:
-            if len(best) < limit:
-                best[note] = block
-        elif len(more.setdefault(note, [])) < 3:
-            more[note].append(_pair(block))
-    return list(best.values()), more

@@ -160,6 +160,12 @@ SETTINGS = {
     ),
     "search.limit": Setting(10, True, "how many results a search shows"),
     "recall.reranker": Setting(OFF, False, "off, a fastembed cross-encoder, or a local folder"),
+    "recall.trust": Setting(
+        "connected",
+        False,
+        "whose words a recall tells unapproved: connected (assistants that say their name), own, all",
+        _one_of("connected", "own", "all"),
+    ),
     "memories.inbox_ttl": Setting(
         "7d", False, "how long a memory may stay in the inbox before it is archived", _span
     ),

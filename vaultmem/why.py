@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.core import query as language
+from vaultmem.core.access import PERSON, Viewer
 from vaultmem.core.values import value
 from vaultmem.search import Ask, Result, Searcher
 from vaultmem.store import catalog_read, filters
@@ -27,12 +28,14 @@ class Why:
     remarks: list[str]
 
 
-def why(searcher: Searcher, text: str, path: str, *, semantic: bool = False) -> Why:
-    """Explain the standing of the note at `path` for a query."""
-    answer = searcher.search(Ask(text, limit=500, semantic=semantic))
+def why(
+    searcher: Searcher, text: str, path: str, to: Viewer = PERSON, *, semantic: bool = False
+) -> Why:
+    """Explain the standing of the note at `path` for a query of `to`."""
+    answer = searcher.search(Ask(text, limit=500, semantic=semantic, viewer=to))
     place = next((n for n, result in enumerate(answer.results) if result.path == path), None)
     result = answer.results[place] if place is not None else None
-    remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result)]
+    remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result, to)]
     note = catalog_read.note_id(searcher.catalog, path)
     return Why(
         path=path,
@@ -62,11 +65,15 @@ def _fields(searcher: Searcher, text: str, note: int, result: Result | None) -> 
     return {name: round(points, 4) for name, points in best.items() if points}
 
 
-def _reasons_against(searcher: Searcher, text: str, path: str, result: Result | None) -> list[str]:
+def _reasons_against(
+    searcher: Searcher, text: str, path: str, result: Result | None, to: Viewer
+) -> list[str]:
     if result:
         return [f"it is a sync conflict copy of {result.original}"] if result.original else []
     if catalog_read.is_excluded(searcher.catalog, path):
         return ["the vault's settings exclude it from search"]
+    if reason := searcher.hidden_from(to).get(path):
+        return [f"hidden from {to.name}: it is {reason}"]
     asked = language.parse(text).filters
     note = catalog_read.note_id(searcher.catalog, path)
     against = []

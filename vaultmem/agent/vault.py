@@ -164,11 +164,11 @@ class AgentVault(Vault):
             answer.remarks.append(WARMING)
         return answer
 
-    def why(self, text: str, note: str, *, semantic: bool | None = None) -> Why:
+    def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
         """Explain the place of one note in the results of a query."""
         by_meaning = self._writer.is_warm() if semantic is None else semantic
         self._lent(meaning=by_meaning)
-        return super().why(text, note, semantic=by_meaning)
+        return super().why(text, note, semantic=by_meaning, by=by)
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""

@@ -15,8 +15,8 @@ class MemoryFiles:
     """The commands of the memory tool on the memories of a vault. Each returns what the model is told, and raises
     VaultmemError with what it is told when that cannot be done.
 
-    A file that is made is a memory with `by` as its agent: assistants hear of it unasked when a person has approved
-    it. Deleting moves to the archive.
+    A file that is made is a memory with `by` as its agent: other assistants hear of it by that name (the
+    setting recall.trust). Deleting moves to the archive.
     """
 
     def __init__(self, vault: Vault | str | None = None, *, by: str = "claude") -> None:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     import argparse
 
 EPILOG = """\
-What an assistant wrote is told to other assistants, and what came from elsewhere to anybody, only when you have
-approved it. So is ticking it in pending.md. See it first: vaultmem list --agent NAME, vaultmem list --source NAME."""
+What came from elsewhere or from a client without a name is told by a recall only when you have approved it, and so is
+what other assistants wrote where recall.trust is own. Approved words count as yours: hooks tell them. So does ticking
+them in pending.md. See them first: vaultmem list --agent NAME, vaultmem list --source NAME."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ import sys
 
 from vaultmem import client, paths
 from vaultmem import now as clock
+from vaultmem.core.access import viewer
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
 from vaultmem.harnesses.context import DAYS, context
@@ -89,14 +90,14 @@ def _text(args: argparse.Namespace, output: Output) -> str:
     folder = given.path if in_agent else listing.vault_of(given)
     kept = None if in_agent else listing.kept(folder, now)
     if kept is not None and not args.prompt:
-        return context(args.harness, folder, listing.by_section(kept.rows, DAYS, now))
+        return context(args.harness, folder, listing.by_section(_seen(kept.rows, args), DAYS, now))
     from vaultmem.api import Vault
 
     troubles: list[str] = []
     with given if in_agent else Vault(folder) as vault:
         rows = kept.rows if kept is not None else _rows(vault, args, now, troubles)
-        found = listing.by_section(rows, DAYS, now)
-        recalled = _recalled(vault, args.prompt, found, troubles)
+        found = listing.by_section(_seen(rows, args), DAYS, now)
+        recalled = _recalled(vault, args, found, troubles)
     if troubles:
         output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
     return context(args.harness, folder, found, recalled)
@@ -115,16 +116,22 @@ def _rows(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str
         return []
 
 
+def _seen(rows: list[Row], args: argparse.Namespace) -> list[Row]:
+    """What is for the assistant that the harness starts."""
+    to = viewer(args.harness)
+    return [row for row in rows if to.sees(row["scope"])]
+
+
 def _recalled(
-    vault: Vault, prompt: str, found: dict[str, list[Row]], troubles: list[str]
+    vault: Vault, args: argparse.Namespace, found: dict[str, list[Row]], troubles: list[str]
 ) -> list[str]:
-    if not prompt:
+    if not args.prompt:
         return []
     from vaultmem.harnesses.recall import recall
 
     told = {row["id"] for row in found["preferences"]}
     try:
-        return recall(vault, prompt, told)
+        return recall(vault, args.prompt, told, args.harness)
     except VaultmemError as error:
         troubles.append(str(error))
         return []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import count_of, listed, short, vault_of
-from vaultmem.commands.shared import check_limit
+from vaultmem.commands.shared import check_limit, viewer_option
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
 EPILOG = """\
 Being listed does not count as being read. --min-confidence is 0 here: a list shows what has faded, too."""
@@ -36,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-compressed", action="store_true", help="also what a summary stands for"
     )
+    viewer_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -45,7 +47,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         found = vault.memories(
             everywhere=args.everywhere, tags=listed(args.tags), since=args.since, until=args.until,
             min_confidence=args.min_confidence, limit=args.limit, deleted=args.deleted,
-            include_compressed=args.include_compressed,
+            include_compressed=args.include_compressed, by=args.by,
             **{name: getattr(args, name) for name in _FIELDS},
         )  # fmt: skip
     if output.as_json:
@@ -55,10 +57,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
     rows = [
         (
             short(one["id"]), one["created_at"][:10], one["category"],
-            " ".join([one["title"], *(f"#{tag}" for tag in one["tags"])]),
+            " ".join([one["title"], *(f"#{tag}" for tag in one["tags"]), *_attribution(one)]),
         )
         for one in found
     ]  # fmt: skip
     for row in table(rows):
         output.line(output.paint(row[:8], "yellow") + row[8:])
     return 0
+
+
+def _attribution(memory: Mapping[str, object]) -> list[str]:
+    """Whose words they are, where nobody has approved them."""
+    return [f"({memory['attribution']})"] if "attribution" in memory else []

@@ -74,7 +74,7 @@ def _listed(args: argparse.Namespace, output: Output, now: float) -> Listed:
 
 
 def _as_json(row: Row) -> dict[str, object]:
-    return {name: found for name, found in row.items() if name not in ("section", "place")}
+    return {name: found for name, found in row.items() if name not in ("section", "place", "scope")}
 
 
 def _titled(

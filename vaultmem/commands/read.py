@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vaultmem.commands.memories import SWITCHES, memory_option, named, vault_of
 from vaultmem.commands.parsing import apart
+from vaultmem.commands.shared import viewer_option
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
 
@@ -23,6 +24,7 @@ _ROWS = ("id", "path", "category", "scope", "tags", "source", "agent", "personal
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     memory_option(parser)
+    viewer_option(parser)
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -34,7 +36,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     """Show the memory with all that is known of it."""
     given = named(args.id, "read")
     with vault_of(args, output) as vault:
-        memory = vault.read(given)
+        memory = vault.read(given, by=args.by)
     if output.as_json:
         output.data(memory)
         return 0

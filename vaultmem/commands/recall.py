@@ -7,7 +7,7 @@ from argparse import BooleanOptionalAction
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
-from vaultmem.core.recall_text import block, entry
+from vaultmem.core.recall_text import block, entry, held_back_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 EPILOG = f"""\
 Prints a <memory> block for an assistant: preferences that bear on the question, then what fits it, best first:
 memories of the asked scopes and of the global one, and blocks of your notes, each after its note and line. Preferences
-about something else are told where there is room. Left out: what is private, archived,
-unimportant, expired, compressed or faded, and, unless --untrusted, what came from elsewhere or, to an assistant that
-asks, was written by another one, until you approve it. What does not fit the budget is skipped, never cut. Being told
-counts as being read. The question is plain words: quotes and dashes in it mean nothing.
+about something else are told where there is room. Left out: what is private, archived, unimportant, expired,
+compressed or faded, and, unless --untrusted, what came from elsewhere or from a client without a name, until you
+approve it; the answer says so. What other assistants wrote bears their name, and is told unless recall.trust is own.
+An assistant (--by) sees its own scope, agent:NAME, and none of another one. What does not fit the budget is skipped,
+never cut. Being told counts as being read. The question is plain words: quotes and dashes in it mean nothing.
 
 steps that --without switches off: {", ".join(STEPS)}
 
@@ -99,6 +100,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
         return 0
     told = block(map(entry, found["memories"]))
     output.text(f"{told}\n")
+    if said := held_back_line(found.get("held_back", ())):
+        output.text(f"{said}\n")
     _remark(found, output)
     return 0
 
@@ -123,9 +126,6 @@ def _remark(found: dict[str, Any], output: Output) -> None:
     for step in found.get("explain", ()):
         left = f" ({step['left']} left)" if "left" in step else ""
         output.remark(f"vaultmem: {step['step']}: {step['did']}{left}")
-    if hidden := found["left_out"].get("untrusted"):
-        said = f"left out {hidden:,} that nobody has approved; --untrusted shows them"
-        output.remark(f"vaultmem: {said}")
 
 
 def _batch(vault: Vault, args: argparse.Namespace, output: Output) -> int:

@@ -9,7 +9,8 @@ import sys
 
 from vaultmem import now as clock
 from vaultmem.api import BY_WORDS, OFF, Vault
-from vaultmem.commands.shared import check_limit, embed_first, open_vault
+from vaultmem.commands.shared import check_limit, embed_first, open_vault, viewer_option
+from vaultmem.core.access import Viewer, viewer
 from vaultmem.core.decay import policy
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.values import TYPE_CHECKING
@@ -20,7 +21,9 @@ from vaultmem.search import Answer, Ask, Result
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    Attributions = Mapping[str, str]
 
 EPILOG = """\
 query language:
@@ -82,6 +85,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     narrow.add_argument(
         "--include-compressed", action="store_true", help="also memories that a summary stands for"
     )
+    viewer_option(narrow)
 
 
 def how_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,19 +141,19 @@ def run(args: argparse.Namespace, output: Output) -> int:
         limit = args.limit or vault.config.number("search.limit")
         ask = Ask(
             text, limit, by_meaning(args), args.group or "note", filters, args.min_confidence,
-            compressed=args.include_compressed, talks=args.conversations,
+            compressed=args.include_compressed, talks=args.conversations, viewer=_viewer(args),
         )  # fmt: skip
         if ask.semantic and vault is not args.vault:  # the agent embeds by itself
             embed_first(vault, output)
         answer = vault.answer(ask)
         for remark in answer.remarks:
             output.remark(f"vaultmem: {remark}")
+        others = _attributions(vault, answer, ask.viewer)
         if output.as_json:
-            output.data(
-                {"results": [as_json(r) for r in answer.results], "count": len(answer.results)}
-            )
+            found = [as_json(r, others) for r in answer.results]
+            output.data({"results": found, "count": len(found)})
         else:
-            _show(answer, output)
+            _show(answer, others, output)
             _remark_age(vault, output)
         if args.open and answer.results:
             _open(answer.results[0].uri)
@@ -178,7 +182,22 @@ def _filters(args: argparse.Namespace) -> Iterator[Filter]:
         yield Filter("global", "1")
 
 
-def as_json(result: Result) -> dict[str, object]:
+def _viewer(args: argparse.Namespace) -> Viewer:
+    return viewer(args.by or "", [args.scope or ""])
+
+
+def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
+    """Whose words the memories among the results are, where nobody has approved them, by id."""
+    inside = vault.config.text("memory_folder") + "/"
+    found = [one.properties for one in answer.results if one.path.startswith(inside)]
+    if not any(own.get(key) for own in found for key in ("agent", "source", "url")):
+        return {}
+    from vaultmem.memories.attribution import attributions
+
+    return attributions(vault, found, to)
+
+
+def as_json(result: Result, others: Attributions) -> dict[str, object]:
     """A result without what is empty: its title, place and words, then what is known of a memory."""
     own = result.properties
     found = {
@@ -190,6 +209,7 @@ def as_json(result: Result) -> dict[str, object]:
         "id": own.get("id"),
         **{name: own.get(name) for name in _OWN},
         "decay_policy": policy(own.get("decay_policy"), result.category) if own.get("id") else None,
+        "attribution": others.get(str(own.get("id"))),
         "confidence": result.confidence if own.get("id") else None,
         "heading": " > ".join(result.headings),
         "label": result.label,
@@ -213,7 +233,7 @@ def _words(result: Result) -> dict[str, object]:
     return {**({} if is_all else {"snippet": result.snippet}), "content": result.content}
 
 
-def _show(answer: Answer, output: Output) -> None:
+def _show(answer: Answer, others: Attributions, output: Output) -> None:
     if not answer.results:
         output.remark("vaultmem: nothing found")
     for number, result in enumerate(answer.results):
@@ -226,6 +246,7 @@ def _show(answer: Answer, output: Output) -> None:
         output.line(head)
         where = f"{result.path}:{result.line}-{result.end_line}"
         extra = [where, result.day or "", f"score {result.score:.1f}" if result.score else ""]
+        extra.append(others.get(str(result.properties.get("id")), ""))
         if result.original:
             extra.append("sync conflict copy")
         if result.more:
@@ -288,12 +309,13 @@ def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output
                 continue
             ask = Ask(
                 text, limit, bool(args.semantic), group, filters, least, compressed=args.include_compressed,
-                talks=args.conversations,
+                talks=args.conversations, viewer=_viewer(args),
             )  # fmt: skip
             answer = vault.answer(ask)
+            others = _attributions(vault, answer, ask.viewer)
             reply: dict[str, object] = {
                 "id": asked.get("id", number),
-                "results": [as_json(r) for r in answer.results],
+                "results": [as_json(r, others) for r in answer.results],
             }
             if answer.remarks:
                 reply["remarks"] = answer.remarks

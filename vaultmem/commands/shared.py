@@ -37,6 +37,12 @@ def check_limit(limit: int | None) -> None:
         raise UsageError(f"--limit must be {limits.RESULTS:,} or less")
 
 
+def viewer_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """What commands have that only show."""
+    said = "the assistant that asks: what is private or of another's scope is left out; you, if left out"
+    parser.add_argument("--by", metavar="NAME", help=said)
+
+
 def say_warnings(output: Output, vault: Vault) -> None:
     """What is odd about the vault's own settings."""
     for warning in vault.config.warnings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.commands.search import by_meaning, how_arguments
-from vaultmem.commands.shared import open_vault
+from vaultmem.commands.shared import open_vault, viewer_option
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
 
@@ -20,12 +20,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="the query, quoted")
     parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
     how_arguments(parser)
+    viewer_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Explain one result."""
     with open_vault(args, output) as vault:
-        why = vault.why(args.query, args.note, semantic=by_meaning(args))
+        why = vault.why(args.query, args.note, semantic=by_meaning(args), by=args.by or "")
         if output.as_json:
             output.data(why.__dict__)
         else:

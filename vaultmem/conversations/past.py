@@ -105,10 +105,13 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
 
 
 def _role(one: Mapping[str, object]) -> str:
-    """How an entry is told of; a block of a note by its place."""
+    """How an entry is told of; a block of a note by its place. What others wrote bears their name."""
+    role = str(one.get("role") or "memory")
     if one.get("kind") == "note":
-        return f"note {one_line(place(one)).replace(']', ')')}"
-    return str(one.get("role") or "memory")
+        role = f"note {one_line(place(one))}"
+    if one.get("attribution"):
+        role = f"{role} {one['attribution']}"
+    return role.replace("]", ")")
 
 
 def _place(one: Mapping[str, object]) -> str:

@@ -25,4 +25,5 @@ class Due(NamedTuple):
     foreign: bool = False  # from outside, or from an assistant; not to be believed before a person has approved it
     memory: str = ""  # the id of the memory, of a REMINDER
     own_id: str = ""  # by which its editor knows the task, if it does
+    scope: str = "global"  # who sees it
     private: bool = False  # the person keeps its words from assistants

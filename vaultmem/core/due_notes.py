@@ -9,12 +9,13 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.core.access import DREAM
 from vaultmem.core.due import NOTE, REMINDER, Due
 from vaultmem.core.dues import Place, Wish, rule_of
 from vaultmem.core.keys import key_of
 from vaultmem.core.when import find, iso
 
-OWN = "dream"  # the property `source` of the memories that dream makes
+OWN = DREAM
 _MOST = 50  # values of one property
 _LONGEST = 200  # characters of a value
 _ISO = re.compile(

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 
 from vaultmem.adapter import Value
 from vaultmem.core import decay
+from vaultmem.core.access import EVERYBODY, SCOPE
 from vaultmem.core.keys import KEYS, key_of
 from vaultmem.core.places import (
     ARCHIVE,
@@ -27,8 +28,7 @@ __all__ = [
 
 PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
-SCOPE = re.compile(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
-DEFAULT_SCOPE = "global"
+DEFAULT_SCOPE = EVERYBODY
 
 
 class Memory(NamedTuple):

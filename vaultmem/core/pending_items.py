@@ -105,7 +105,8 @@ def waiting(found: Iterable[Item], answers: Mapping[str, Answer], now: datetime)
 def item_of(due: Due, section: str) -> Item:
     """How it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
-        due.id, section, words_of(due), due.due or due.at, place_of(due), _title_of(due), due.repeat or None
+        due.id, section, words_of(due), due.due or due.at, place_of(due), _title_of(due), due.repeat or None,
+        scope=due.scope,
     )  # fmt: skip
 
 

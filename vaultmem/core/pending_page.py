@@ -55,6 +55,7 @@ class Item:
     title: str = ""  # of the note it is from, as a link names it
     repeat: str | None = None  # in words
     asks: bool = False  # only the person may answer it, and assistants are not told of it
+    scope: str = "global"  # who sees it; the page itself is the person's
     rank: int = 0  # what of one section and day comes first
 
 

@@ -204,6 +204,22 @@ class Ranking:
         return parts
 
 
+def grouped(
+    blocks: Iterable[int], limit: int, note_bits: int
+) -> tuple[list[int], dict[int, list[int]]]:
+    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
+    best: dict[int, int] = {}
+    more: dict[int, list[int]] = {}
+    for block in blocks:
+        note = block >> note_bits
+        if note not in best:
+            if len(best) < limit:
+                best[note] = block
+        elif len(more.setdefault(note, [])) < 3:
+            more[note].append(block)
+    return list(best.values()), more
+
+
 def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:
     """The score of each note from its blocks' scores, given as (note, score) best first."""
     seen: dict[int, int] = {}

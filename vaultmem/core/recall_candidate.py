@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from vaultmem.core import limits
+from vaultmem.core import access, limits
 from vaultmem.core.conversation import MEMORY
 from vaultmem.core.decay import MIN_CONFIDENCE
 from vaultmem.core.memory import DEFAULT_SCOPE
@@ -48,6 +48,7 @@ class Candidate(NamedTuple):
     trusted: bool = True  # the words of the person or of who asks, or approved
     vouched: bool = True  # the person's own words, or approved
     writer: str = ""  # the assistant that wrote it
+    outside: bool = False  # it comes from the web, or from another program
     role: str = MEMORY  # of an entry of a conversation: memory, user, assistant
     note: bool = False
     turn: bool = False  # of a conversation in a note: somebody says it
@@ -108,6 +109,19 @@ class Wanted(NamedTuple):
         return max(CANDIDATES, TIMES_K * self.top_k)
 
     @property
-    def visible(self) -> frozenset[str]:
-        """The scopes that are looked into."""
-        return frozenset((DEFAULT_SCOPE, *self.scopes))
+    def viewer(self) -> access.Viewer:
+        """Who asks."""
+        return access.viewer(self.by, self.scopes)
+
+    @property
+    def known_scopes(self) -> tuple[str, ...]:
+        """What is looked into, by name."""
+        named = self.viewer.also if self.by else self.scopes
+        return tuple(dict.fromkeys((DEFAULT_SCOPE, self.viewer.scope, *sorted(named))))
+
+    def looks_into(self, scope: str) -> bool:
+        """Whether memories of this scope are looked for: what the viewer may see. The person may see everything, and is
+        told what everybody may see and what they name: a recall is put before an assistant."""
+        if self.by:
+            return self.viewer.sees(scope)
+        return scope in (DEFAULT_SCOPE, *self.scopes)

@@ -12,14 +12,15 @@ LEAST_IMPORTANCE = 0.2
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
 
+UNTRUSTED = "untrusted"
 Test = Callable[[Candidate, Wanted], bool]
 
 # What nobody may switch off: whose words they are, and who may read them.
 _GUARDS: dict[str, Test] = {
     "archived": lambda one, _: one.archived,
     "private": lambda one, _: one.private,
-    "of another scope": lambda one, wanted: one.scope not in wanted.visible,
-    "untrusted": lambda one, wanted: not (one.trusted or wanted.untrusted),
+    "of another scope": lambda one, wanted: not wanted.looks_into(one.scope),
+    UNTRUSTED: lambda one, wanted: not (one.trusted or wanted.untrusted),
 }
 _FILTERS: dict[str, Test] = {
     "of another type": lambda one, wanted: (
@@ -49,6 +50,13 @@ def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidat
         else:
             found.append(one)
     return found, dict(left)
+
+
+def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Those that answer the question and would be told if the person had approved them."""
+    waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
+    approved = wanted._replace(untrusted=True)
+    return [one for one in fitting(waiting) if not reason(one, approved)]
 
 
 def fitting(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -48,8 +48,11 @@ def plain(question: str) -> str:
 
 
 def entry(one: Mapping[str, object]) -> tuple[str, str]:
-    """Type and content of what a recall tells, for block(). A block of a note begins with its place."""
+    """Type and content of what a recall tells, for block(). A block of a note begins with its place; then comes whose
+    words they are, where nobody has approved them."""
     content = str(one["content"])
+    if one.get("attribution"):
+        content = f"({one['attribution']}) {content}"
     if one.get("kind") == "note":
         content = f"{place(one)}: {content}"
     return str(one["memory_type"]), content
@@ -81,11 +84,6 @@ def without_roles(text: str) -> str:
     return _ROLE.sub(
         lambda found: f"{found[1]}{found['role']}꞉" if found["role"] else f"{found[1]}(", text
     )
-
-
-def attributed(content: str, attribution: object) -> str:
-    """The content with whose words it has, where nobody has approved them."""
-    return f"({attribution}) {content}" if attribution else content
 
 
 def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = True) -> str:

@@ -28,7 +28,7 @@ INTRODUCTION = (
 # Each command stands on a line of its own, as a shell takes it in any folder, without a PATH.
 ADVICE = """\
 Commands for a shell:
-{program} search {vault} --format json "WORDS"  # look something up
+{program} search {vault} --by {name} --format json "WORDS"  # look something up
 {program} write {vault} --by {name} "TEXT"  # keep something
 {program} done {vault} --by {name} ID  # the person has done what waits
 {program} pending {vault} --all  # what waits, in full"""

@@ -17,10 +17,10 @@ BUDGET = 600  # tokens
 MOST_WORDS = 40  # of a prompt
 
 
-def recall(vault: Vault, prompt: str, told: Collection[str]) -> list[str]:
-    """Memories with words of the prompt, one line each, but not the preferences whose ids are `told` already. By words
-    alone: what is only near in meaning would be told at every greeting, and a hook is not to load a model. It is not
-    counted as read: that would make what the next hook finds ready out of date."""
+def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> list[str]:
+    """Memories with words of the prompt for the assistant `by`, one line each, but not the preferences whose ids are
+    `told` already. By words alone: what is only near in meaning would be told at every greeting, and a hook is not to
+    load a model. It is not counted as read: that would make what the next hook finds ready out of date."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
         return []
@@ -30,7 +30,7 @@ def recall(vault: Vault, prompt: str, told: Collection[str]) -> list[str]:
 
     asked = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(told), "budget": 2 * BUDGET,
-        "notes": False, "without": ["meaning", "preferences"],
+        "notes": False, "without": ["meaning", "preferences"], "by": by,
     }  # fmt: skip
     found = do(Desk(vault.state, vault.config), Reader(vault), "recall", asked)
     assert isinstance(found, dict)

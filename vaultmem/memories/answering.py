@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from vaultmem.core import durations, pending_items, when
+from vaultmem.core import access, durations, pending_items, when
 from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.core.defused import words
 from vaultmem.core.due import REMINDER, TASK, Due
@@ -140,8 +140,11 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     waiting = session.desk.waiting
     items = {one.id: one.text for one in waiting.items(searcher.catalog, now)}
     dues = {due.id: due for due in carrying.dues(session)}
+    hidden = {id_ for id_, due in dues.items() if _is_hidden(session, due)}
+    items = {id_: said for id_, said in items.items() if id_ not in hidden}
+    dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     current = items | {id_: due.text for id_, due in dues.items()}
-    answers = waiting.record.answers()
+    answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
     id_ = (
         _id(given, current)
         or _of_memory(given, dues.values())
@@ -166,6 +169,11 @@ def _due_at(session: Session, place: tuple[str, int]) -> str:
     raise NoteNotFoundError(
         f"nothing that waits is at {place[0]}:{place[1]}; vaultmem pending lists what waits"
     )
+
+
+def _is_hidden(session: Session, due: Due) -> bool:
+    """Whether who answers may not see what is due."""
+    return bool(access.reason(due.scope, session.viewer, private=due.private))
 
 
 def _told(id_: str, items: dict[str, str], dues: dict[str, Due]) -> str:

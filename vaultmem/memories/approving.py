@@ -10,7 +10,8 @@ from vaultmem.core.pending_items import approval, is_approved
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.desk import YOU, Desk, Session
+from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report
 
 _FOREIGN = ("agent", "source", "url")
@@ -37,6 +38,12 @@ def approve(session: Session, asked: Asked) -> Report:
         "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in found],
         "dry_run": asked.flag("dry_run"),
     }
+
+
+def approved(desk: Desk, reader: Reader, asked: Asked) -> Report:  # noqa: ARG001 - as all that are asked apart
+    """Which of these ids the person has approved."""
+    answers = desk.waiting.record.answers()
+    return {"approved": [one for one in asked.texts("ids") if is_approved(one, answers)]}
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:

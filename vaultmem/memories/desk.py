@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
@@ -17,8 +17,10 @@ from vaultmem import sync
 from vaultmem.adapter import FrontMatter
 from vaultmem.compare import Place
 from vaultmem.config import Config
+from vaultmem.core import access
 from vaultmem.core.changes import CREATE, Change, Plan
 from vaultmem.core.memory import GENERATED, Memory, MemoryRecord
+from vaultmem.core.private import is_private
 from vaultmem.core.view import Draft
 from vaultmem.dialects import Rulebook
 from vaultmem.errors import VaultmemError
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vaultmem.core.answers import Answer
     from vaultmem.reminders.waiting import Waiting
 
 log = logging.getLogger("vaultmem.memories")
@@ -251,11 +254,22 @@ class Session:
     def __init__(self, desk: Desk, reader: Reader) -> None:
         self.desk, self.reader = desk, reader
         self.now = desk.now()
+        self.viewer = access.PERSON  # who asks
+
+    def sees(self, memory: Memory) -> bool:
+        """Whether who asks may see a memory."""
+        private = bool(self.viewer.name) and is_private(memory.properties)
+        return not access.reason(memory.scope, self.viewer, private=private)
 
     @cached_property
     def reads(self) -> dict[str, ReadCount]:
         """How often memories were read."""
         return reads.counts(self.desk.ledger)
+
+    @cached_property
+    def answers(self) -> Mapping[str, Answer]:
+        """What the person has answered."""
+        return self.desk.waiting.record.answers()
 
     @cached_property
     def view(self) -> VaultView:
@@ -268,8 +282,10 @@ class Session:
         return Draft(self.view, limit)
 
     def find(self, given: str, *, archived: bool = False) -> Memory:
-        """The memory a person or assistant means by an id, the beginning of one, a title or a path."""
-        return self.desk.collection.find(given, archived=archived)
+        """The memory a person or assistant means by an id, the beginning of one, a title or a path. What an assistant
+        may not see is not there for it."""
+        seen = self.sees if self.viewer.name else None
+        return self.desk.collection.find(given, archived=archived, seen=seen)
 
     def record(self, memory: Memory) -> MemoryRecord:
         """All of a memory."""

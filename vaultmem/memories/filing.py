@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from vaultmem.adapter import Value
-from vaultmem.core import limits
+from vaultmem.core import access, limits
 from vaultmem.core.changes import CREATE, RESTORE, Change, Plan
+from vaultmem.core.defused import one_line
 from vaultmem.core.memory import INBOX, Memory, category_of
+from vaultmem.core.pending_items import is_approved
 from vaultmem.core.stamps import stamp
 from vaultmem.core.titles import free_path
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
@@ -31,7 +33,7 @@ def read(session: Session, asked: Asked) -> dict[str, object]:
     try:
         memory = session.find(asked.needed("id"))
     except NoteNotFoundError as error:
-        raise _said(session, asked.needed("id")) or error from None
+        raise (not asked.text("by") and _said(session, asked.needed("id"))) or error from None
     with contextlib.suppress(StateError):  # to read is possible where nothing can be written
         reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
     return {**session.record(memory)}
@@ -62,13 +64,23 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
     )  # fmt: skip
     collection = session.desk.collection
     everything = collection.archived() if asked.flag("deleted") else collection.live()
+    if session.viewer.name:
+        everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now)
     found = chosen(everything, wanted, known)
     shown = []
     for memory in found:
         with contextlib.suppress(NoteNotFoundError):  # a person has deleted it this very moment
-            shown.append(session.record(memory))
+            shown.append({**session.record(memory), **_attributed(session, memory)})
     return {"memories": shown, "count": len(shown)}
+
+
+def _attributed(session: Session, memory: Memory) -> dict[str, str]:
+    """Whose words they are, where these are neither the viewer's nor approved."""
+    said = access.attribution(access.origin(memory.properties), session.viewer)
+    if not said or is_approved(memory.id, session.answers):
+        return {}
+    return {"attribution": one_line(said)}
 
 
 def delete(session: Session, asked: Asked) -> Report:

@@ -104,7 +104,9 @@ def _said_before(session: Session, piece: str, scope: str, said: set[str]) -> Pa
     """Why a paragraph says nothing new, to the letter; None when it does. `said` are the hashes of this text."""
     hash_ = likeness.content_hash(piece)
     found = [
-        each for each in session.desk.collection.with_hash(hash_) if is_visible_to(each, scope)
+        each
+        for each in session.desk.collection.with_hash(hash_)
+        if is_visible_to(each, scope) and session.sees(each)
     ]
     if found:
         return Part(piece, known=_first(found).id)

@@ -161,11 +161,15 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
 
 
 def path_of(session: Session, given: str) -> str:
-    """The path of the note a person means by a path, title, file name or alias."""
-    wanted = given.strip().removeprefix("/")
-    exact = [path for path in (wanted, f"{wanted}.md") if session.desk.bytes_of(path) is not None]
+    """The path of the note that is meant by a path, title, file name or alias. What an assistant may not see is not
+    there for it."""
+    wanted, viewer = given.strip().removeprefix("/"), session.viewer
+    searcher = session.reader.searcher() if viewer.name else None
+    but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
+    near = {wanted, f"{wanted}.md"} - but
+    exact = [path for path in sorted(near) if session.desk.bytes_of(path) is not None]
     searcher = session.reader.searcher() if not exact else None
-    found = exact or (catalog_read.find_notes(searcher.catalog, given) if searcher else [])
+    found = exact or (catalog_read.find_notes(searcher.catalog, given, but) if searcher else [])
     if not found:
         raise NoteNotFoundError(f"no note is called {given[:80]!r}; name it by its path")
     if not exact and len(found) > 1:

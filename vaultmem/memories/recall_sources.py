@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 from vaultmem.adapter import Value
-from vaultmem.core import decay, due_notes
+from vaultmem.core import access, decay, due_notes
 from vaultmem.core.answers import Answer
 from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, entry_of, is_away, scope_of
 from vaultmem.core.keys import key_of
@@ -38,7 +38,6 @@ MOST_PINNED = 500  # preferences that are looked at
 MOST_PAGES = 2_000  # remembered
 AROUND = 4  # lines on either side of a turn: two other turns
 MOST_ANSWERS = 8  # of the catalog, remembered
-_OUTSIDE = ("source", "url")
 _TALK = ("session_id", "conversation_id", "role")
 
 
@@ -50,7 +49,8 @@ class Look(NamedTuple):
     answers: Callable[[], Mapping[str, Answer]]
     now: float
     remarks: list[str]
-    by: str = ""  # who asks, see Wanted
+    viewer: access.Viewer = access.PERSON
+    trust: str = access.CONNECTED  # the setting recall.trust
 
 
 class _Read(NamedTuple):
@@ -86,7 +86,9 @@ class Sources:
             path = hit.place.path
             text = texts[hit.place.raw or path]
             one = (
-                self._memory_now(look, path, text) if path in ours else self._block(hit.place, text)
+                self._memory_now(look, path, text)
+                if path in ours
+                else self._block(look, hit.place, text)
             )
             if one is not None and one.key not in found:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
@@ -109,8 +111,8 @@ class Sources:
         has changed since they were last read, the next recall knows."""
         catalog = look.searcher.catalog
         paths = self._remembered(
-            (catalog.version(), "preferences", wanted.visible),
-            lambda: recall_rows.preferences(catalog, self.folder, wanted.visible),
+            (catalog.version(), "preferences", wanted.by, wanted.scopes),
+            lambda: recall_rows.preferences(catalog, self.folder, wanted.looks_into),
         )
         assert isinstance(paths, list)
         for path in [path for path in paths if self._may_be_memory(path)][:MOST_PINNED]:
@@ -125,12 +127,12 @@ class Sources:
         return {key: found[place] for key, place in places.items() if place in found}
 
     def _ask(self, look: Look, wanted: Wanted, most: int) -> Ask:
-        catalog, scopes = look.searcher.catalog, wanted.visible
+        catalog = look.searcher.catalog
         least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
         read = recall_rows.hidden if wanted.notes else recall_rows.memories
         notes = self._remembered(
-            (catalog.version(), read.__name__, scopes, least),
-            lambda: read(catalog, self.folder, scopes, least),
+            (catalog.version(), read.__name__, wanted.by, wanted.scopes, least),
+            lambda: read(catalog, self.folder, wanted.looks_into, least),
         )
         assert isinstance(notes, frozenset)
         sure = wanted.min_confidence if wanted.has("filters") else 0.0
@@ -201,23 +203,22 @@ class Sources:
         line = _line_of(text, content)
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
-        outside = any(own.get(key) not in (None, "", due_notes.OWN) for key in _OUTSIDE)
-        writer = str(own.get("agent") or "")
+        origin = access.origin(own)
         one = Candidate(
             path, line, line + content.count("\n"), content,
             id=given,
             title=path.rpartition("/")[2].removesuffix(".md"),
             memory_type=_type_of(own, category),
             category=category,
-            scope=_scope_of(own),
+            scope=access.scope_of(own, memory=True),
             created=self._mtime(path) if created is None else created,
             importance=float(weight) if isinstance(weight, (int, float)) else None,
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
             private=is_private(own),
-            trusted=not (outside or writer),
-            vouched=not (outside or writer),
-            writer="" if outside else writer,
+            vouched=origin == access.Origin(),
+            writer=origin.writer,
+            outside=origin.outside,
             stored_reads=_reads_of(own),
         )  # fmt: skip
         sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
@@ -232,11 +233,8 @@ class Sources:
             one = one._replace(confidence=read.aging.confidence(look.now))
         if read.expires is not None and read.expires <= look.now:
             one = one._replace(expired=True)  # the job that puts it away comes once an hour
-        if one.writer and look.by in ("", one.writer):
-            one = one._replace(
-                trusted=True
-            )  # its own words, or the person asks, who can judge them
-        if not (one.trusted and one.vouched) and is_approved(one.id, look.answers()):
+        one = _judged(look, one)
+        if not one.vouched and is_approved(one.id, look.answers()):
             one = one._replace(trusted=True, vouched=True)
         if one.compressed and read.sessions and not read.replaced:
             one = one._replace(compressed=bool(read.sessions & self._summed(look)))
@@ -258,31 +256,40 @@ class Sources:
 
     # --- Notes
 
-    def _block(self, place: BlockPlace, text: str) -> Candidate:
+    def _block(self, look: Look, place: BlockPlace, text: str) -> Candidate:
         own = {key_of(key): value for key, value in _values(place).items()}
         day = seconds(place.day) if place.day else None
-        foreign = due_notes.is_foreign(place.path, own, self.folder) or bool(own.get("agent"))
+        origin = access.origin(own)
+        rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
+        outside = origin.outside or due_notes.is_foreign(place.path, rest, self.folder)
         content = cut_lines(text, place.line, place.end_line)
         if content.strip() == "---":  # the note has nothing but properties
             content = spelled(place.properties)
-        return Candidate(
+        return _judged(look, Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
-            scope=_scope_of(own),
+            scope=access.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
             created=self._mtime(place.path) if day is None else day,
             private=is_private(own) or (not own and says_private(text)),
-            trusted=not foreign,
-            vouched=not foreign,
+            vouched=not (outside or origin.writer),
+            writer=origin.writer,
+            outside=outside,
             note=True,
             turn=bool(place.label),
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _mtime(self, path: str) -> float:
         try:
             return os.lstat(f"{self.vault}/{path}").st_mtime
         except OSError:
             return 0.0
+
+
+def _judged(look: Look, one: Candidate) -> Candidate:
+    """With whether it may be told as it is, to whoever asks."""
+    origin = access.Origin(one.writer, one.outside)
+    return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
 
 def _values(place: BlockPlace) -> Mapping[str, Value]:
@@ -310,7 +317,7 @@ def _entry(read: _Read, inner: str, own: Mapping[str, Value]) -> _Read | None:
         kind = "semantic"
     scope = scope_of(conversation)
     one = read.candidate._replace(
-        scope=scope, writer=scope, role=role, trusted=False, vouched=False, memory_type=kind
+        scope=scope, writer=scope, role=role, vouched=False, memory_type=kind
     )
     return read._replace(candidate=one)
 
@@ -330,11 +337,6 @@ def _type_of(own: Mapping[str, Value], category: str) -> str:
     if isinstance(given, str) and given in TYPES:
         return given
     return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
-
-
-def _scope_of(own: Mapping[str, Value]) -> str:
-    given = own.get("scope")
-    return given.strip() or "global" if isinstance(given, str) else "global"
 
 
 def _reads_of(own: Mapping[str, Value]) -> int:

@@ -10,7 +10,9 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from vaultmem.core import limits, recall_choice, recall_filters, recall_scores
-from vaultmem.core.memory import SCOPE, TYPES
+from vaultmem.core.access import SCOPE, Origin, Viewer, attribution
+from vaultmem.core.defused import one_line
+from vaultmem.core.memory import TYPES
 from vaultmem.core.recall_candidate import (
     BUDGET,
     STEPS,
@@ -46,11 +48,12 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     if asked.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.told])
     found: dict[str, object] = {
-        "memories": [_told(one, number) for one, number in run.chosen.told],
+        "memories": [_told(one, number, wanted.viewer) for one, number in run.chosen.told],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
+        **({"held_back": [_held(one) for one in run.held_back]} if run.held_back else {}),
     }
     if run.look.remarks:
         found["remarks"] = run.look.remarks
@@ -111,7 +114,8 @@ class Recaller:
         searcher, semantic = _searcher(reader, wanted)
         answers = lru_cache(desk.waiting.record.answers)
         remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
-        look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.by)
+        trust = desk.config.text("recall.trust")
+        look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.viewer, trust)
         run = Run(self, look, wanted)
         run.carry_out()
         return run
@@ -158,6 +162,7 @@ class Run:
         self.look, self.wanted = look, wanted
         self.steps: list[Step] = []
         self.left_out: dict[str, int] = {}
+        self.held_back: list[Candidate] = []  # until the person approves it
         self.chosen = Chosen([], 0, 0)
         self._recaller, self._sources = recaller, recaller.sources
 
@@ -178,9 +183,10 @@ class Run:
                 break
             most *= 4
         kept = kept[: self.wanted.most]
+        self.held_back = recall_filters.held_back(found, self.wanted)[: self.wanted.top_k]
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
-        scopes = ", ".join(sorted(self.wanted.visible))
+        scopes = ", ".join(self.wanted.known_scopes)
         but = " but unimportant ones" if self.wanted.has("filters") else ""
         self._say("candidates", f"searched {where} of {scopes}{but} by {how}", found)
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
@@ -310,12 +316,24 @@ def _count(one: Candidate) -> int:
     return tokens.count(one.content)
 
 
-def _told(one: Candidate, number: int) -> dict[str, object]:
+def _held(one: Candidate) -> dict[str, object]:
+    """What names it to the person, and says nothing of what it says."""
+    return {"id": one.id or None, "by": one.writer or None, "note": one.note}
+
+
+def _attribution(one: Candidate, to: Viewer) -> str | None:
+    """Whose words they are, where nobody has approved them."""
+    origin = Origin(one.writer, one.outside)
+    return None if one.vouched else one_line(attribution(origin, to)) or None
+
+
+def _told(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
     found: dict[str, object] = {
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
-        "trusted": one.trusted, "vouched": one.vouched, "kind": "note" if one.note else "memory", "role": one.role,
+        "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
+        "kind": "note" if one.note else "memory", "role": one.role,
         "score": round(one.score, 4), "tokens": number,
         "parts": {name: round(part, 4) for name, part in one.parts.items()},
     }  # fmt: skip

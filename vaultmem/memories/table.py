@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from vaultmem.core import access
 from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked, Params
 from vaultmem.memories.desk import Desk, Session
@@ -43,7 +44,7 @@ def _names(words: str) -> frozenset[str]:
 _ABOUT = _names("scope source agent personality project type global tags category")
 _NEW = _ABOUT | _names("content decay memory_type expires title replaces by dry_run")
 _REMIND = (_NEW - _names("category expires")) | _names("at repeat")
-_LIST = _ABOUT | _names("phase since until min_confidence limit deleted include_compressed")
+_LIST = _ABOUT | _names("by phase since until min_confidence limit deleted include_compressed")
 _ONE = _names("id by dry_run")
 _RECALL = _names(
     "query budget top_k types scope notes min_confidence include_compressed untrusted score_threshold without explain"
@@ -58,7 +59,7 @@ VERBS = {
         "ingesting", "ingest_text", _ABOUT | _names("text session_id memory_type by dry_run")
     ),
     "take-in": Verb("taking", "take_in", _names("source items by dry_run limit")),
-    "read": Verb("filing", "read", _names("id"), writes=False),
+    "read": Verb("filing", "read", _names("id by scope"), writes=False),
     "list": Verb("filing", "listed", _LIST, writes=False),
     "delete": Verb("filing", "delete", _ONE),
     "restore": Verb("filing", "restore", _ONE),
@@ -82,6 +83,7 @@ VERBS = {
     "history": Verb("past", "history", _names("id limit by since conversations")),
     "diff": Verb("past", "diff", _names("commit")),
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
+    "approved": Verb("approving", "approved", _names("ids"), writes=False, apart=True),
     "approve": Verb("approving", "approve", _names("id agent source undo by dry_run")),
     "answer": Verb("answering", "answer", _ONE | _names("state until vanished")),
     "settle": Verb("answering", "settle", _names("dry_run vanished")),
@@ -126,6 +128,7 @@ def do(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     if verb.apart:
         return verb.run_apart(desk, reader, asked)
     with desk.session(reader, writes=verb.writes) as session:
+        session.viewer = access.viewer(asked.text("by"), asked.texts("scope"))
         return verb.run(session, asked)
 
 

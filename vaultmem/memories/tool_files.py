@@ -18,10 +18,9 @@ from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header
-from vaultmem.memories.tool_places import FILENAME, Place, Places, composed, edited
+from vaultmem.memories.tool_places import BY, FILENAME, Place, Places, composed, edited
 from vaultmem.store.vault import digest
 
-BY = "assistant"  # who edits, where nobody says
 ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dreams leave them where they are
 LEVELS = 2
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import memory_tool
-from vaultmem.core.private import is_private
+from vaultmem.core import access, memory_tool
 from vaultmem.core.titles import free_path, safe
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Session
@@ -22,6 +21,7 @@ from vaultmem.store.inside import open_inside
 from vaultmem.store.vault import CAP, decode
 from vaultmem.store.walk import nfc
 
+BY = "assistant"  # who asks, where nobody says
 FILENAME = "filename"
 
 
@@ -37,13 +37,15 @@ class Places:
     """The memory folder as the tool sees it."""
 
     def __init__(self, session: Session) -> None:
+        if not session.viewer.name:  # only a model speaks to the tool
+            session.viewer = access.viewer(BY)
         self.session = session
         self.folder = session.desk.folder
         self._called: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
         self._names: dict[str, str] = {}  # and their filenames by path
         self._private: dict[str, bool] = {}  # whether the person keeps it from assistants, by path
         for each in session.desk.collection.live():
-            self._private[each.path] = is_private(each.properties)
+            self._private[each.path] = not session.sees(each)
             name = "" if self._private[each.path] else each.text(FILENAME)
             if name and "/" not in name:
                 where = each.path.rpartition("/")[0]
@@ -77,8 +79,8 @@ class Places:
         return Place(inner, path, is_folder=False)
 
     def _is_kept_back(self, path: str) -> bool:
-        """Whether a file is private by its own word of this moment, memory or not; who cannot read its properties
-        cannot know."""
+        """Whether a file is not for who asks by its own word of this moment, memory or not; where its properties cannot
+        be read, nobody knows."""
         try:
             text = decode(self._bytes(path, CAP))[0]
         except FileNotFoundError:
@@ -86,7 +88,9 @@ class Places:
         except OSError:
             return True
         page = pages.read(self.style(path) or "frontmatter", text)
-        return page.error is not None or is_private(page.properties)
+        return page.error is not None or bool(
+            access.hidden(page.properties, self.session.viewer, memory=True)
+        )
 
     def _has_link(self, path: str) -> bool:
         full = self.session.desk.vault

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         limit: int
         deleted: bool
         include_compressed: bool
+        by: str | None
 
     class Past(TypedDict, total=False):
         """Which part of the history."""
@@ -192,9 +193,9 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
         given = {**about, "tags": None if tags is None else _list(tags)}
         return _report(self.ask("remind", content=content, at=at, repeat=repeat, **given))
 
-    def read(self, given: str) -> MemoryRecord:
+    def read(self, given: str, *, by: str | None = None) -> MemoryRecord:
         """One memory. Being read is remembered: what is read is kept, and comes first."""
-        found: MemoryRecord = self.ask("read", id=given)
+        found: MemoryRecord = self.ask("read", id=given, by=by)
         return found
 
     get = read

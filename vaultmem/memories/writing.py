@@ -193,19 +193,23 @@ def look(
     contradictions: bool = True,
     times: Mapping[str, Value] | None = None,
 ) -> Found:
-    """What there is already. Of duplicates, those count that the writer's scope can see, and of a reminder
+    """What there is already. Of duplicates, those count that the writer and its scope can see, and of a reminder
     those that remind at the same `times`."""
     collection = session.desk.collection
+
+    def is_seen(memory: Memory) -> bool:
+        return is_visible_to(memory, scope) and session.sees(memory)
+
     same = [
         memory
         for memory in collection.with_hash(likeness.content_hash(content))
-        if is_visible_to(memory, scope) and (times is None or _reminds_alike(memory, times))
+        if is_seen(memory) and (times is None or _reminds_alike(memory, times))
     ]
     if same:
         return Found(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
     sketch = likeness.sketch(content)
     near = [(memory, likeness.resemblance(sketch, memory.sketch))
-            for memory in collection.like(sketch, ALIKE) if is_visible_to(memory, scope)]  # fmt: skip
+            for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
     nearest = (memory for memory, _ in near)
     against = _contradicted(session, content, scope, nearest) if contradictions else []
@@ -229,7 +233,7 @@ def _contradicted(
     candidates = {
         memory.path: memory
         for memory in (*near, *about)
-        if memory and not memory.archived and is_visible_to(memory, scope)
+        if memory and not memory.archived and is_visible_to(memory, scope) and session.sees(memory)
     }
     mine = _topics(said)
     found = []

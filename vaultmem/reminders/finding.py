@@ -11,6 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from vaultmem.core import due_notes, dues, note_facts
+from vaultmem.core.access import EVERYBODY, scope_of
 from vaultmem.core.due import Due
 from vaultmem.core.dues import Named, Place, Wish
 from vaultmem.core.pending_page import item_ids
@@ -146,8 +147,13 @@ class Finder:
         )
         foreign = due_notes.is_foreign(note.path, note.properties, self._folder)
         wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
-        if is_private(note.properties):
-            wishes = [wish._replace(due=wish.due._replace(private=True)) for wish in wishes]
+        private = is_private(note.properties)
+        scope = scope_of(note.properties, memory=note.path.startswith(f"{self._folder}/"))
+        if private or scope != EVERYBODY:
+            wishes = [
+                wish._replace(due=wish.due._replace(private=private, scope=scope))
+                for wish in wishes
+            ]
         fixed = [dues.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed]
         moving = [wish for wish in wishes if not wish.is_fixed]
         return _Known(moving, written.used, original, original in beside), fixed

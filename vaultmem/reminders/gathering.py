@@ -8,6 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vaultmem.core.access import EVERYBODY
 from vaultmem.core.defused import one_line, words
 from vaultmem.core.pending_items import PRIVATE
 from vaultmem.core.places import GENERATED, page_path
@@ -77,6 +78,7 @@ def _row(item: Mapping[str, Any]) -> Row:
         "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""),
+        "scope": item.get("scope") or EVERYBODY,
         "repeat": one_line(repeat, _SHORT) if repeat else None,
     }
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         source: str  # path:line, as it is
         place: str  # the same, as an assistant may be shown it
         title: str
+        scope: str  # who sees it
         repeat: str | None
 
 
@@ -35,7 +36,7 @@ NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
 SECTIONS = ("overdue", "today", "soon", "review", "preferences")
 _MOST = 16_000_000  # bytes
-_WORDS = ("id", "section", "text", "source", "place", "title")
+_WORDS = ("id", "section", "text", "source", "place", "title", "scope")
 _OR_NONE = ("due", "repeat")
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from typing import NamedTuple
 
+from vaultmem.core.access import scope_of
 from vaultmem.core.answers import Answer, closed
 from vaultmem.core.conflicts import conflict_original
 from vaultmem.core.due import REMINDER, Due
@@ -166,7 +167,13 @@ def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
     ]  # fmt: skip
     newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
     return [
-        Item(_preference(each), "preferences", _content(sight, each), rank=number)
+        Item(
+            _preference(each),
+            "preferences",
+            _content(sight, each),
+            scope=scope_of(each.properties, memory=True),
+            rank=number,
+        )
         for number, each in enumerate(newest[:MOST_PREFERENCES])
     ]
 

@@ -119,18 +119,18 @@ def conflict_copies(catalog: Catalog) -> dict[int, int | None]:
     return dict(catalog.db.execute("SELECT copy, original FROM conflicts").fetchall())
 
 
-def find_notes(catalog: Catalog, name: str) -> list[str]:
-    """The paths that a person may mean by a name: exact path, else file name or title, else alias."""
+def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
+    """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
     wanted = (
         language.encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     )
     exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
-    if exact:
-        return [str(row[0]) for row in exact]
+    if found := [str(row[0]) for row in exact if row[0] not in but]:
+        return found
     folded = wanted.lower()
     low = folded.removesuffix(".md") + ".md"
-    ending = f"%{_maybe(low.removesuffix('.md'))}.%"
-    rows = catalog.db.execute(_BY_NAME, (_maybe(folded), ending)).fetchall()
+    names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%")
+    rows = [row for row in catalog.db.execute(_BY_NAME, names) if row[0] not in but]
     stages = (
         [path for path, _ in rows if path.lower() == low],
         [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
@@ -139,7 +139,7 @@ def find_notes(catalog: Catalog, name: str) -> list[str]:
     for found in stages:
         if found:
             return found
-    return alias_owners(catalog, wanted)
+    return [path for path in alias_owners(catalog, wanted) if path not in but]
 
 
 def _maybe(folded: str) -> str:
@@ -154,7 +154,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0].lower()
 
 
-def similar_titles(catalog: Catalog, name: str, limit: int = 3) -> list[str]:
+def similar_titles(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
     """Note paths whose title looks like a name that nothing answers to."""
     from difflib import get_close_matches
 
@@ -163,8 +163,9 @@ def similar_titles(catalog: Catalog, name: str, limit: int = 3) -> list[str]:
         for path, title in catalog.db.execute(
             "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id"
         )
+        if path not in but
     }
-    return [by_title[title] for title in get_close_matches(name.lower(), by_title, limit, 0.6)]
+    return [by_title[title] for title in get_close_matches(name.lower(), by_title, 3, 0.6)]
 
 
 def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:

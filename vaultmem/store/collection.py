@@ -76,15 +76,21 @@ class Collection:
             raise NoteNotFoundError(f"{memory.path} {found.trouble or 'cannot be read'}")
         return pages.read(self._reader.style(memory.path), found.text).content
 
-    def find(self, given: str, *, archived: bool = False) -> Memory:
-        """The memory that somebody means by an id, the beginning of one (4 characters), a path or a title; with
-        `archived` one in the archive before one that lives. Raises NoteNotFoundError, which says what to do."""
-        kept = self._chosen(given, self.archived()) if archived else None
-        found = kept or self._chosen(given, self.live())
+    def find(
+        self, given: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
+    ) -> Memory:
+        """The memory that somebody means by an id, the beginning of one (4 characters), a path or a title, among those
+        that are `seen`; with `archived` one in the archive before one that lives. Raises NoteNotFoundError, which says
+        what to do."""
+        away, live = self.archived(), self.live()
+        if seen is not None:
+            away, live = list(filter(seen, away)), list(filter(seen, live))
+        kept = self._chosen(given, away) if archived else None
+        found = kept or self._chosen(given, live)
         if found is not None:
             return found
-        gone = None if archived else self._chosen(given, self.archived())
-        raise memory_find.deleted(gone) if gone else memory_find.unknown(given, self.live())
+        gone = None if archived else self._chosen(given, away)
+        raise memory_find.deleted(gone) if gone else memory_find.unknown(given, live)
 
     def _chosen(self, given: str, pool: Sequence[Memory]) -> Memory | None:
         return memory_find.chosen(given, self.folder, pool)

@@ -1,30 +1,33 @@
-"""What a recall asks the catalog: which notes a scope sees, who holds preferences, the texts behind blocks."""
+"""What a recall asks the catalog: which notes are looked into, who holds preferences, the texts behind blocks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from vaultmem.core.places import ENTRIES
 from vaultmem.core.stamps import seconds
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.catalog_read import ids
 
-_MEMORIES = """SELECT n.id FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
+_MEMORIES = """SELECT n.id, {} FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
 _WEIGHT = "json_extract(n.properties, '$.importance')"
 _DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
 _SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
 _SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, told in its own way
-_SEEN = "IN (SELECT value FROM json_each(?))"
-_PREFERENCES = f"""SELECT f.path, {_WEIGHT}, json_extract(n.properties, '$.created_at')
+_PREFERENCES = f"""SELECT f.path, {_WEIGHT}, json_extract(n.properties, '$.created_at'), {_SCOPE}
     FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL AND n.excluded = 0
-    AND (n.category = 'preferences' OR n.properties LIKE '%procedural%') AND {_SCOPE} {_SEEN} ORDER BY f.path"""  # noqa: S608 - own text
+    AND (n.category = 'preferences' OR n.properties LIKE '%procedural%') ORDER BY f.path"""  # noqa: S608 - own text
 _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
 _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%"compressed"%'"""
+# In whatever letters: LIKE folds them.
+_RESTRICTED = """SELECT n.id, f.path, n.properties FROM notes n JOIN files f ON f.id = n.id
+    WHERE n.properties LIKE '%private%' OR (n.properties LIKE '%scope%'
+    AND json_extract(n.properties, '$.scope') IS NOT 'global')"""
 _INSIDE = "SELECT id FROM files WHERE path >= ? AND path < ?"
 _SESSIONS = ("session_id", "conversation_id", "source_session_id")
 _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = b.note
@@ -32,34 +35,40 @@ _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = 
 
 
 def memories(
-    catalog: Catalog, folder: str, scopes: Iterable[str], least: float = 0.0
+    catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float = 0.0
 ) -> frozenset[int]:
-    """The notes of the memory folder that these scopes see, and that matter at least so much."""
-    values: list[str | float] = [*_range(folder), json.dumps(sorted(scopes)), least]
-    return frozenset(
-        ids(catalog, f"{_MEMORIES} AND {_SCOPE} {_SEEN} AND NOT {_DULL} AND NOT {_SUM}", values)
-    )
+    """The notes of the memory folder whose scopes are looked into, and that matter at least so much."""
+    rows = _scoped(catalog, folder, looks_into, least)
+    return frozenset(note for note, is_wanted in rows if is_wanted)
 
 
 def hidden(
-    catalog: Catalog, folder: str, scopes: Iterable[str], least: float = 0.0
+    catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float = 0.0
 ) -> frozenset[int]:
-    """The notes of the memory folder that they do not see, or that do not matter."""
-    values: list[str | float] = [*_range(folder), json.dumps(sorted(scopes)), least]
-    return frozenset(
-        ids(catalog, f"{_MEMORIES} AND ({_SCOPE} NOT {_SEEN} OR {_DULL} OR {_SUM})", values)
-    )
+    """The notes of the memory folder whose scopes are not looked into, or that do not matter."""
+    rows = _scoped(catalog, folder, looks_into, least)
+    return frozenset(note for note, is_wanted in rows if not is_wanted)
 
 
-def preferences(catalog: Catalog, folder: str, scopes: Iterable[str]) -> list[str]:
+def _scoped(
+    catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float
+) -> Iterable[tuple[int, bool]]:
+    """The notes of the memory folder, and whether they are looked into. Scopes are few, and asked for once each."""
+    kept = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
+    values = [least, *_range(folder)]
+    rows = catalog.db.execute(_MEMORIES.format(kept), values).fetchall()
+    wanted = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
+    return ((int(note), wanted[scope]) for note, scope in rows)
+
+
+def preferences(catalog: Catalog, folder: str, looks_into: Callable[[str], bool]) -> list[str]:
     """The paths of notes that may tell how the person wants things to be done, what matters most first."""
-    values = [*_range(folder), json.dumps(sorted(scopes))]
-    rows = catalog.db.execute(_PREFERENCES, values).fetchall()
-    return [str(row[0]) for row in sorted(rows, key=_what_matters)]
+    rows = catalog.db.execute(_PREFERENCES, _range(folder)).fetchall()
+    return [str(row[0]) for row in sorted(rows, key=_what_matters) if looks_into(str(row[3]))]
 
 
 def _what_matters(row: tuple[object, ...]) -> tuple[float, float, str]:
-    path, weight, created = row
+    path, weight, created, _ = row
     matters = float(weight) if isinstance(weight, (int, float)) else 0.0
     return -matters, -(seconds(created) or 0.0), str(path)
 
@@ -88,6 +97,12 @@ def summed_up(catalog: Catalog, folder: str) -> frozenset[int]:
 
 def _is_marked(own: object) -> bool:
     return isinstance(own, dict) and own.get("compressed") is True
+
+
+def restricted(catalog: Catalog) -> list[tuple[int, str, dict[str, object]]]:
+    """The notes whose properties may keep them from somebody: number, path and properties."""
+    rows = catalog.db.execute(_RESTRICTED).fetchall()
+    return [(int(note), str(path), json.loads(own)) for note, path, own in rows]
 
 
 def hashes(catalog: Catalog, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], bytes]:

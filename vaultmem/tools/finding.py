@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem import now as clock
-from vaultmem.core import limits, private
+from vaultmem.core import limits
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import ARCHIVE, in_conversation
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
+from vaultmem.memories.attribution import attributions
 from vaultmem.search import Ask, Result
-from vaultmem.tools.notes import check_public, is_private, note_path, ready
+from vaultmem.tools.notes import is_hidden, note_path, ready
 from vaultmem.tools.shown import about, lines, quoted
 from vaultmem.tools.tool import Call, Outcome
 
@@ -39,7 +40,7 @@ def search(vault: Vault, call: Call) -> Outcome:
     """memory_search."""
     limit = call.number("limit", LIMIT, 1, limits.RESULTS)
     found = islice(_hits(ready(vault), call, semantic=None), limit)
-    return _told([(hit, hit.score) for hit in found])
+    return _told(vault, call, [(hit, hit.score) for hit in found])
 
 
 def smart_search(vault: Vault, call: Call) -> Outcome:
@@ -57,19 +58,17 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
         fresh = RECENT_SHARE * _recency(hit, now)
         weighed.append((hit, round(hit.score / best + tagged + near + fresh, 3)))
     weighed.sort(key=lambda one: -one[1])
-    return _told(weighed[:limit])
+    return _told(vault, call, weighed[:limit])
 
 
 def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
-    path = note_path(vault, call.text("id"))
-    check_public(vault, path)
+    path = note_path(vault, call.text("id"), call.viewer)
     near = vault.related(path, limit=call.number("limit", LIMIT, 1, limits.RESULTS))
-    folder = vault.config.text("memory_folder")
     found: list[Found] = []
     each: list[str] = []
     for one in near:
-        if is_private(vault, one.path) or in_conversation(one.path, folder):
+        if is_hidden(vault, one.path, call.viewer):
             continue  # the words that both share would be told
         found.append({"path": one.path, "score": one.score})
         reasons = "; ".join(quoted(reason) for reason in one.reasons)
@@ -87,7 +86,8 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result
     limit = call.number("limit", LIMIT, 1, limits.RESULTS) * (MORE if semantic else 1) + _SPARE
     given = () if notes else (Filter("path", f"{folder}/"),)
     filters = (*given, *_filters(call, semantic=semantic))
-    for hit in vault.answer(Ask(call.text("query"), limit, semantic, "note", filters)).results:
+    asked = Ask(call.text("query"), limit, semantic, "note", filters, viewer=call.viewer)
+    for hit in vault.answer(asked).results:
         is_memory = hit.path.startswith(f"{folder}/")
         if (notes or is_memory) and not _is_hidden(hit, folder, call.text("scope")):
             yield hit
@@ -95,7 +95,7 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result
 
 def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
     """What is said in a conversation is nobody's memory yet: it is shown to whoever asks for that conversation."""
-    if private.is_private(hit.properties) or hit.path.startswith(f"{folder}/{ARCHIVE}/"):
+    if hit.path.startswith(f"{folder}/{ARCHIVE}/"):
         return True
     return in_conversation(hit.path, folder) and not is_talk(scope)
 
@@ -113,21 +113,25 @@ def _filters(call: Call, *, semantic: bool | None) -> Iterator[Filter]:
             yield Filter(name, given)
 
 
-def _told(found: list[tuple[Result, float]]) -> Outcome:
+def _told(vault: Vault, call: Call, found: list[tuple[Result, float]]) -> Outcome:
+    others = attributions(vault, (hit.properties for hit, _ in found), call.viewer)
     places: list[Found] = []
+    each: list[str] = []
     for hit, score in found:
         own = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
         places.append({**own, "path": hit.path, "line": hit.line, "score": score})
-    each = (_line(hit) for hit, _ in found)
+        each.append(_line(hit, others.get(str(hit.properties.get("id")))))
     return Outcome(
         lines(f"{len(found)} found", each, "nothing found"),
         {"results": places, "count": len(found)},
     )
 
 
-def _line(hit: Result) -> str:
-    """A hit in one line: the note and the line, for a memory its id and day, and the words that were found."""
-    own = about({name: hit.properties.get(name) for name in ("id", "created_at")})
+def _line(hit: Result, whose: str | None) -> str:
+    """A hit in one line: the note and the line, for a memory its id, its day and whose words it has, and the words that
+    were found."""
+    known = {name: hit.properties.get(name) for name in ("id", "created_at")}
+    own = about({**known, "attribution": whose})
     where = f"{_named(hit.title, hit.path)}:{hit.line}{f' ({own})' if own else ''}"
     return f"- {where}: {quoted(hit.snippet or hit.content)}"
 

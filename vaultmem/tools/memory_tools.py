@@ -12,7 +12,7 @@ from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.tools import finding, recalled
-from vaultmem.tools.notes import check_public, is_private, note_path, note_text, ready
+from vaultmem.tools.notes import is_hidden, note_path, note_text, ready
 from vaultmem.tools.schema import an_object, number, switch, text, texts
 from vaultmem.tools.shown import about, briefly, fenced, lines, memory_line, quoted, short_id
 from vaultmem.tools.tool import Annotations, Call, Outcome, Tool
@@ -35,8 +35,6 @@ def write(vault: Vault, call: Call) -> Outcome:
         scope=call.text("scope") or None, source=call.text("source") or None, title=call.text("title") or None,
         by=call.client, agent=call.client,
     )  # fmt: skip
-    if not found["created"] and is_private(vault, str(found["path"])):
-        return Outcome("known already", {"created": False})
     data: Record = {
         **briefly(found),
         "created": found["created"],
@@ -44,16 +42,15 @@ def write(vault: Vault, call: Call) -> Outcome:
     }
     said = "written" if found["created"] else "known already"
     named = f"{quoted(str(found['title']))} ({about(found)})"
-    return Outcome(f"{said}: {named}{_clashes(vault, found, data)}", data)
+    return Outcome(f"{said}: {named}{_clashes(found, data)}", data)
 
 
-def _clashes(vault: Vault, found: Record, data: Record) -> str:
+def _clashes(found: Record, data: Record) -> str:
     """What of the memories that are there is like it, or against it."""
     said = ""
     for name in ("contradicts", "similar"):
         listed = found.get(name)
-        given = listed if isinstance(listed, list) else []
-        others = [one for one in given if not is_private(vault, str(one["path"]))]
+        others = listed if isinstance(listed, list) else []
         if others:
             data[name] = [{"id": one.get("id")} for one in others]
             shown = (f"{quoted(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
@@ -64,33 +61,27 @@ def _clashes(vault: Vault, found: Record, data: Record) -> str:
 def read(vault: Vault, call: Call) -> Outcome:
     """memory_read: a memory; a note, where no memory is called so."""
     try:
-        found: Record = vault.ask("read", id=call.text("id"))
+        found: Record = vault.ask(
+            "read", id=call.text("id"), by=call.client, scope=call.text("scope") or None
+        )
     except NoteNotFoundError:
-        return _read_note(vault, call.text("id"))
-    check_public(vault, str(found["path"]))
+        return _read_note(vault, call)
     title, whole = quoted(str(found["title"])), fenced(str(found["content"]))
     return Outcome(f"{title} ({about(found)})\n{whole}", briefly(found))
 
 
-def _read_note(vault: Vault, name: str) -> Outcome:
-    path = note_path(vault, name)
+def _read_note(vault: Vault, call: Call) -> Outcome:
+    path = note_path(vault, call.text("id"), call.viewer)
     whole = note_text(vault, path)
     return Outcome(f"{quoted(path)}\n{fenced(whole)}", {"path": path})
 
 
 def delete(vault: Vault, call: Call) -> Outcome:
     """memory_delete."""
-    found = vault.delete(_own_public(vault, call), by=call.client)
+    found = vault.delete(call.text("id"), by=call.client)
     data = {"id": found["id"], "deleted": True, "path": found["path"]}
     title = quoted(found["title"])
     return Outcome(f"moved to the archive: {title} ({short_id(found['id'])})", data)
-
-
-def _own_public(vault: Vault, call: Call) -> str:
-    """The id of the memory that is meant. Raises VaultmemError where it is private."""
-    meant = vault.delete(call.text("id"), by=call.client, dry_run=True)["changes"][0]
-    check_public(vault, meant["path"])
-    return str(meant["id"])
 
 
 def listed(vault: Vault, call: Call) -> Outcome:
@@ -103,11 +94,11 @@ def listed(vault: Vault, call: Call) -> Outcome:
         **given,
         **days,
         tags=call.texts("tags") or None,
+        by=call.client,
         limit=call.number("limit", _LIST, 1, limits.RESULTS),
     )
     records = found["memories"]
-    shown = records if isinstance(records, list) else []
-    each = [one for one in shown if not is_private(vault, one["path"])]
+    each = records if isinstance(records, list) else []
     places = [{"id": one["id"], "path": one["path"]} for one in each]
     return Outcome(
         lines(plural(len(each), "memory", "memories"), map(memory_line, each), "no memories"),
@@ -118,7 +109,7 @@ def listed(vault: Vault, call: Call) -> Outcome:
 def tag(vault: Vault, call: Call) -> Outcome:
     """memory_tag."""
     found = vault.tag(
-        _own_public(vault, call), *call.texts("add"), remove=call.texts("remove"), by=call.client
+        call.text("id"), *call.texts("add"), remove=call.texts("remove"), by=call.client
     )
     data = {**briefly(found), "tags": found["tags"], "changed": found["changed"]}
     title = quoted(str(found["title"]))
@@ -128,7 +119,7 @@ def tag(vault: Vault, call: Call) -> Outcome:
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     found = ready(vault).pending(days=call.number("days", 7, 0, limits.DAYS))
-    told = (one for one in found if not (one["asks"] or is_private(vault, _place(one))))
+    told = (one for one in found if not (one["asks"] or is_hidden(vault, _place(one), call.viewer)))
     waiting = list(told)
     items = [_waiting(one) for one in waiting]
     return Outcome(
@@ -186,8 +177,8 @@ TOOLS = (
         _ADDS, write, quiet=("title",),
     ),
     Tool(
-        "memory_read", "", "All of one memory or note.", an_object(("id",), id=_ID),
-        _READS, read,
+        "memory_read", "", "All of one memory or note.", an_object(("id",), id=_ID, scope=text()),
+        _READS, read, quiet=("scope",),
     ),
     Tool(
         "memory_delete", "", "Move a memory to the archive; can be undone.",

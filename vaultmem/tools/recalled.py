@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vaultmem.core import limits
 from vaultmem.core.recall_candidate import BUDGET, TOP_K
-from vaultmem.core.recall_text import block, entry
+from vaultmem.core.recall_text import block, entry, held_back_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.tools.notes import ready
 from vaultmem.tools.shown import short_id
@@ -28,7 +28,9 @@ def recall(vault: Vault, call: Call) -> Outcome:
     text = block(map(entry, told))
     if ids := [short_id(one["id"]) for one in told if one["kind"] == "memory"]:
         text += f"\nids of the memories, in this order: {', '.join(ids)}"
-    named = ("tokens", "budget_used", "left_out", "remarks")
+    if waits := held_back_line(found.get("held_back", ()), typed=False):
+        text += f"\n{waits}"
+    named = ("tokens", "budget_used", "left_out", "held_back", "remarks")
     kept: dict[str, object] = {name: found[name] for name in named if name in found}
     return Outcome(text, {"memories": [_place(one) for one in told], "count": len(told), **kept})
 

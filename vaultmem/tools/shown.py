@@ -35,9 +35,9 @@ def memory_line(record: Mapping[str, object]) -> str:
 
 
 def about(record: Mapping[str, object]) -> str:
-    """The id of a memory, where it is filed, and its day."""
+    """The id of a memory, where it is filed, its day, and whose words it has."""
     day = str(record.get("created_at") or "")[:10]
-    each = (short_id(record.get("id")), record.get("category"), day)
+    each = (short_id(record.get("id")), record.get("category"), day, record.get("attribution"))
     return ", ".join(str(one) for one in each if one)
 
 

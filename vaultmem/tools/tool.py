@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.core.access import Viewer, viewer
 from vaultmem.errors import UsageError, VaultmemError
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Call(NamedTuple):
     client: str = ASSISTANT
     context: str = ""
     peer: str = ""  # the process at the other end of a socket
+
+    @property
+    def viewer(self) -> Viewer:
+        """Who asks: the client, and the conversation or user that it names as its scope."""
+        return viewer(self.client, [self.text("scope")])
 
     def text(self, name: str, default: str = "") -> str:
         """An argument that is text."""

@@ -1,0 +1,432 @@
+"""Who sees what: one rule, as a table, and every door that asks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agent_run import agent_on
+from tests.cli_run import ran
+from vaultmem import Vault
+from vaultmem.anthropic_memory.files import MemoryFiles
+from vaultmem.conversations import past
+from vaultmem.core import access
+from vaultmem.core.access import ALL, CONNECTED, OWN, Origin, viewer
+from vaultmem.errors import VaultmemError
+from vaultmem.harnesses.table import HARNESSES
+from vaultmem.search import Ask
+from vaultmem.settings import SETTINGS
+from vaultmem.tools.door import Door
+from vaultmem.tools.mcp import Protocol, Settled
+from vaultmem.tools.tool import Call
+from vaultmem.tools.toolbox import Toolbox
+
+SCOPES = ("global", "agent:claude", "agent:codex", "conversation:c1", "user:anne", "private")
+# Who asks, and the scope that they name, if any; what of SCOPES they see.
+READERS: dict[tuple[str, str], set[str]] = {
+    ("", ""): {*SCOPES},
+    ("claude", ""): {"global", "agent:claude"},
+    ("claude-code", ""): {"global", "agent:claude"},
+    ("codex", ""): {"global", "agent:codex"},
+    ("codex", "agent:claude"): {"global", "agent:codex"},
+    ("codex", "user:anne"): {"global", "agent:codex", "user:anne"},
+    ("codex", "conversation:c1"): {"global", "agent:codex", "conversation:c1"},
+    ("assistant", ""): {"global"},
+    ("claudette", ""): {"global"},
+    ("conversation:c1", ""): {"global", "conversation:c1"},
+    ("conversation:C1", ""): {"global"},
+    ("user:anne", ""): {"global", "user:anne"},
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_table(reader: tuple[str, str]) -> None:
+    who = viewer(reader[0], [reader[1]])
+    seen = {
+        scope
+        for scope in SCOPES
+        if not access.hidden(
+            {"private": True} if scope == "private" else {"scope": scope}, who, memory=True
+        )
+    }
+    assert seen == READERS[reader]
+
+
+def test_a_word_that_is_no_scope_limits_memories_alone() -> None:
+    odd = {"Scope": "work"}
+    assert access.hidden(odd, viewer("claude"), memory=True) == access.OTHER_SCOPE
+    assert access.hidden(odd, viewer("claude"), memory=False) == ""
+    assert access.hidden({"Scope": "agent:codex"}, viewer("claude"), memory=False)
+
+
+@given(st.text(max_size=20), st.sampled_from(SCOPES), st.booleans())
+def test_the_person_sees_everything_and_nobody_what_is_private(
+    name: str, scope: str, private: bool
+) -> None:
+    assert access.reason(scope, access.PERSON, private=private) == ""
+    if name:
+        assert access.reason(scope, viewer(name), private=True) == access.PRIVATE
+        assert not access.reason("global", viewer(name), private=False)
+
+
+def test_every_program_that_is_connected_is_a_known_assistant() -> None:
+    assert HARNESSES.keys() <= set(access.ASSISTANTS)
+    for name, harness in HARNESSES.items():
+        assert access.known_as(harness.title) == name
+    assert SETTINGS["recall.trust"].default == CONNECTED
+    assert [access.known_as(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
+        "codex", "gemini", "copilot", "me",
+    ]  # fmt: skip
+
+
+WEB, MINE = {"source": "https://x.test"}, {"agent": "claude", "source": "claude"}
+TRUSTED = [
+    # properties, who asks, and under which settings it is told
+    ({}, "codex", {CONNECTED, OWN, ALL}),
+    (MINE, "claude", {CONNECTED, OWN, ALL}),
+    ({"source": "claude"}, "claude", {CONNECTED, OWN, ALL}),
+    ({"source": "Claude Code"}, "", {CONNECTED, OWN, ALL}),
+    ({"source": "claude"}, "codex", {CONNECTED, ALL}),
+    ({"agent": "my-bot", "source": "my-bot"}, "codex", {CONNECTED, ALL}),
+    ({"agent": "claude", **WEB}, "claude", {CONNECTED, OWN, ALL}),
+    ({"agent": "claude", **WEB}, "codex", {ALL}),
+    ({"agent": "claude", "url": "https://x.test"}, "codex", {ALL}),
+    ({"agent": "assistant"}, "codex", {ALL}),
+    ({"agent": "assistant"}, "", {CONNECTED, OWN, ALL}),
+    ({"agent": "conversation:c1"}, "codex", {ALL}),
+    (WEB, "", {ALL}),
+    (WEB, "codex", {ALL}),
+    ({"source": "meeting"}, "codex", {ALL}),
+    ({"source": "dream"}, "codex", {CONNECTED, OWN, ALL}),
+]
+
+
+@pytest.mark.parametrize(("properties", "by", "under"), TRUSTED)
+def test_whose_words_are_told_unapproved(
+    properties: dict[str, object], by: str, under: set[str]
+) -> None:
+    one = access.origin(properties)
+    assert {trust for trust in access.TRUST if access.is_trusted(one, viewer(by), trust)} == under
+
+
+def test_what_is_said_of_whose_words() -> None:
+    assert access.attribution(Origin("codex"), viewer("claude")) == "by codex, not approved"
+    assert access.attribution(Origin("claude"), viewer("claude-code")) == ""
+    assert (
+        access.attribution(Origin("", outside=True), viewer("")) == "from elsewhere, not approved"
+    )
+    assert access.attribution(Origin(), viewer("claude")) == ""
+
+
+# --- Doors
+
+
+def content_of(scope: str) -> str:
+    return f"zebra {scope.replace(':', ' ')} pasture"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VAULTMEM_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+        folder = tmp_path_factory.mktemp("doors") / "vault"
+        (folder / ".obsidian").mkdir(parents=True)
+        with Vault(str(folder)) as vault:
+            for scope in SCOPES:
+                where = None if scope == "private" else scope
+                title = scope.replace(":", " ")
+                found = vault.write(
+                    content_of(scope), scope=where, title=title, category="knowledge"
+                )  # type: ignore[arg-type]
+                if scope == "private":
+                    path = folder / found["path"]
+                    path.write_text(path.read_text().replace("---\n", "---\nprivate: yes\n", 1))
+            vault.sync()
+        yield folder
+
+
+def told(text: str) -> set[str]:
+    return {scope for scope in SCOPES if content_of(scope) in text}
+
+
+Door_ = Callable[[Vault, str, str], str]
+
+
+def tool(name: str, **given_: object) -> Door_:
+    def ask(vault: Vault, by: str, scope: str) -> str:
+        named = {"scope": scope} if scope and "id" not in given_ else {}
+        outcome = Toolbox(plain=True).call(vault, Call(name, {**given_, **named}, by))
+        return outcome.text + json.dumps(outcome.data)
+
+    return ask
+
+
+def read_each(vault: Vault, by: str, scope: str) -> str:
+    box, said = Toolbox(plain=True), ""
+    refused: list[str] = []
+    for each in SCOPES:
+        named = {"scope": scope} if scope else {}
+        try:
+            said += box.call(
+                vault, Call("memory_read", {"id": each.replace(":", " "), **named}, by)
+            ).text
+        except VaultmemError as error:
+            refused.append(str(error).replace(repr(each.replace(":", " ")), ""))
+    unseen = {each.replace(":", " ") for each in {*SCOPES} - told(said)}
+    assert not [one for one in refused for title in unseen if title in one]
+    return said
+
+
+def search(vault: Vault, by: str, scope: str) -> str:
+    found = vault.answer(Ask("zebra", 50, viewer=viewer(by, [scope]), talks=True)).results
+    return "\n".join(one.content for one in found)
+
+
+def listed(vault: Vault, by: str, _: str) -> str:
+    return "\n".join(one["content"] for one in vault.ask("list", by=by)["memories"])
+
+
+def recalled(vault: Vault, by: str, scope: str) -> str:
+    found = vault.recall(
+        "zebra", by=by, scope=[scope] if scope else None, top_k=50, without=["meaning"]
+    )
+    return "\n".join(one["content"] for one in found["memories"])
+
+
+def spoken(vault: Vault, by: str, scope: str) -> str:
+    """MCP: who asks is what the client said of itself when it began."""
+    protocol = Protocol(Door(Toolbox(plain=True), lambda: nullcontext(vault)))
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": by, "version": "1"},
+    }
+    _, settled = protocol.answer(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}), Settled()
+    )
+    asked = {
+        "name": "memory_recall",
+        "arguments": {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})},
+    }
+    said, _ = protocol.answer(
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}), settled
+    )
+    return str(json.loads(said[0])["result"]["content"][0]["text"])
+
+
+def command(*words: str) -> Door_:
+    def ask(vault: Vault, by: str, scope: str) -> str:
+        named = ("--scope", scope) if scope and words[0] == "recall" else ()
+        return ran(*words, *named, "--by", by, "--vault", vault.path, "--format", "json").out
+
+    return ask
+
+
+def stdin(vault: Vault, by: str, scope: str) -> str:
+    asked = {
+        "name": "memory_recall",
+        "params": {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})},
+    }
+    words = ("agent", "--client", by, "--vault", vault.path, "--format", "json")
+    return ran(*words, given=json.dumps(asked).encode()).out
+
+
+def files(vault: Vault, by: str, _: str) -> str:
+    tool_ = MemoryFiles(vault, by=by)
+    found = tool_.view("/memories/knowledge")
+    return "\n".join(content_of(one) for one in SCOPES if f"/{one.replace(':', ' ')}.md" in found)
+
+
+NAMES_A_SCOPE = {"search": search, "recall": recalled, "read": read_each, "mcp": spoken, "stdin": stdin,
+                 "vaultmem recall": command("recall", "zebra", "--top-k", "50")}  # fmt: skip
+DOORS: dict[str, Door_] = {
+    **NAMES_A_SCOPE, "list": listed, "memory_list": tool("memory_list", limit=100),
+    "memory_search": tool("memory_search", query="zebra", limit=50),
+    "memory_smart_search": tool("memory_smart_search", query="zebra", limit=50),
+    "memory_recall": tool("memory_recall", query="zebra", top_k=50),
+    "vaultmem list": command("list"), "vaultmem search": command("search", "zebra"), "memory tool": files,
+}  # fmt: skip
+TOOLS = ("mcp", "stdin", "read")  # whose clients are assistants, whatever they call themselves
+FILTERS = ("memory_list", "memory_search", "memory_smart_search")  # whose scope also narrows
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_asks_the_one_rule(filled: Path, door: str) -> None:
+    with Vault(str(filled)) as vault:
+        for (by, scope), expected in READERS.items():
+            if not by or (scope and door not in (*NAMES_A_SCOPE, *FILTERS)):
+                continue
+            if ":" in by and (door in TOOLS or door.startswith("memory_")):
+                continue
+            said = told(DOORS[door](vault, by, scope))
+            assert said == (expected & {scope} if scope and door in FILTERS else expected), (
+                by,
+                scope,
+            )
+
+
+def test_the_person_sees_everything_at_theirs(filled: Path) -> None:
+    with Vault(str(filled)) as vault:
+        assert told(search(vault, "", "")) == {*SCOPES}
+        assert told(listed(vault, "", "")) == {*SCOPES}
+        assert {vault.read(one.replace(":", " "))["content"] for one in SCOPES} == {
+            content_of(one) for one in SCOPES
+        }
+        assert told(recalled(vault, "", "")) == {"global"}, "a recall is put before an assistant"
+        assert told(recalled(vault, "", "agent:claude")) == {"global", "agent:claude"}
+
+
+def test_the_agent_answers_the_same(filled: Path) -> None:
+    with agent_on(filled) as agent, Vault(str(filled)) as vault:
+        agent.watches()
+        for door in ("list", "recall", "vaultmem search", "vaultmem list", "stdin"):
+            for by in ("claude", "codex"):
+                assert told(DOORS[door](vault, by, "")) == READERS[by, ""], (door, by)
+
+
+def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
+    with Vault(str(filled)) as vault:
+        assert vault.why("zebra", "agent claude").rank is not None
+        assert vault.why("zebra", "agent claude", by="claude").rank is not None
+        hidden = vault.why("zebra", "agent claude", by="codex")
+        assert (hidden.rank, hidden.remarks) == (
+            None,
+            ["hidden from codex: it is of another scope"],
+        )
+        assert vault.why("zebra", "private", by="codex").remarks == [
+            "hidden from codex: it is private"
+        ]
+    words = (
+        "why",
+        "zebra",
+        "user anne",
+        "--by",
+        "codex",
+        "--vault",
+        str(filled),
+        "--format",
+        "text",
+    )
+    assert "hidden from codex: it is of another scope" in ran(*words).out
+    explained = ran(
+        "recall", "zebra", "--by", "codex", "--explain", "--vault", str(filled), "--format", "text"
+    )
+    assert "memories and notes of global, agent:codex" in explained.err
+
+
+# --- Trust, as it is told
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    (tmp_path / "notes" / ".obsidian").mkdir(parents=True)
+    with Vault(str(tmp_path / "notes")) as opened:
+        opened.sync()
+        yield opened
+
+
+def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
+    vault: Vault,
+) -> None:
+    box = Toolbox(plain=True)
+    box.call(
+        vault,
+        Call("memory_write", {"content": "zebra crossing", "source": "claude"}, "claude-code"),
+    )
+    box.call(vault, Call("memory_write", {"content": "zebra from nobody"}, ""))
+    vault.write("zebra of the web", source="https://x.test")
+    vault.sync()
+
+    def asks(by: str) -> str:
+        return box.call(vault, Call("memory_recall", {"query": "zebra"}, by)).text
+
+    assert "[EPISODIC] zebra crossing" in asks("claude")
+    assert "[EPISODIC] (by claude-code, not approved) zebra crossing" in asks("codex")
+    chat = past.told(vault, "c1", "zebra", [], past.limits_of(vault.config)).text
+    assert "[memory by claude-code, not approved] zebra crossing" in chat
+    assert "nobody" not in chat
+    ids = {one["content"]: one["id"] for one in vault.memories()}
+    waiting = asks("codex").splitlines()[-1]
+    assert waiting.startswith("(2 answers from others held back until the person lets them in: ")
+    for held in ("zebra from nobody", "zebra of the web"):
+        assert held not in asks("codex")
+        assert f"vaultmem approve {ids[held][:8]}" in waiting
+        assert (
+            vault.why("zebra", ids[held], by="codex")
+            .remarks[-1]
+            .endswith(f"vaultmem approve {ids[held][:8]}")
+        )
+        ran("approve", ids[held][:8], "--vault", vault.path)
+        assert held in asks("codex")
+    every = ", ".join(
+        ids[held][:8] for held in ("zebra crossing", "zebra from nobody", "zebra of the web")
+    )
+    assert asks("codex").endswith(f"</memory>\nids of the memories, in this order: {every}")
+
+
+@pytest.mark.parametrize("name", ["memory_search", "memory_smart_search", "memory_list"])
+def test_what_nobody_has_approved_is_labelled_wherever_it_is_shown(vault: Vault, name: str) -> None:
+    box = Toolbox(plain=True)
+    mine = box.call(vault, Call("memory_write", {"content": "zebra crossing"}, "claude")).data
+    vault.write("zebra of my own")
+    vault.sync()
+    given_ = {} if name == "memory_list" else {"query": "zebra"}
+
+    def said(by: str) -> str:
+        return box.call(vault, Call(name, given_, by)).text
+
+    assert said("codex").count("by claude, not approved)") == 1
+    assert "not approved" not in said("claude")
+    words = ("--vault", vault.path, "--format", "text")
+    for command_ in (("list",), ("search", "zebra")):
+        assert ran(*command_, *words).out.count("by claude, not approved") == 1
+    vault.approve(str(mine["id"]))
+    assert "not approved" not in said("codex") + ran("list", *words).out
+
+
+def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
+    for name in ("claude", "codex"):
+        vault.write(f"I want {name} to be brief", category="preferences", scope=f"agent:{name}")
+        vault.remind(f"ask {name}", at="tomorrow at 9", scope=f"agent:{name}")
+        vault.write(f"zebra of {name}", category="knowledge", scope=f"agent:{name}")
+    vault.sync()
+    words = ("--harness", "codex", "--vault", vault.path)
+    for more in ((), ("--prompt", "zebra")):
+        said = ran("hook", "session-start", *words, *more).out
+        assert "codex to be brief" in said
+        assert "ask codex" in said
+        assert ("zebra of codex" in said) is bool(more)
+        assert not [one for one in ("claude to be", "ask claude", "zebra of claude") if one in said]
+    due = next(one["id"] for one in vault.pending(days=30) if one["text"] == "ask claude")
+    box = Toolbox(plain=True)
+    assert "ask claude" not in box.call(vault, Call("memory_pending", {}, "codex")).text
+    with pytest.raises(VaultmemError, match="nothing that waits has the id"):
+        box.call(vault, Call("memory_done", {"id": due}, "codex"))
+    assert box.call(vault, Call("memory_done", {"id": due}, "claude")).data["changed"]
+
+
+def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
+    vault: Vault, tmp_path: Path
+) -> None:
+    """By its path or its title: what waits there, waits for the person."""
+    due = "- [ ] count pebbles \N{CALENDAR} 2020-01-01\n"
+    notes = {"Diary": "---\nprivate: yes\n---\n", "Codex": "---\nscope: agent:codex\n---\n"}
+    for title, top in notes.items():
+        (tmp_path / "notes" / f"{title}.md").write_text(top + due)
+    vault.sync()
+    for given_ in ("Diary:4", "Diary.md:4", "Codex:4", "Codex.md:4", "Nobody.md:4"):
+        with pytest.raises(VaultmemError) as error:
+            vault.done(given_, by="claude")
+        named = given_.partition(":")[0]
+        assert str(error.value) == f"no note is called {named!r}; name it by its path"
+    assert vault.done("Codex:4", by="codex")["changed"]
+    assert vault.done("Diary:4")["changed"]

@@ -1,0 +1,137 @@
+"""Who may see what, and whose words are told without asking the person: the one rule behind every door. Pure.
+
+A viewer is whoever asks: the person (no name), an assistant by its name, a conversation or a user by its scope.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from vaultmem.core.keys import key_of
+from vaultmem.core.values import value
+
+EVERYBODY = "global"
+SCOPE = re.compile(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
+_AGENT, _NAMED = "agent:", ("conversation:", "user:")
+DREAM = "dream"  # the property `source` of the memories that dreams make
+# Programs that run assistants, and the two whose memories can be taken in; vaultmem connect knows the first ones.
+ASSISTANTS = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver")  # fmt: skip
+UNKNOWN = frozenset(
+    ("", "assistant", "mcp", "unknown")
+)  # what a client is called that says no name
+PRIVATE, OTHER_SCOPE = "private", "of another scope"  # reasons
+CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.trust
+
+
+@value
+class Viewer:
+    """Who asks, and the conversations and users that it names as those it speaks for."""
+
+    name: str = ""  # "" for the person
+    also: frozenset[str] = frozenset()
+
+    @property
+    def scope(self) -> str:
+        """Their own scope; that of everybody for the person, who needs none."""
+        if not self.name:
+            return EVERYBODY
+        return self.name if self.name.startswith(_NAMED) else f"{_AGENT}{self.name}"
+
+    def sees(self, scope: str) -> bool:
+        """Whether what has this scope is for them."""
+        if not self.name or scope in (EVERYBODY, self.name) or scope in self.also:
+            return True
+        return scope.startswith(_AGENT) and is_same(scope.removeprefix(_AGENT), self.name)
+
+
+PERSON = Viewer()
+
+
+@value
+class Origin:
+    """Where a memory comes from."""
+
+    writer: str = ""  # the assistant that wrote it; "" for the person
+    outside: bool = False  # from the web, or from another program
+
+
+def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
+    """Who asks, by the name given. Of the scopes that a request names, those of other assistants give it nothing."""
+    return Viewer(by, frozenset(one for one in scopes if one.startswith(_NAMED)))
+
+
+def hidden(properties: Mapping[str, object], to: Viewer, *, memory: bool) -> str:
+    """Why `to` may not see a note with these properties; "" when it may. The person may see everything."""
+    if not to.name:
+        return ""
+    from vaultmem.core.private import is_private  # a person's search starts without it
+
+    return reason(scope_of(properties, memory=memory), to, private=is_private(properties))
+
+
+def reason(scope: str, to: Viewer, *, private: bool) -> str:
+    """The same for what has this scope, and is kept private or not."""
+    if private and to.name:
+        return PRIVATE
+    return "" if to.sees(scope) else OTHER_SCOPE
+
+
+def scope_of(properties: Mapping[str, object], *, memory: bool) -> str:
+    """The scope of a note. In a memory a word that is no scope is one that nobody has; in any other note it is the
+    person's own word and limits nothing."""
+    given = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
+    found = given.strip() if isinstance(given, str) else ""
+    return found if found and (memory or SCOPE.fullmatch(found)) else EVERYBODY
+
+
+def known_as(name: str) -> str:
+    """One name for an assistant, however its program spells it: Claude Code calls itself claude-code, Codex
+    codex-mcp-client."""
+    if name.startswith(_NAMED):
+        return name
+    folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")
+    return next(
+        (one for one in ASSISTANTS if f"{folded}-".startswith(f"{one}-")), name.lower().strip()
+    )
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are those of one assistant."""
+    return one == other or known_as(one) == known_as(other)
+
+
+def origin(properties: Mapping[str, object]) -> Origin:
+    """Where a memory comes from, by its properties in our spelling. The name of an assistant as its source says who
+    wrote it, and nothing of the web."""
+    source, writer = properties.get("source"), str(properties.get("agent") or "")
+    named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
+    outside = any(one not in (None, "", DREAM, named) for one in (source, properties.get("url")))
+    return Origin(writer or named, outside)
+
+
+def _is_assistant(source: str, writer: str) -> bool:
+    return known_as(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
+
+
+def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
+    """Whether it may be told without having been approved."""
+    if trust == ALL or (to.name and one.writer and is_same(one.writer, to.name)):
+        return True
+    if one.outside:
+        return False
+    return not (one.writer and to.name) or (trust == CONNECTED and is_connected(one.writer))
+
+
+def is_connected(writer: str) -> bool:
+    """Whether a writer is an assistant that says its name. What is said in a conversation stays in it."""
+    return known_as(writer) not in UNKNOWN and not writer.startswith(_NAMED)
+
+
+def attribution(one: Origin, to: Viewer) -> str:
+    """What stands beside the words of others that nobody has approved; "" for one's own."""
+    if one.writer.startswith(_NAMED) or (to.name and is_same(one.writer, to.name)):
+        return ""
+    if not (one.writer or one.outside):
+        return ""
+    return f"{f'by {one.writer}' if one.writer else 'from elsewhere'}, not approved"
