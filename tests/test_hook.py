@@ -19,6 +19,7 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault, paths
+from vaultmem.api import BY_WORDS
 from vaultmem.core.answers import DONE, Answer
 from vaultmem.core.pending_items import approval
 from vaultmem.harnesses.context import context
@@ -173,7 +174,8 @@ def test_what_it_advises_can_be_typed_in_any_folder_without_a_path(
             ["/bin/sh", "-c", command.replace(" ID ", f" {item} ")], cwd=elsewhere, env={**environ, "PATH": ""},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
-        assert (ended.returncode, ended.stderr) == (0, ""), command
+        remark = f"vaultmem: {BY_WORDS}\n" if " search " in command else ""
+        assert (ended.returncode, ended.stderr) == (0, remark), command
         assert json.loads(ended.stdout)
     assert not list(elsewhere.iterdir())
 
