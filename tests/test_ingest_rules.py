@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,32 @@ def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None
     days = {one["title"]: str(one["created_at"])[:10] for one in opened.memories()}
     assert days.pop("later") < "2999"
     assert days == {"a": "2024-03-01", "2023-05-06 walk": "2023-05-06"}
+
+
+def test_where_nothing_else_tells_a_memory_is_as_old_as_its_file(
+    opened: Vault, tmp_path: Path
+) -> None:
+    graph = files(
+        tmp_path / "graph",
+        {
+            "logseq/config.edn": "{}",
+            "journals/Nov 21st, 2024.md": "- Anne repairs bicycles.\n",
+            "pages/Reto.md": "- Reto has the key of the side door.\n",
+        },
+    )
+    for path in graph.rglob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # 2023-11-14
+    opened.ingest("logseq", str(graph))
+    days = {one["title"]: str(one["created_at"])[:10] for one in opened.memories()}
+    assert sorted(days.values()) == ["2023-11-14", "2024-11-21"]
+    assert days["Reto"] == "2023-11-14"
+
+
+def test_near_duplicates_of_one_run_come_in_once(opened: Vault, tmp_path: Path) -> None:
+    text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
+    given = {"a.md": text + ".", "b.md": text + "!", "c.md": text.replace("Reto", "Anne") + "."}
+    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
+    assert [report[name]["result"] for name in sorted(given)] == ["new", "known", "new"]
 
 
 def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: Path) -> None:

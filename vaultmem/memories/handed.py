@@ -10,7 +10,7 @@ from vaultmem.adapter import Value
 from vaultmem.core import secrets
 from vaultmem.core.keys import KEYS, key_of
 from vaultmem.core.secrets import Redacted
-from vaultmem.core.stamps import seconds
+from vaultmem.core.stamps import seconds, stamp
 from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked
 
@@ -19,6 +19,7 @@ _ABOUT = frozenset("source project type tags by".split())
 _TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")
 _KEY = re.compile(r"[^\W\d][\w -]{0,49}")
 _ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_LATEST = 253_402_300_800  # seconds since the epoch: the year 10000
 _DATES = ("created_at", "created", "date")
 _DAY = re.compile(r"(?<!\d)(\d{4})[-_](\d{2})[-_](\d{2})(?!\d)")
 _NOT_TAKEN = frozenset(  # said elsewhere, or read by vaultmem in its own way
@@ -68,19 +69,25 @@ def item_of(asked: Asked, given: Mapping[str, object]) -> Item:
     properties |= {"aliases": aliases, "source_path": path.text, "links": links}
     name = secrets.title_without_marks(title.text)
     kinds = (*line.kinds, *secrets.in_either(title, path))
-    date = _date(held if isinstance(held, dict) else {}, path.text)
+    date = _date(given, held if isinstance(held, dict) else {}, path.text)
     return Item(path.text, text, name, Asked(about, _ABOUT), properties, date, kinds)
 
 
-def _date(properties: Mapping[str, object], path: str) -> str:
-    """The day or moment of a text, in ISO: from its properties, else from the name of its file."""
+def _date(given: Mapping[str, object], properties: Mapping[str, object], path: str) -> str:
+    """The day or moment of a text, in ISO: from its properties, else that of a journal, else from the name of its file,
+    else when its file was written last."""
     for key in _DATES:
-        given = properties.get(key)
-        if isinstance(given, str) and seconds(given) is not None:
-            return given
+        stated = properties.get(key)
+        if isinstance(stated, str) and seconds(stated) is not None:
+            return stated
     named = _DAY.search(path.rpartition("/")[2])
-    day = "-".join(named.groups()) if named else ""
-    return day if seconds(day) is not None else ""
+    for day in (given.get("day"), "-".join(named.groups()) if named else ""):
+        if isinstance(day, str) and seconds(day) is not None:
+            return day
+    written = given.get("written")
+    if isinstance(written, (int, float)) and 0 < written < _LATEST:
+        return stamp(written)
+    return ""
 
 
 def _line(given: object, most: int = _LONGEST) -> Redacted:

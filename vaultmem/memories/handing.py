@@ -31,6 +31,7 @@ class Piece(NamedTuple):
         return {
             "path": self.path, "text": self.text, "title": found.title, "tags": list(found.tags),
             "aliases": list(found.aliases), "links": list(found.links), "properties": dict(found.properties),
+            "day": found.day, "written": found.written,
         }  # fmt: skip
 
 

@@ -139,12 +139,18 @@ def _same(session: Session, text: str, found: Looked) -> Memory | None:
     """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
     if found.same:
         return found.same
-    mine = particulars(text)
     for memory, resemblance in found.similar:
-        theirs = particulars(session.desk.collection.content(memory))
-        if resemblance >= _ALIKE and theirs._replace(words=mine.words) == mine:
+        if is_same(text, session.desk.collection.content(memory), resemblance):
             return memory
     return None
+
+
+def is_same(text: str, other: str, resemblance: float) -> bool:
+    """Whether two texts that resemble each other so much say the same."""
+    if resemblance < _ALIKE:
+        return False
+    mine = particulars(text)
+    return particulars(other)._replace(words=mine.words) == mine
 
 
 def _is_empty_talk(text: str) -> bool:

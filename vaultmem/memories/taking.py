@@ -8,7 +8,7 @@ here but what was handed over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem.core import chunks, likeness, secrets
@@ -50,6 +50,7 @@ class _Seen:
                 self._memories[made_of] = memory
         self._taken = taken(session.desk.ledger)
         self._now: set[str] = set()
+        self._texts: list[tuple[tuple[int, ...], str]] = []  # what comes in now, and its sketch
 
     def part(self, text: str) -> Part | None:
         """What a text is known for, if it is."""
@@ -62,11 +63,18 @@ class _Seen:
             return Part(text, reason="it came in with another text just now", seen=True)
         if hash_ in self._taken:
             return Part(text, reason="it was looked at before", seen=True)
+        if any(ingesting.is_same(text, text_, near) for text_, near in self._alike(text)):
+            return Part(text, reason="another text just now says the same", seen=True)
         return None
 
-    def add(self, hash_: str) -> None:
+    def _alike(self, text: str) -> Iterator[tuple[str, float]]:
+        own = likeness.sketch(text)
+        return ((each, likeness.resemblance(own, sketch)) for sketch, each in self._texts)
+
+    def add(self, part: Part, hash_: str) -> None:
         """It comes in now."""
         self._now.add(hash_)
+        self._texts.append((likeness.sketch(part.text), part.text))
 
 
 def hash_of(text: str) -> str:
@@ -89,7 +97,7 @@ def take_in(session: Session, asked: Asked) -> Report:
         for part in result.parts:
             if part.new is not None:
                 ingesting.create(draft, part.new, part.text, session.now)
-                seen.add(str(part.new.properties[HASH]))
+                seen.add(part, str(part.new.properties[HASH]))
                 room -= 1
         if not room:
             break

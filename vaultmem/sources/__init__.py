@@ -26,6 +26,8 @@ class Found(NamedTuple):
     properties: Mapping[str, Value] = {}
     kind: str = "note"  # note, journal, instructions, memory, chat or text
     cut: str = ""  # what of the file was not read, in a few words
+    day: str = ""  # of a journal, in ISO
+    written: float = 0.0  # when its file was written last, in seconds since the epoch
 
 
 class Passed(NamedTuple):

@@ -48,7 +48,8 @@ class Files:
                 continue
             whole = below.prefix + each.path
             found = marked(each.path, each.text, _kind(whole))
-            found = found._replace(properties={**found.properties, **_project(below.home, whole)})
+            own = {**found.properties, **_project(below.home, whole)}
+            found = found._replace(properties=own, written=each.written)
             yield beginning(found, self._most) if self._most else found
 
     def _below(self, root: str) -> _Below:

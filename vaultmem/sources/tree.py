@@ -35,6 +35,7 @@ class Text(NamedTuple):
 
     path: str
     text: str
+    written: float = 0.0  # seconds since the epoch
 
 
 class Tree:
@@ -103,7 +104,8 @@ class Tree:
         found = vault.read(self.root, entry.raw)
         if found.trouble:
             return Passed(path, found.trouble)
-        return Text(path, _CONTROL.sub(" ", found.text.replace("\r", "\n")))
+        text = _CONTROL.sub(" ", found.text.replace("\r", "\n"))
+        return Text(path, text, entry.mtime_ns / 1e9)
 
 
 def beginning(found: Found, most: int) -> Found:

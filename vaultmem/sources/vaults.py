@@ -67,7 +67,10 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
     )
     kind = "journal" if note.journal else "note"
     aliases, tags = note.aliases, note.tags
-    return Found(read.path, text, note.title, tags, aliases, links, page.properties, kind)
+    return Found(
+        read.path, text, note.title, tags, aliases, links, page.properties, kind,
+        day=note.journal or "", written=read.written,
+    )  # fmt: skip
 
 
 def _listed(home: str, folder: str) -> list[str]:
@@ -94,7 +97,11 @@ class Texts(NamedTuple):
         """All files of text; a file that is named may be called as it likes."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
         for each in Tree(root, apart).texts(wanted):
-            yield each if isinstance(each, Passed) else marked(each.path, each.text, "text")
+            if isinstance(each, Passed):
+                yield each
+            else:
+                found = marked(each.path, each.text, "text")
+                yield found._replace(written=each.written)
 
 
 obsidian = Notes("obsidian", "notes of an Obsidian vault")
