@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
+from vaultmem import paths
 from vaultmem.commands.memories import vault_of, writing_options
-from vaultmem.core.exchange import SHAPES
+from vaultmem.core.exchange import MEMORY_CLI, SHAPES
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.sources import memory_cli
 
 if TYPE_CHECKING:
     import argparse
@@ -20,17 +23,26 @@ MOST_SAID = 20
 EPILOG = """\
 Reads what vaultmem export writes; with --format memories or --format memory-cli, what these programs write. A memory
 that is there, by its id or its text, is not written twice; --on-conflict says what becomes of another version of it.
-A line that cannot be read is named by its number, the others are taken in, and the exit code is 1. So many memories
-as fit into one batch (500) are one entry of vaultmem history, which vaultmem undo takes back.
+--from takes all memories of a memory-cli store, with ids, categories, scopes, links and counts, and says what its
+config.yaml means here. A line that cannot be read is named by its number, the others are taken in, and the exit code
+is 1. So many memories as fit into one batch (500) are one entry of vaultmem history, which vaultmem undo takes back.
 
 examples:
   vaultmem import memories.jsonl --dry-run
+  vaultmem import --from ~/.memory
   vaultmem import - --on-conflict newer < memories.jsonl"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("file", metavar="FILE", help="the file; - reads stdin")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the file; - reads stdin")
+    parser.add_argument("--input", metavar="FILE", help="the same")
+    parser.add_argument(
+        "--from",
+        dest="store",
+        metavar="DIR",
+        help="the folder of memory-cli (~/.memory), all of it",
+    )
     parser.add_argument(
         "--on-conflict",
         choices=("skip", "newer", "both"),
@@ -42,26 +54,43 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Take the memories in, and say what became of them."""
+    given = [each for each in (args.file, args.input, args.store) if each]
+    if len(given) != 1:
+        raise UsageError("name one file, or --from a folder")
     shape = args.format if args.format in FORMATS else None
+    found = memory_cli.store(args.store) if args.store else None
     how = {
         "on_conflict": args.on_conflict,
-        "shape": shape,
+        "shape": MEMORY_CLI if found else shape,
         "by": args.by,
         "dry_run": args.dry_run,
     }
     with vault_of(args, output) as vault, output.bar() as bar:
         if bar.shown:
             how["progress"] = bar
-        if args.file == "-":
+        if found:
+            report = vault.import_lines(io.BytesIO(found.lines), **how)
+        elif given == ["-"]:
             report = vault.import_lines(sys.stdin.buffer, **how)
         else:
             try:
-                with open(args.file, "rb") as file:
+                with open(given[0], "rb") as file:
                     report = vault.import_lines(file, **how)
             except OSError as error:
-                raise VaultmemError(f"{args.file} cannot be read: {error.strerror}") from error
+                raise VaultmemError(f"{given[0]} cannot be read: {error.strerror}") from error
+    if found:
+        _name_files(report, found)
     _say(report, Output() if shape else output)  # a shape is none of the report's formats
+    if found and found.settings:
+        said = "\n  ".join(f"{key}: {value}" for key, value in found.settings.items())
+        output.remark(f"vaultmem: its settings, for {paths.config_file()}:\n  {said}")
     return 1 if report["failures"] else 0
+
+
+def _name_files(report: dict[str, Any], found: memory_cli.Store) -> None:
+    """Say of which file of the store it speaks, instead of which line."""
+    for each in (*report["kept"], *report["failed"]):
+        each["reason"] = f"{found.paths[each['line'] - 1]}: {each['reason']}"
 
 
 def _say(report: dict[str, Any], output: Output) -> None:
