@@ -155,12 +155,14 @@ def differing(vault: Path, scratch: Path) -> list[object]:
     return found if is_count == count else [*found, ("blocks", is_count, count)]
 
 
-def launched(vault: Path, said: Path, patch: str = "", **environ: str) -> Agent:
-    """Start one and do not wait; `patch` is Python that it runs before."""
+def launched(
+    vault: Path, said: Path, patch: str = "", words: tuple[str, ...] = (), **environ: str
+) -> Agent:
+    """Start one and do not wait; `patch` is Python that it runs before, `words` are more of its options."""
     start = ["-c", PATCHED.format(patch)] if patch else ["-m", "vaultmem"]
     with said.open("wb") as err:
         process = subprocess.Popen(
-            [sys.executable, *start, "serve", "--vault", str(vault)],
+            [sys.executable, *start, "serve", "--vault", str(vault), *words],
             stdin=subprocess.DEVNULL, stdout=err, stderr=err, preexec_fn=_dies_with_us,  # noqa: PLW1509 - it only asks the kernel
             env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", **environ},
         )  # fmt: skip
@@ -168,9 +170,11 @@ def launched(vault: Path, said: Path, patch: str = "", **environ: str) -> Agent:
 
 
 @contextlib.contextmanager
-def agent_on(vault: Path, patch: str = "", **environ: str) -> Iterator[Agent]:
+def agent_on(
+    vault: Path, patch: str = "", words: tuple[str, ...] = (), **environ: str
+) -> Iterator[Agent]:
     """An agent that answers, until the end of the block."""
-    agent = launched(vault, vault.parent / f"{vault.name}.err", patch, **environ)
+    agent = launched(vault, vault.parent / f"{vault.name}.err", patch, words, **environ)
     with ending(agent):
         yield agent.answers()
 

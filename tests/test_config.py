@@ -145,7 +145,6 @@ BAD = (
     "search:\n  limit: none",
     "search.limit: 0",
     "search.limit: -1",
-    "nonsense: 1",
     "- a list",
     "a: [",
     "just text",
@@ -175,6 +174,9 @@ WRONG = {
     "proxy.port": ["0", "65536", "http"],
     "proxy.place": ["end", "system"],
     "proxy.notes": ["yes"],
+    "memories.half_life": ["30", "never"],
+    "memories.history": ["git"],
+    "notify.timezone": ["Shanghai", "../x", "UTC+8"],
 }
 RIGHT = {
     "jobs.reconcile": ["1s", "off", "*/5 * * * *", "1h30m"],
@@ -226,6 +228,51 @@ def test_what_is_no_text_is_told_with_an_example(vault: Path, own: Path, line: s
     own.write_text(line)
     with pytest.raises(ConfigError, match=r"must be text such as \w+"):
         config.load(str(vault))
+
+
+def test_unknown_names_are_one_warning(
+    vault: Path, own: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.write_text("nonsense: 1\nsearch.limits: 3\nsearch.limit: 4\n")
+    theirs.write_text("storage:\n  root: /x\n")
+    monkeypatch.setenv("VAULTMEM_NONSENSE", "1")
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22")
+    settings = config.load(str(vault))
+    (warning,) = settings.warnings
+    for name in (
+        "nonsense",
+        "search.limits",
+        "mean search.limit?",
+        "storage.root",
+        "VAULTMEM_NONSENSE",
+    ):
+        assert name in warning
+    assert "VAULTMEM_NOW" not in warning
+    assert settings["search.limit"] == 4
+    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    assert ended.code == 0
+    assert ended.err.count("nonsense") == 1
+
+
+def test_settings_of_each_source(vault: Path, own: Path) -> None:
+    own.write_text("ingestion:\n  car-agent:\n    path: ~/cars\n    enabled: false\n")
+    settings = config.load(str(vault), {"VAULTMEM_INGESTION_LOGSEQ_ENABLED": "off"})
+    assert settings.warnings == ()
+    assert settings["ingestion.car-agent.path"] == "~/cars"
+    assert settings["ingestion.car-agent.enabled"] == "off"
+    assert settings["ingestion.logseq.enabled"] == "off"
+    assert settings["ingestion.obsidian.enabled"] == "on"
+
+
+def test_a_share_is_a_number_from_0_to_1(vault: Path, own: Path) -> None:
+    own.write_text("memories.min_confidence: 0.5\nrecall.mmr_lambda: 1\n")
+    settings = config.load(str(vault))
+    assert settings.share("memories.min_confidence") == 0.5
+    assert settings.share("recall.mmr_lambda") == 1.0
+    for wrong in ("1.5", "-1", "much", "nan"):
+        own.write_text(f"recall.recency_weight: {wrong}\n")
+        with pytest.raises(ConfigError, match="must be a number from 0 to 1"):
+            config.load(str(vault))
 
 
 def test_defaults_pass_their_own_checks() -> None:

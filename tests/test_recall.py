@@ -11,6 +11,7 @@ import pytest
 from tests.cli_run import process, ran
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.config import Config
 from vaultmem.core.answers import DONE, Answer
 from vaultmem.core.pending_items import approval
 from vaultmem.errors import ModelError, StateError, UsageError
@@ -452,7 +453,7 @@ def test_a_vault_without_an_index_says_so(vault: Path) -> None:
 def test_a_request_is_looked_over() -> None:
     with pytest.raises(UsageError):
         recalling.wanted_of(
-            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope")))
+            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope"))), Config({})
         )
 
 

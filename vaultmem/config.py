@@ -11,21 +11,36 @@ from collections.abc import Mapping
 
 from vaultmem import paths
 from vaultmem.errors import ConfigError
-from vaultmem.settings import LARGEST, MAY_BE_OFF, OFF, SETTINGS, SMALLEST, UNTOLD, schedule
+from vaultmem.settings import (
+    LARGEST,
+    MAY_BE_OFF,
+    NO_SETTINGS,
+    OFF,
+    SETTINGS,
+    SMALLEST,
+    UNTOLD,
+    declared,
+    key_of,
+    schedule,
+    variable,
+)
+
+__all__ = ["SETTINGS", "Config", "load", "signature", "variable"]
 
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
+Value = str | int | float
 
 
 class Config:
     """The settings in force. `config["embedding.model"]` gives a value of the default's type."""
 
-    def __init__(self, values: dict[str, str | int], warnings: tuple[str, ...] = ()) -> None:
+    def __init__(self, values: dict[str, Value], warnings: tuple[str, ...] = ()) -> None:
         self._values = values
         self.warnings = warnings
 
-    def __getitem__(self, key: str) -> str | int:
-        return self._values.get(key, SETTINGS[key].default)
+    def __getitem__(self, key: str) -> Value:
+        return self._values.get(key, SETTINGS[declared(key) or key].default)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and (self._values, self.warnings) == (
@@ -43,6 +58,16 @@ class Config:
         """A setting that is a whole number."""
         return int(self[key])
 
+    def share(self, key: str) -> float:
+        """A setting that is a number from 0 to 1."""
+        return float(self[key])
+
+    def seconds(self, key: str) -> float:
+        """A setting that is a length of time."""
+        from vaultmem.core import durations
+
+        return durations.seconds(self.text(key))
+
 
 def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     """Read all sources. A wrong value in the user's file or the environment is a ConfigError; one in
@@ -50,26 +75,32 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
 
     `environ` is where the VAULTMEM_* settings are read; the user's file is always that of this process.
     """
-    values: dict[str, str | int] = {}
+    values: dict[str, Value] = {}
     warnings: list[str] = []
+    unknown: list[str] = []
     if vault:
         source = os.path.join(vault, VAULT_FILE)
-        values.update(
-            _vault_values(_read(source, _vault_text(vault, warnings), warnings), source, warnings)
-        )
+        given = _known(_read(source, _vault_text(vault, warnings), warnings), source, unknown)
+        values.update(_vault_values(given, source, warnings))
     source = paths.config_file()
-    for key, given in _read(source, _own_text(source), None).items():
-        values[key] = _checked(key, given, source)
-    for key in SETTINGS:
-        name = variable(key)
-        if name in environ:
+    for key, one in _known(_read(source, _own_text(source), None), source, unknown).items():
+        values[key] = _checked(key, one, source)
+    for name in sorted(environ):
+        if not name.startswith("VAULTMEM_") or name in NO_SETTINGS:
+            continue
+        if key := key_of(name):
             values[key] = _checked(key, environ[name], f"the environment variable {name}")
+        else:
+            unknown.append(f"the environment variable {name}")
+    if unknown:
+        warnings.append(f"not read, for there is no such setting: {'; '.join(unknown)}")
     return Config(values, tuple(warnings))
 
 
-def variable(key: str) -> str:
-    """The environment variable of a setting."""
-    return "VAULTMEM_" + key.replace(".", "_").upper()
+def _known(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str, object]:
+    """The settings there are; the others are added to `unknown`."""
+    unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not declared(key)]
+    return {key: given for key, given in raw.items() if declared(key)}
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
@@ -88,10 +119,10 @@ def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     return tuple(found)
 
 
-def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, str | int]:
-    values: dict[str, str | int] = {}
+def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
     for key, given in raw.items():
-        if key in SETTINGS and not SETTINGS[key].harmless:
+        if not SETTINGS[declared(key)].harmless:
             warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
             continue
         try:
@@ -124,15 +155,17 @@ def _nearest(key: str) -> str:
     from difflib import get_close_matches  # rarely needed, and not light
 
     found = get_close_matches(key, SETTINGS, 1)
-    return f"did you mean {found[0]}?" if found else f"known: {', '.join(SETTINGS)}"
+    return f" (did you mean {found[0]}?)" if found else ""
 
 
-def _checked(key: str, value: object, source: str) -> str | int:
-    if key not in SETTINGS:
-        raise ConfigError(f"{source}: unknown setting {key!r}; {_nearest(key)}")
-    setting = SETTINGS[key]
+def _checked(key: str, value: object, source: str) -> Value:
+    setting = SETTINGS[declared(key)]
+    if isinstance(setting.default, float):
+        return _share(key, value, source)
     if isinstance(setting.default, int):
         return _number(key, value, source)
+    if isinstance(value, bool) and setting.default in ("on", OFF):
+        value = "on" if value else OFF
     may_be_off = key in MAY_BE_OFF or setting.default == OFF
     if value is False and (may_be_off or setting.check is schedule):
         value = OFF  # YAML 1.1 reads a bare `off` as false
@@ -159,6 +192,16 @@ def _number(key: str, value: object, source: str) -> int:
             f"{source}: {key} must be a whole number from {smallest} to {largest}, not {value!r}"
         )
     return number
+
+
+def _share(key: str, value: object, source: str) -> float:
+    try:
+        share = float(str(value))
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ConfigError(f"{source}: {key} must be a number from 0 to 1, not {value!r}")
+    return share
 
 
 def _vault_text(vault: str, warnings: list[str]) -> str:

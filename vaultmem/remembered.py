@@ -27,6 +27,8 @@ class Remembered:
     it is for reading. A change in the middle is no harm: the next look at the version ends all this.
     """
 
+    half_life = decay.HALF_LIFE_HOURS
+
     def __init__(self, catalog: Catalog, version: object, folder: str, memory_folder: str) -> None:
         self.version = version
         self._catalog = catalog
@@ -89,7 +91,7 @@ class Remembered:
         """Those that sink by age alone. The older one is, the less sure it is: only some in the middle of the row have
         to be looked at, instead of thousands at every search."""
         row = self._oldest_first
-        end = bisect_left(row, True, key=lambda each: each[1].confidence(now) >= minimum)
+        end = bisect_left(row, True, key=lambda each: self._sinking(each[1], now) >= minimum)
         known = self._faded
         if end != known[0]:
             known = self._faded = end, {note for note, _ in row[:end]}
@@ -98,8 +100,11 @@ class Remembered:
     def confidence(self, aging: decay.Aging, now: float) -> float:
         """How sure one memory still is."""
         if aging.policy != LEARNING:
-            return aging.confidence(now)
+            return self._sinking(aging, now)
         return self._by_reads([aging], now)[aging.id]
+
+    def _sinking(self, aging: decay.Aging, now: float) -> float:
+        return aging.confidence(now, self.half_life)
 
     def _by_reads(self, agings: list[decay.Aging], now: float) -> dict[str, float]:
         """The same for those whose policy learns from being read, by id. Few have it, and it takes long to load."""

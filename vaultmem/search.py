@@ -38,7 +38,7 @@ class Ask:
     semantic: bool | None = False  # None: where a model is warm, see Vault.answer
     group: str = "note"
     filters: tuple[language.Filter, ...] = ()
-    min_confidence: float = decay.MIN_CONFIDENCE
+    min_confidence: float | None = None  # None: as the settings say
     notes: frozenset[int] | None = None  # in these alone,
     all_but: bool = False  # or in all but these
     compressed: bool = False  # also what a summary stands for; who names the notes means those
@@ -133,6 +133,7 @@ class Searcher:
         self.folder = folder
         self.config = config
         self.state = State(folder)
+        self.half_life = config.seconds("memories.half_life") / 3600
         self._now = now
         self._meaning: Meaning | None = None
         self._remembered: Remembered | None = None
@@ -220,11 +221,15 @@ class Searcher:
         if self._remembered is None or self._remembered.version != version:
             memory_folder = self.config.text("memory_folder")
             self._remembered = Remembered(self.catalog, version, self.folder, memory_folder)
+            self._remembered.half_life = self.half_life
         return self._remembered
 
     def _question(self, ask: Ask, query: language.Query, known: Remembered) -> Question:
         notes = known.notes_that_fit([*query.filters, *ask.filters])
-        faded = known.faded(ask.min_confidence, self._now())
+        least = ask.min_confidence
+        if least is None:
+            least = self.config.share("memories.min_confidence")
+        faded = known.faded(least, self._now())
         if ask.notes is None and not ask.compressed and known.summed_up:
             faded = faded | known.summed_up
         fields = {each.field for each in (*query.filters, *ask.filters)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from vaultmem import paths
@@ -36,7 +37,7 @@ class Setting:
     `check` returns a text as it is to be kept, and raises ValueError that says what it must be.
     """
 
-    default: str | int
+    default: str | int | float  # a float is a share, from 0 to 1
     harmless: bool
     meaning: str
     check: Callable[[str], str] | None = None
@@ -95,6 +96,16 @@ def _quiet(text: str) -> str:
     return f"{start}-{end}"
 
 
+def _zone(text: str) -> str:
+    # Only for those who set one.
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(text).key if text else text
+    except (ValueError, OSError, LookupError):
+        raise ValueError("the name of a time zone such as Asia/Shanghai") from None
+
+
 def _endpoint(text: str) -> str:
     from vaultmem.core import llm_url
 
@@ -127,6 +138,36 @@ def _host(text: str) -> str:
     ):
         raise ValueError("an address or the name of a host, such as 127.0.0.1 or ::1")
     return text
+
+
+# Set by the environment alone, or told for one run.
+NO_SETTINGS = frozenset(("VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_TESTS"))
+_NAMED = re.compile(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
+_NAMED_VARIABLE = re.compile(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
+
+
+def declared(key: str) -> str:
+    """The name under which a setting stands in SETTINGS; "" for one that there is not."""
+    if key in SETTINGS:
+        return "" if "NAME" in key else key
+    found = _NAMED.fullmatch(key)
+    name = f"{found[1]}NAME{found[3]}" if found else ""
+    return name if name in SETTINGS else ""
+
+
+def variable(key: str) -> str:
+    """The environment variable of a setting."""
+    return "VAULTMEM_" + key.replace(".", "_").upper()
+
+
+def key_of(name: str) -> str:
+    """The setting of an environment variable; "" where it is none."""
+    for key in SETTINGS:
+        if variable(key) == name and declared(key):
+            return key
+    found = _NAMED_VARIABLE.fullmatch(name)
+    key = f"{found[1]}.{found[2].replace('_', '-')}.{found[3]}".lower() if found else ""
+    return key if declared(key) else ""
 
 
 SETTINGS = {
@@ -165,6 +206,26 @@ SETTINGS = {
         False,
         "whose words a recall tells unapproved: connected (assistants that say their name), own, all",
         _one_of("connected", "own", "all"),
+    ),
+    "recall.recency_weight": Setting(
+        0.2, False, "the share of a score that is how recent a memory is"
+    ),
+    "recall.mmr_lambda": Setting(
+        0.7,
+        False,
+        "the share of a score that is how well it fits; the rest is how little it repeats",
+    ),
+    "recall.score_threshold": Setting(
+        0.0, False, "the relevance below which nothing is recalled; 0 for no limit"
+    ),
+    "memories.half_life": Setting(
+        "30d", False, "how long until the confidence of a memory that fades is 0", _span
+    ),
+    "memories.min_confidence": Setting(
+        0.3, False, "the confidence below which a memory is neither found nor recalled"
+    ),
+    "memories.history": Setting(
+        "on", False, "whether changes are kept in a git history: on or off", _one_of("on", OFF)
     ),
     "memories.inbox_ttl": Setting(
         "7d", False, "how long a memory may stay in the inbox before it is archived", _span
@@ -212,6 +273,9 @@ SETTINGS = {
     "notify.again": Setting(
         "1d", False, "how long after it was due you are reminded again, or never", _span_or_never
     ),
+    "notify.timezone": Setting(
+        "", False, "the time zone of reminders, such as Asia/Shanghai; empty: this machine's", _zone
+    ),
     "agent.idle": Setting(
         "10m", False, "without edits and requests for so long, the vault counts as idle", _span
     ),
@@ -221,6 +285,15 @@ SETTINGS = {
         False,
         "idle time after which the agent lets go of the model, or never",
         _span_or_never,
+    ),
+    "ingestion.NAME.path": Setting(
+        "", False, "where the source NAME is read, if not at its usual place"
+    ),
+    "ingestion.NAME.enabled": Setting(
+        "on",
+        False,
+        "whether ingest --source all reads the source NAME: on or off",
+        _one_of("on", OFF),
     ),
     "jobs.reconcile": Setting("5m", False, "when the whole vault is compared", schedule),
     "jobs.tidy": Setting("0 3 * * *", False, "when vectors without a text are dropped", schedule),

@@ -89,7 +89,7 @@ class Memories(threading.Thread):
 
     def _remember(self) -> None:
         trouble = self.desk.history.trouble()
-        if trouble:
+        if trouble and self.desk.history.is_kept:
             if trouble != self._trouble:
                 log.warning("%s", trouble)
             self._trouble = trouble

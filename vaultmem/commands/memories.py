@@ -6,6 +6,7 @@ import os
 
 from vaultmem.api import Vault
 from vaultmem.commands.shared import say_warnings
+from vaultmem.commands.zone import use_zone
 from vaultmem.core.places import GENERATED
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -31,6 +32,8 @@ def vault_of(args: argparse.Namespace, output: Output) -> Vault:
     """The vault. Memories need no index, so none is made for them. In the agent the vault is open."""
     given = args.vault
     vault = given if isinstance(given, Vault) else Vault(given)
+    if vault is not given:
+        use_zone(vault.config.text("notify.timezone"))
     say_warnings(output, vault)
     return vault
 

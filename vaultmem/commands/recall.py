@@ -70,7 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--include-compressed", action="store_true", help="also what a summary stands for"
     )
     parser.add_argument(
-        "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
+        "--min-confidence", type=float, help="leave out faded memories (default 0.3, a setting)"
     )
     parser.add_argument(
         "--score-threshold",

@@ -77,7 +77,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--global", dest="everywhere", action="store_true", help="memories marked as global"
     )
     narrow.add_argument(
-        "--min-confidence", type=float, default=0.3, help="leave out faded memories (default 0.3)"
+        "--min-confidence", type=float, help="leave out faded memories (default 0.3, a setting)"
     )
     narrow.add_argument(
         "--conversations", action="store_true", help="also what was said in conversations"

@@ -17,6 +17,8 @@ from vaultmem.agent.log import Log
 from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
 from vaultmem.commands.shared import say_warnings
+from vaultmem.commands.zone import use_zone
+from vaultmem.core import durations
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import LockedError, StateError, UsageError
 from vaultmem.output import Output
@@ -31,11 +33,17 @@ EPILOG = """\
 Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
 change in the settings, makes it begin anew. vaultmem start does the same in the background."""
 LOOK_AGAIN = 0.2
+_PERIODIC = ("expire", "upgrade", "decay", "consolidate")
 SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
+    parser.add_argument(
+        "--interval",
+        metavar="TIME",
+        help=f"how often {', '.join(_PERIODIC)} run, such as 60s; else as the settings say",
+    )
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="how the log is written"
     )
@@ -56,15 +64,30 @@ def run(args: argparse.Namespace, output: Output) -> int:
     # For numpy: on a busy machine two threads wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), Log(state.folder, args.log_format) as log:
-        in_force = Settings(settings.signature(folder), settings.load(folder))
-        agent = Agent(state, in_force, lambda: log.last_error)
+        config = settings.load(folder, {**os.environ, **_every(args.interval)})
+        agent = Agent(state, Settings(settings.signature(folder), config), lambda: log.last_error)
+        use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
         with agent.bell.rung_by_signals():
             anew = agent.run(methods(agent))
     if anew:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execv(sys.executable, [*agent_command(folder), "--log-format", args.log_format])  # noqa: S606 - our own
+        use_zone("")
+        words = [*agent_command(folder), "--log-format", args.log_format]
+        words += ["--interval", args.interval] if args.interval else []
+        os.execv(sys.executable, words)  # noqa: S606 - our own
     return 0
+
+
+def _every(interval: str | None) -> dict[str, str]:
+    """The settings that --interval stands for, as variables."""
+    if not interval:
+        return {}
+    try:
+        durations.seconds(interval)
+    except ValueError as error:
+        raise UsageError(f"--interval must be {error}") from error
+    return {settings.variable(f"jobs.{name}"): interval for name in _PERIODIC}
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.api import Embedded, Vault
+from vaultmem.commands.zone import use_zone
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
@@ -18,6 +19,8 @@ def open_vault(args: argparse.Namespace, output: Output) -> Vault:
     """The vault to work on; one that was never indexed is indexed now. In the agent the vault is open."""
     given = args.vault
     vault = given if isinstance(given, Vault) else Vault(given)
+    if vault is not given:
+        use_zone(vault.config.text("notify.timezone"))
     say_warnings(output, vault)
     if vault is not given and not vault.is_indexed():
         output.remark(f"vaultmem: indexing {vault.path} for the first time")
@@ -44,7 +47,7 @@ def viewer_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
 
 
 def say_warnings(output: Output, vault: Vault) -> None:
-    """What is odd about the vault's own settings."""
+    """What is odd about the settings."""
     for warning in vault.config.warnings:
         output.remark(f"vaultmem: {warning}")
 

@@ -30,12 +30,19 @@ def policy(given: object, category: str | None) -> str:
     return _BY_CATEGORY.get(category or "", "stable")
 
 
-def confidence(policy: str, created: float, reinforced: float | None, now: float) -> float:
-    """Confidence from 0.0 to 1.0, rounded to four digits. Times are seconds since the epoch."""
+def confidence(
+    policy: str,
+    created: float,
+    reinforced: float | None,
+    now: float,
+    half_life: float = HALF_LIFE_HOURS,
+) -> float:
+    """Confidence from 0.0 to 1.0, rounded to four digits. Times are seconds since the epoch, `half_life` is
+    in hours."""
     if policy == "stable":
         return 1.0
     age_hours = (now - _since(policy, created, reinforced)) / 3600
-    return round(min(1.0, max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)), 4)
+    return round(min(1.0, max(0.0, 1.0 - age_hours / half_life)), 4)
 
 
 def _since(policy: str, created: float, reinforced: float | None) -> float:
@@ -62,9 +69,9 @@ class Aging:
     updated: float | None = None
     id: str = ""
 
-    def confidence(self, now: float) -> float:
+    def confidence(self, now: float, half_life: float = HALF_LIFE_HOURS) -> float:
         """Its confidence at a time; of one with the policy fsrs, see store.spaced."""
-        return confidence(self.policy, self.created, self.reinforced, now)
+        return confidence(self.policy, self.created, self.reinforced, now, half_life)
 
     @property
     def since(self) -> float:

@@ -25,28 +25,26 @@ class Chosen(NamedTuple):
     too_long: int = 0  # the tokens of the best one where that does not fit
 
 
-def diverse(candidates: Sequence[Candidate], like: Likeness) -> list[Candidate]:
-    """All candidates in the order of maximal marginal relevance: 0.7 of the score less 0.3 of the likeness to the
-    likest that comes before. The best comes first, whatever the others are."""
+def diverse(
+    candidates: Sequence[Candidate], like: Likeness, weight: float = LAMBDA
+) -> list[Candidate]:
+    """All candidates in the order of maximal marginal relevance: a share of the score (0.7) less the rest of the
+    likeness to the likest that comes before. The best comes first, whatever the others are."""
+
+    def marginal(at: int) -> float:
+        return weight * candidates[at].score - (1 - weight) * nearest[at]
+
     left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
     nearest = [0.0] * len(candidates)
     found: list[Candidate] = []
     while left:
-        at = (
-            max(left, key=lambda one: _marginal(candidates[one].score, nearest[one]))
-            if found
-            else left[0]
-        )
+        at = max(left, key=marginal) if found else left[0]
         left.remove(at)
         one = candidates[at]
-        found.append(one.scored(one.score, mmr=_marginal(one.score, nearest[at])))
+        found.append(one.scored(one.score, mmr=marginal(at)))
         for other in left:
             nearest[other] = max(nearest[other], like(at, other))
     return found
-
-
-def _marginal(score: float, nearest: float) -> float:
-    return LAMBDA * score - (1 - LAMBDA) * nearest
 
 
 def of_a_kind(candidates: Sequence[Candidate], like: Likeness) -> Likeness:

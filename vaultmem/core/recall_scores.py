@@ -37,11 +37,14 @@ def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[C
     return best_first(one.scored(logit, reranker=logit) for one, logit in pairs)
 
 
-def with_recency(candidates: Iterable[Candidate], now: float) -> list[Candidate]:
-    """A fifth of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
+def with_recency(
+    candidates: Iterable[Candidate], now: float, weight: float = RECENCY_WEIGHT
+) -> list[Candidate]:
+    """A share of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
     page has no share in it: the day it was last edited does not make what it says fresher."""
     return best_first(
-        _recent(one, 0.0 if one.is_page else recency(one.created, now)) for one in candidates
+        _recent(one, 0.0 if one.is_page else recency(one.created, now), weight)
+        for one in candidates
     )
 
 
@@ -61,8 +64,8 @@ def _relevant(one: Candidate, relevance: float) -> Candidate:
     return one.scored(relevance, relevance=relevance)
 
 
-def _recent(one: Candidate, fresh: float) -> Candidate:
-    score = (1 - RECENCY_WEIGHT) * one.score + RECENCY_WEIGHT * fresh
+def _recent(one: Candidate, fresh: float, weight: float) -> Candidate:
+    score = (1 - weight) * one.score + weight * fresh
     return one.scored(score, recency=fresh)
 
 

@@ -68,6 +68,7 @@ class Desk:
         self.state, self.config = state, config
         self.vault = state.vault
         self.folder = config.text("memory_folder")
+        self.half_life = config.seconds("memories.half_life") / 3600
         self.now: Callable[[], float] = clock.seconds
         self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
         # For what nobody waits for.
@@ -76,7 +77,12 @@ class Desk:
         self.batches = Batches(
             state.path("batches"), self.vault, state.path("journal"), self.folder
         )
-        self.history = History(state.path("history.git"), self.vault, self.folder)
+        self.history = History(
+            state.path("history.git"),
+            self.vault,
+            self.folder,
+            is_kept=config.text("memories.history") == "on",
+        )
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = (
             None  # when it was made, and it
         )
@@ -126,6 +132,7 @@ class Desk:
     @cached_property
     def _sources(self) -> Sources:
         sources = Sources(self.vault, self.folder, self.rules, self.collection)
+        sources.half_life = self.half_life
         sources.answers = lambda: self.waiting.record.answers()  # noqa: PLW0108 - read when it is asked for
         return sources
 
@@ -289,7 +296,7 @@ class Session:
 
     def record(self, memory: Memory) -> MemoryRecord:
         """All of a memory."""
-        known = Known(self.reads, self.id_of, self.now)
+        known = Known(self.reads, self.id_of, self.now, self.desk.half_life)
         return records.record(memory, self.desk.collection.content(memory), known)
 
     def id_of(self, title: str) -> str:

@@ -83,6 +83,7 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: Params
         desk.heal()
         found = do(desk, reader, name, params)
         desk.settle()
-        if desk.batches.count() > MOST_BATCHES and not desk.history.trouble():
+        history = desk.history
+        if desk.batches.count() > MOST_BATCHES and not (history.is_kept and history.trouble()):
             desk.remember()
         return found

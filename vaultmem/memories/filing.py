@@ -66,7 +66,7 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
     everything = collection.archived() if asked.flag("deleted") else collection.live()
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
-    known = Known(session.reads, session.id_of, session.now)
+    known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
     found = chosen(everything, wanted, known)
     shown = []
     for memory in found:

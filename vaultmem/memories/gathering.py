@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from vaultmem.config import Config
 from vaultmem.memories.handing import Piece, batches, pieces
 from vaultmem.progress import Progress, Silent
 from vaultmem.sources import Passed
@@ -25,6 +26,7 @@ class Door(Protocol):
     """What is needed of a vault."""
 
     path: str
+    config: Config
 
     def ask(self, verb: str, **params: object) -> Any:
         """What a verb says."""
@@ -89,7 +91,7 @@ def ingest(
 ) -> dict[str, Any]:
     """Take in what one source, or all, have; the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
-    found = chosen(source, path, vault.path, home)
+    found = chosen(source, path, vault.path, home, vault.config.text)
     told = _Told(wish.limit)
     heard = progress or Silent()
     for place in found.places:

@@ -230,7 +230,7 @@ class Sources:
         """What also depends on the time, on what the person has approved, and on other memories."""
         one = read.candidate
         if read.aging.policy != "stable":
-            one = one._replace(confidence=read.aging.confidence(look.now))
+            one = one._replace(confidence=read.aging.confidence(look.now, look.searcher.half_life))
         if read.expires is not None and read.expires <= look.now:
             one = one._replace(expired=True)  # the job that puts it away comes once an hour
         one = _judged(look, one)

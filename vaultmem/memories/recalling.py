@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
+from vaultmem.config import Config
 from vaultmem.core import limits, recall_choice, recall_filters, recall_scores
 from vaultmem.core.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.core.defused import one_line
@@ -43,7 +44,7 @@ _making = threading.Lock()
 
 def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     """What is told, best first after the preferences; with `explain`, what each step did."""
-    wanted = wanted_of(asked)
+    wanted = wanted_of(asked, desk.config)
     run = recaller(desk).run(desk, reader, wanted)
     if asked.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.told])
@@ -60,14 +61,17 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     return {**found, "explain": run.steps} if asked.flag("explain") else found
 
 
-def wanted_of(asked: Asked) -> Wanted:
+def wanted_of(asked: Asked, config: Config) -> Wanted:
     """What a request wants. Raises UsageError."""
-    threshold = asked.number("score_threshold", -1.0, -1.0, 1.0)
+    threshold = asked.number(
+        "score_threshold", config.share("recall.score_threshold") or -1.0, -1.0, 1.0
+    )
+    least = asked.number("min_confidence", config.share("memories.min_confidence"), 0.0, 1.0)
     return Wanted(
         _query(asked), int(asked.number("budget", BUDGET, 1, limits.TOKENS)),
         int(asked.number("top_k", TOP_K, 1, limits.MEMORIES)),
         tuple(one_of("type", name.lower(), TYPES) for name in asked.tags("types")),
-        _scopes(asked), asked.flag("notes", default=True), asked.number("min_confidence", 0.3, 0.0, 1.0),
+        _scopes(asked), asked.flag("notes", default=True), least,
         asked.flag("include_compressed"), asked.flag("untrusted"),
         None if threshold < 0 else threshold,
         frozenset(one_of("step", name.lower(), STEPS) for name in asked.tags("without")),
@@ -103,6 +107,8 @@ class Recaller:
     def __init__(self, desk: Desk) -> None:
         self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
         self.setting = setting = desk.config.text("recall.reranker")
+        self.recency = desk.config.share("recall.recency_weight")
+        self.fit = desk.config.share("recall.mmr_lambda")
         threads = desk.config.number("embedding.threads")
         models = str(desk.state.models_folder())
         self.reranker = None if setting == OFF else Reranker(setting, models, threads)
@@ -237,8 +243,10 @@ class Run:
     def _recency(self, found: list[Candidate]) -> list[Candidate]:
         if not self._wants("recency"):
             return found
-        found = recall_scores.with_recency(found, self.look.now)
-        self._say("recency", "0.8 relevance + 0.2 exp(-age in days / 30)", found)
+        weight = self._recaller.recency
+        found = recall_scores.with_recency(found, self.look.now, weight)
+        how = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
+        self._say("recency", how, found)
         return found
 
     def _confidence(self, found: list[Candidate]) -> list[Candidate]:
@@ -253,8 +261,10 @@ class Run:
             return recall_scores.best_first(found)
         found = recall_scores.best_first(found)
         like, how = self._likeness(found)
-        found = recall_choice.diverse(found, recall_choice.of_a_kind(found, like))
-        self._say("mmr", f"0.7 score - 0.3 likeness to what comes before, by {how}", found)
+        weight = self._recaller.fit
+        found = recall_choice.diverse(found, recall_choice.of_a_kind(found, like), weight)
+        said = f"{weight:g} score - {1 - weight:g} likeness to what comes before, by {how}"
+        self._say("mmr", said, found)
         return found
 
     def _likeness(self, found: Sequence[Candidate]) -> tuple[Likeness, str]:

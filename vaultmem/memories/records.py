@@ -20,6 +20,7 @@ class Known(NamedTuple):
     reads: Mapping[str, ReadCount]  # by id
     ids: Callable[[str], str]  # the id of the memory with that title, else the title
     now: float
+    half_life: float = decay.HALF_LIFE_HOURS
 
 
 class Wanted(NamedTuple):
@@ -53,13 +54,18 @@ def reads_of(memory: Memory, reads: Mapping[str, ReadCount]) -> int:
     return max(memory.stored_reads, known.number if known else 0)
 
 
-def confidence(memory: Memory, reads: Mapping[str, ReadCount], now: float) -> float:
+def confidence(
+    memory: Memory,
+    reads: Mapping[str, ReadCount],
+    now: float,
+    half_life: float = decay.HALF_LIFE_HOURS,
+) -> float:
     """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
     policy = memory.decay_policy
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
     aging = decay.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
     if policy != spaced.POLICY:
-        return aging.confidence(now)
+        return aging.confidence(now, half_life)
     known = reads.get(memory.id)
     return spaced.confidence(aging, known.times if known else (), now)
 
@@ -79,7 +85,7 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
         "type": memory.text("type"),
         "global": memory.properties.get("global") is True,
         "decay_policy": memory.decay_policy,
-        "confidence": confidence(memory, known.reads, known.now),
+        "confidence": confidence(memory, known.reads, known.now, known.half_life),
         "recency": decay.recency(memory.created, known.now),
         "phase": memory.phase,
         "category": memory.category,
@@ -112,7 +118,8 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
     ]
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
-        found = [each for each in found if confidence(each, known.reads, known.now) >= least]
+        sure = (confidence(each, known.reads, known.now, known.half_life) for each in found)
+        found = [each for each, how in zip(found, sure, strict=True) if how >= least]
     found.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
     return found[: wanted.limit]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter
 from vaultmem.core.answers import Answer
+from vaultmem.core.decay import HALF_LIFE_HOURS
 from vaultmem.core.memory import ARCHIVE, CATEGORIES, Memory
 from vaultmem.core.pending_items import is_approved
 from vaultmem.dialects import Rulebook
@@ -31,6 +32,7 @@ class Sources:
     def __init__(self, vault: str, folder: str, rules: Rulebook, collection: Collection) -> None:
         self.vault, self.folder, self.rules, self.collection = vault, folder, rules, collection
         self.examples: Examples | None = None
+        self.half_life = HALF_LIFE_HOURS
         self.answers: Callable[[], Mapping[str, Answer]] = dict  # of the person
 
 
@@ -65,7 +67,7 @@ class VaultView:
 
     def confidence(self, memory: Memory) -> float:
         """How sure it still is."""
-        return confidence(memory, self._reads, self.now.timestamp())
+        return confidence(memory, self._reads, self.now.timestamp(), self._sources.half_life)
 
     def is_approved(self, memory: Memory) -> bool:
         """Whether a person has said so."""

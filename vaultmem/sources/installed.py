@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
@@ -49,7 +49,15 @@ def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
     return found, tuple(troubles)
 
 
-def chosen(name: str, path: str | None, vault: str, home: str) -> Chosen:
+Setting = Callable[[str], str]  # the text of a setting
+
+
+def unset(_: str) -> str:
+    """No setting is made."""
+    return ""
+
+
+def chosen(name: str, path: str | None, vault: str, home: str, setting: Setting = unset) -> Chosen:
     """What a name and a folder mean. Raises UsageError for a name that nobody has, VaultmemError where nothing can be
     read: the folder is not there, or is the vault's own."""
     known, troubles = installed()
@@ -66,15 +74,20 @@ def chosen(name: str, path: str | None, vault: str, home: str) -> Chosen:
     wanted = [*known.values()] if name == ALL else [known[name]]
     found = Chosen([], [*troubles])
     for source in wanted:
-        _add_places(found, source, vault, home)
+        if name == ALL and setting(f"ingestion.{source.name}.enabled") == "off":
+            found.remarks.append(f"{source.name}: it is off in the settings")
+            continue
+        named = setting(f"ingestion.{source.name}.path")
+        roots = (os.path.expanduser(named),) if named else source.places(home)
+        _add_places(found, source, roots, vault)
     if not found.places:
         advice = "name a folder with --path" if name != ALL else "name a source and its --path"
         raise VaultmemError(f"there is nothing to read for {name}; {advice}")
     return found
 
 
-def _add_places(found: Chosen, source: Source, vault: str, home: str) -> None:
-    for root in source.places(home):
+def _add_places(found: Chosen, source: Source, roots: Iterable[str], vault: str) -> None:
+    for root in roots:
         if not os.path.isdir(root):
             found.remarks.append(f"{source.name}: {root} is not there")
         elif is_inside(root, vault):

@@ -21,6 +21,7 @@ from vaultmem.store.repository import BRANCH, NO_GIT, Repository, is_there
 log = logging.getLogger("vaultmem.memories")
 
 _WITHOUT_GIT = 1_000  # batches that are kept for the day on which there is one
+_OFF = "no history is kept: memories.history is off in the settings"
 _SHORTEST = 4  # letters of a hash
 _NOTHING = "0" * 40
 _FORMAT = "--format=%H%n%at%n%B"
@@ -30,7 +31,10 @@ _DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv")
 class History:
     """The history of a vault. Whoever calls take_in() or tidy() holds the lock of the state folder."""
 
-    def __init__(self, folder: str, vault: str, memory_folder: str) -> None:
+    def __init__(
+        self, folder: str, vault: str, memory_folder: str, *, is_kept: bool = True
+    ) -> None:
+        self.is_kept = is_kept
         self._repository = Repository(folder)
         self._vault = vault
         self._memories = memory_folder
@@ -38,6 +42,8 @@ class History:
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
+        if not self.is_kept:
+            return _OFF
         return None if is_there() else NO_GIT
 
     # What happened
@@ -48,8 +54,8 @@ class History:
         `blobs`: paths and Git's blob ids of all files in the memory folder; `read` gives their bytes.
         """
         waiting = batches.waiting()
-        if not is_there():
-            for batch in waiting[:-_WITHOUT_GIT]:
+        if not self.is_kept or not is_there():
+            for batch in waiting[: -_WITHOUT_GIT if self.is_kept else None]:
                 batches.forget(batch.number)
             return 0
         blobs = {path: held for path, held in blobs.items() if commits.storable(path)}

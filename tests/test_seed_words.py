@@ -1,0 +1,203 @@
+"""What the five seeds call things works here: their options, their settings, the store of memory-cli."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agent_run import agent_on, until
+from tests.cli_run import ran
+from vaultmem import Vault
+from vaultmem.commands.zone import use_zone
+
+DAY = 86_400
+NOW = 1_795_000_000
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+def found(vault: Path, *words: str) -> int:
+    said = ran("search", "boiler", "--format", "json", "--vault", str(vault), *words)
+    return int(json.loads(said.out)["count"])
+
+
+def test_half_life_and_minimum_confidence_are_settings(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """720 hours and 0.3 unless said otherwise: after 20 days a third is left, after 40 nothing."""
+    monkeypatch.setenv("VAULTMEM_NOW", str(NOW))
+    ran("write", "The boiler hums.", "--decay", "contextual", "--vault", str(vault))
+    monkeypatch.setenv("VAULTMEM_NOW", str(NOW + 20 * DAY))
+    assert found(vault) == 1
+    monkeypatch.setenv("VAULTMEM_MEMORIES_MIN_CONFIDENCE", "0.5")
+    assert found(vault) == 0
+    assert found(vault, "--min-confidence", "0.3") == 1
+    monkeypatch.delenv("VAULTMEM_MEMORIES_MIN_CONFIDENCE")
+    monkeypatch.setenv("VAULTMEM_NOW", str(NOW + 40 * DAY))
+    assert found(vault) == 0
+    monkeypatch.setenv("VAULTMEM_MEMORIES_HALF_LIFE", "80d")
+    assert found(vault) == 1
+    with Vault(str(vault)) as opened:
+        assert opened.memories()[0]["confidence"] == 0.5
+        told = opened.recall("boiler")["memories"]
+        assert [one["confidence"] for one in told] == [0.5]
+
+
+def test_weights_of_recall_are_settings(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Vault(str(vault)) as opened:
+        opened.write("The boiler hums in the cellar.")
+        opened.write("A boiler.")
+        opened.sync()
+    for key, given in (
+        ("RECENCY_WEIGHT", "0.5"),
+        ("MMR_LAMBDA", "0.9"),
+        ("SCORE_THRESHOLD", "0.8"),
+    ):
+        monkeypatch.setenv(f"VAULTMEM_RECALL_{key}", given)
+    with Vault(str(vault)) as opened:
+        said = opened.recall("boiler", explain=True)
+    steps = {str(one["step"]): str(one["did"]) for one in said["explain"]}
+    assert steps["recency"] == "0.5 relevance + 0.5 exp(-age in days / 30)"
+    assert steps["mmr"].startswith("0.9 score - 0.1 likeness")
+    assert len(said["memories"]) == 1
+
+
+def test_no_history_is_kept_where_none_is_wanted(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_MEMORIES_HISTORY", "off")
+    with agent_on(vault) as agent:
+        assert ran("write", "The boiler hums.", "--vault", str(vault)).code == 0
+        assert "memories.history is off" in ran("undo", "--last", "--vault", str(vault)).err
+        state = agent.state
+        until(lambda: not list((state / "batches").glob("*.done")), what="a batch is kept")
+    assert not (state / "history.git").exists()
+
+
+def test_serve_takes_the_interval_of_its_jobs(vault: Path) -> None:
+    with agent_on(vault, words=("--interval", "60s")):
+        said = ran("jobs", "--format", "json", "--vault", str(vault)).out
+        jobs = {one["name"]: one["schedule"] for one in json.loads(said)["jobs"]}
+        assert {jobs[name] for name in ("expire", "upgrade", "decay", "consolidate")} == {"60s"}
+        assert jobs["dream"] == "20m"
+    assert ran("serve", "--interval", "soon", "--vault", str(vault)).code == 2
+
+
+def test_a_reminder_is_read_in_the_zone_of_the_settings(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T20:00:00Z")
+    monkeypatch.setenv("VAULTMEM_NOTIFY_TIMEZONE", "Asia/Shanghai")
+    try:
+        said = ran(
+            "remind",
+            "call Anne",
+            "--at",
+            "tomorrow at 9:00",
+            "--format",
+            "json",
+            "--vault",
+            str(vault),
+        )
+    finally:
+        use_zone("")
+    assert '"remind": "2026-11-24T09:00"' in said.out  # there it is the 23rd already
+
+
+def test_where_a_source_lies_is_a_setting(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "Reto.md").write_text("Reto has the key of the side door.\n")
+    monkeypatch.setenv("VAULTMEM_INGESTION_OBSIDIAN_PATH", str(tmp_path / "mine"))
+    with Vault(str(vault)) as opened:
+        assert opened.ingest("obsidian", dry_run=True)["counts"]["new"] == 1
+        assert opened.ingest("all", dry_run=True)["counts"]["new"] == 1
+    monkeypatch.setenv("VAULTMEM_INGESTION_OBSIDIAN_ENABLED", "off")
+    monkeypatch.setenv("VAULTMEM_INGESTION_LOGSEQ_PATH", str(tmp_path / "mine"))
+    with Vault(str(vault)) as opened:
+        report = opened.ingest("all", dry_run=True)
+    assert [one["source"] for one in report["files"] if one["result"] == "new"] == ["logseq"]
+    assert any("off in the settings" in remark for remark in report["remarks"])
+
+
+ID = "550e8400-e29b-41d4-a716-44665544000"
+MEMORY = """---
+id: {own}
+content_hash: a1b2c3
+phase: organized
+category: {category}
+scope: agent:claude
+tags:
+- ui
+source: claude
+created_at: 2026-05-07T10:00:00Z
+updated_at: 2026-05-07T10:00:00Z
+expires_at: null
+access_count: 3
+links:
+- {other}
+version: 1
+---
+{content}"""
+CONFIG = """\
+storage:
+  short_term_ttl: 168h
+daemon:
+  interval: 60s
+  decay_threshold: 720h
+notification:
+  enabled: true
+  method: osascript
+  timezone: "Asia/Shanghai"
+ingestion:
+  logseq:
+    path: ~/logseq
+    enabled: true
+"""
+
+
+def test_a_store_of_memory_cli_comes_in_whole(vault: Path, tmp_path: Path) -> None:
+    store = tmp_path / ".memory"
+    for number, category, content in (
+        (0, "preferences", "user prefers dark mode"),
+        (1, "people", "Anne repairs bicycles"),
+    ):
+        path = store / "categories" / category / f"{ID}{number}.md"
+        path.parent.mkdir(parents=True)
+        own, other = f"{ID}{number}", f"{ID}{1 - number}"
+        path.write_text(MEMORY.format(own=own, other=other, category=category, content=content))
+    (store / "categories" / "people" / "bad.md").write_text("---\nid: x\n---\n")
+    (store / "config.yaml").write_text(CONFIG)
+    (store / "memory.md").write_text("# the index")
+    ended = ran("import", "--from", str(store), "--format", "text", "--vault", str(vault))
+    assert ended.code == 1
+    assert "categories/people/bad.md: it has no content" in ended.err
+    for line in ("memories.inbox_ttl: 168h", "memories.decay_after: 720h", "notify.method: desktop",
+                 "notify.timezone: Asia/Shanghai", "ingestion.logseq.enabled: on"):  # fmt: skip
+        assert line in ended.err
+    with Vault(str(vault)) as opened:
+        kept = {one["content"]: one for one in opened.memories()}
+    assert set(kept) == {"user prefers dark mode", "Anne repairs bicycles"}
+    one = kept["user prefers dark mode"]
+    assert (one["id"], one["category"], one["scope"]) == (f"{ID}0", "preferences", "agent:claude")
+    assert (one["tags"], one["access_count"], one["links"]) == (["ui"], 3, [f"{ID}1"])
+    assert str(one["created_at"]) == "2026-05-07T10:00:00Z"
+    again = ran("import", "--from", str(store), "--format", "text", "--vault", str(vault))
+    assert "2 there already" in again.out + again.err
+    assert ran("import", "--from", str(tmp_path), "--vault", str(vault)).code == 1
+
+
+def test_import_names_its_file_as_memory_cli_does(vault: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "memories.jsonl"
+    lines.write_text('{"ID": "x1", "Content": "Anne repairs bicycles", "Category": "people"}\n')
+    words = ("--format", "memory-cli", "--vault", str(vault))
+    assert ran("import", "--input", str(lines), *words).code == 0
+    assert ran("import", *words).code == 2
+    assert ran("import", str(lines), "--input", str(lines), *words).code == 2
