@@ -31,7 +31,8 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
 _TAG = re.compile(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
-_SENTENCE_END = re.compile(r"[.!?](?= )|[。！？；]")
+_SENTENCE_END = re.compile(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
+MORE = "…"  # behind what was cut within a statement
 _YAML = re.compile(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
 _LOGGED = re.compile(  # what "git log" says before the words
     r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
@@ -71,8 +72,7 @@ _NOTE_ENDING = re.compile(r"(?<=.)\.md$", re.IGNORECASE)
 _DEVICE = re.compile(
     r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE
 )
-_NUMBERED = re.compile(r"^(.*\S) (?:\(([1-9][0-9]?)\)|([2-9]|[1-9][0-9]))$")
-_NOTE = " (note)"  # behind a number that looks like that of a copy: Plan 2
+_NUMBERED = re.compile(r"^(.*\S) \(([1-9][0-9]?)\)$")
 _CONFLICTED = re.compile(r"conflicted copy", re.IGNORECASE)
 _DATE_PART = re.compile(
     r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
@@ -88,10 +88,10 @@ _RESERVED = frozenset(
 def title_of(content: str) -> str:
     """A title for a person, from the first line with words in it; "" when there is none.
 
-    A title that is only emoji will do. It has about 60 columns and ends with a word.
+    A title that is only emoji will do. It has about 60 columns, and ends with a statement or with a word and "…".
     """
     for line in _lines(content[:_LOOKED_AT]):
-        title = _cut_to_columns(_plain(line)).rstrip(_TRAILING)
+        title = _cut_to_columns(_plain(line))
         if any(piece.isalnum() or unicodedata.category(piece) == "So" for piece in title):
             return title
     return ""
@@ -191,15 +191,16 @@ def _cut_to_columns(text: str) -> str:
     pieces = list(graphemes(text[:1_000]))
     ends = list(accumulate(map(columns, pieces)))
     if not ends or ends[-1] <= _COLUMNS:
-        return text
-    fit = sum(end <= _COLUMNS for end in ends)
+        return text.rstrip(_TRAILING)
+    fit = sum(end < _COLUMNS for end in ends)  # with room for the sign
     head = "".join(pieces[:fit])
     least = len("".join(pieces[: sum(end < _SHORTEST for end in ends)]))
     sentence = _SENTENCE_END.search(text[: len(head) + 1], least)
     if sentence:
-        return text[: sentence.start()]
+        return text[: sentence.end()].rstrip(_TRAILING)
     blank = len(head) if pieces[fit] == " " else head.rfind(" ")
-    return _ended(head[:blank] if blank >= least else head, least)
+    cut = _ended(head[:blank] if blank >= least else head, least).rstrip(_TRAILING)
+    return f"{cut}{MORE}" if cut else ""
 
 
 def _ended(cut: str, least: int) -> str:
@@ -259,10 +260,8 @@ def _unmistaken(title: str) -> str:
 
 
 def _noted(found: re.Match[str]) -> str:
-    """A title with a number at its end; where there is no room for a word more, without the number."""
-    noted = f"{found[1]} {found[2] or found[3]}{_NOTE}"
-    fits = len(noted) <= MAX_CHARACTERS and len(noted.encode()) <= MAX_BYTES
-    return noted if fits else found[1]
+    """A title with a number at its end, which is in no brackets: "Plan (1)" is a copy of "Plan" for every program."""
+    return f"{found[1]} {found[2]}"
 
 
 def _is_date(title: str) -> bool:
