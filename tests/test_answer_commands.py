@@ -139,5 +139,5 @@ def test_through_an_agent(vault: Path) -> None:
         params = {"id": known["buy milk"], "state": "snoozed", "until": "3d"}
         assert agent.call("memory", verb="answer", params=params)["changed"]
         assert "call Anne" not in ids(vault)
-        question = completion(known["call Anne"])
+        question = completion("Tasks.md")
         assert "only you can approve" in one_line(on(vault, "done", question, "--by", "claude"))

@@ -13,6 +13,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.core.dues import series_id
 from vaultmem.core.pending_items import approval, completion
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.memories import answering, carrying
@@ -98,10 +99,10 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
     on = bench()
     call = on.id("call Anne")
     said = on.answer(call)
-    assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion(call))
+    assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion("Tasks.md"))
     assert on.text("Tasks.md") == TASKS
     assert not any(one.startswith("call Anne") for one in on.words())
-    assert any("tick to mark it done in its note" in one for one in on.words())
+    assert any("done there, too, now and later: call Anne" in one for one in on.words())
     ticked = on.answer(said["asks"])
     assert [one["path"] for one in ticked["carried_out"]] == ["Tasks.md"]
     assert on.text("Tasks.md") == TASKS.replace(
@@ -228,27 +229,79 @@ def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
     assert on.stated()[water] == OPEN
 
 
-def test_what_comes_round_goes_on_when_done_and_ends_when_dropped(bench: Open) -> None:
+@pytest.mark.parametrize("state", [DONE, DROPPED])
+def test_what_comes_round_goes_on_until_the_series_is_dropped(bench: Open, state: str) -> None:
     on = bench()
     memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
     on.later(2 * 24 * 60)
     first = on.id("water")
-    on.answer(first)
+    on.answer(first, state)
     assert (on.folder / memory["path"]).exists()
     following = on.id("water")
     assert following != first
-    on.answer(following, DROPPED)
+    assert "water" in on.words()
+    tried = on.answer(following, DROPPED, series=True, dry_run=True)
+    assert [one["action"] for one in tried["changes"]] == ["archive"]
+    ended = on.answer(following, DROPPED, series=True)
+    assert (ended["changed"], len(ended["carried_out"])) == (True, 1)
+    assert not (on.folder / memory["path"]).exists()
+    on.later(24 * 60)
+    assert "water" not in on.words()
+    again = on.answer(following, OPEN)
+    assert (again["was"], again["restored"]) == (DROPPED, memory["path"])
+    on.later()
+    assert not on.ask("settle")["done"]
+    assert "water" in on.words()
+
+
+def test_what_was_dropped_just_now_can_be_ended(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every week")
+    on.later(2 * 24 * 60)
+    first = on.id("water")
+    on.answer(first, DROPPED)
+    assert on.answer(first, DROPPED, series=True)["changed"]
     assert not (on.folder / memory["path"]).exists()
 
 
-def test_what_was_dropped_elsewhere_is_carried_out_here(bench: Open) -> None:
+def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, write: Write) -> None:
+    write("Plan.md", "---\nremind: 2026-11-16\nrepeat: every week\n---\n")
+    on = bench()
+    plan = on.id("Plan")
+    on.answer(plan, DROPPED, series=True)
+    for days in (0, 8, 70):
+        on.later(days * 24 * 60)
+        on.ask("notify")
+        assert "Plan" not in on.words()
+    assert (on.folder / "Plan.md").exists()
+    assert on.answer(on.id("Plan"), OPEN)["was"] == DROPPED
+    assert "Plan" in on.words()
+    with pytest.raises(UsageError, match="does not repeat"):
+        on.answer(on.id("call Anne"), DROPPED, series=True)
+
+
+def test_what_was_ended_elsewhere_is_carried_out_here(bench: Open) -> None:
     on = bench()
     memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
     on.later(2 * 24 * 60)
-    word = Answer(on.id("water"), DROPPED, "2026-11-24T10:00:00Z", "you")
+    word = Answer(series_id(memory["id"]), DROPPED, "2026-11-24T10:00:00Z", "you")
     on.desk.waiting.record.add([word], [], on.at.timestamp())
     assert on.ask("settle")["done"]
     assert not (on.folder / memory["path"]).exists()
+
+
+def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None:
+    on = bench()
+    call, rent = on.id("call Anne"), on.id("pay rent")
+    assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion("Tasks.md")
+    assert sum("2 tasks" in one for one in on.words()) == 1
+    on.answer(completion("Tasks.md"))
+    assert on.text("Tasks.md").count("- [x]") == 2
+    (on.folder / "Tasks.md").write_text(f"{TASKS}- [ ] feed the cat 📅 2026-11-22\r\n", newline="")
+    on.later()
+    said = on.answer(on.id("feed the cat"))
+    assert (said["asks"], [one["path"] for one in said["carried_out"]]) == (None, ["Tasks.md"])
+    assert "- [x] feed the cat" in on.text("Tasks.md")
 
 
 @pytest.mark.parametrize(
@@ -399,7 +452,7 @@ def test_an_answer_tells_of_itself_only(bench: Open) -> None:
     assert "- [x] call Anne" in on.text("Tasks.md")
 
 
-def test_who_takes_an_answer_back_is_asked_again(bench: Open) -> None:
+def test_who_takes_an_answer_back_may_give_it_again(bench: Open) -> None:
     on = bench()
     call = on.id("call Anne")
     on.answer(on.answer(call)["asks"])
@@ -407,8 +460,10 @@ def test_who_takes_an_answer_back_is_asked_again(bench: Open) -> None:
     on.answer(call, OPEN)
     (on.folder / "Tasks.md").write_text(TASKS, newline="")
     on.later()
-    assert on.answer(call)["carried_out"] == []
+    assert not on.ask("settle")["done"]
     assert on.text("Tasks.md") == TASKS
+    assert on.answer(call)["asks"] is None
+    assert "- [x] call Anne" in on.text("Tasks.md")
 
 
 def test_until_is_told_by_the_clock_of_the_person() -> None:
@@ -443,7 +498,7 @@ def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
         catalog = on.vault.searcher().catalog
         shown = [due for due in on.desk.waiting.dues(catalog, on.at) if due.foreign]
         assert shown
-        assert {due.id for due in shown} <= answering._all_dues(session)
+        assert {due.id for due in shown} <= answering._all_dues(session).keys()
     for due in shown:
         with pytest.raises(UsageError, match="only you can approve"):
             on.answer(approval(due.id), by="claude")

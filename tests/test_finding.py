@@ -208,10 +208,14 @@ def test_memories_remind(vault: Path, write: Write) -> None:
     write("vaultmem/reminders/Call Anne.md", memory)
     write("vaultmem/archive/reminders/Old.md", memory.replace("m-1", "m-2"))
     write("vaultmem/reminders/Theirs.md", memory.replace("m-1", "m-3\nagent: claude"))
+    write("vaultmem/reminders/Nobody's.md", memory.replace("m-1", "m-5\nagent: mcp"))
     write("vaultmem/inbox/New.md", memory.replace("m-1", "m-4").replace("organized", "inbox"))
     dues = {due.memory: due for due in found(vault)}
-    assert dues.keys() == {"m-1", "m-3", "m-4"}
-    assert {id_ for id_, due in dues.items() if due.foreign} == {"m-3", "m-4"}
+    assert dues.keys() == {"m-1", "m-3", "m-4", "m-5"}
+    assert {id_ for id_, due in dues.items() if due.foreign} == {"m-4", "m-5"}
+    assert {id_: due.author for id_, due in dues.items() if due.author} == {
+        "m-3": "claude", "m-5": "mcp",
+    }  # fmt: skip
     assert dues["m-1"].kind == REMINDER
     assert dues["m-1"].text == "Call Anne about the roof."
 

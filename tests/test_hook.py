@@ -134,8 +134,8 @@ def test_what_waits_is_told_by_day(remembering: Path) -> None:
     inside = lines[lines.index("<pending>") + 1 : lines.index("</pending>")]
     assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
     assert [re.sub(ID, "", line) for line in inside] == [
-        "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "Today: 1", "- 2026-11-22 roof (Home.md:2)",
-        "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)", "To review: 3",
+        "Today: 1", "- 2026-11-22 roof (Home.md:2)", "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)",
+        "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "To review: 3",
     ]  # fmt: skip
 
 
@@ -214,10 +214,21 @@ def approve(vault: Path, memory: str) -> None:
         answered.add(Ledger(opened.state.path("ledger.db")), [answer], [], NOW)
 
 
-def test_what_an_assistant_wrote_is_told_when_a_person_has_approved_it(vault: Path) -> None:
+def test_a_preference_that_a_connected_assistant_filed_is_told_with_its_name(vault: Path) -> None:
     synced(vault)
     with Vault(str(vault)) as opened:
-        made = opened.write("Always prefers tabs", memory_type="procedural", by="claude")
+        opened.write("Always prefers tabs", category="preferences", by="codex")
+    text = told(vault)
+    assert "[PROCEDURAL] Always prefers tabs (by codex)" in text
+    assert "To review" not in text
+
+
+def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(
+    vault: Path,
+) -> None:
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        made = opened.write("Always prefers tabs", memory_type="procedural", by="mcp")
         assert made["phase"] == "inbox"
         assert "tabs" not in told(vault, "tabs")
         opened.upgrade(made["id"], category="preferences")
@@ -290,12 +301,13 @@ def test_text_of_notes_cannot_leave_its_line_or_its_block(vault: Path, write: Wr
     assert "](" not in text
 
 
-def test_text_is_cut_at_160_characters(vault: Path) -> None:
+def test_text_is_cut_at_300_characters(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         opened.write("word " * 100, category="preferences")
     synced(vault)
     line = next(line for line in told(vault).splitlines() if line.startswith("[PROCEDURAL] "))
-    assert 150 < len(line.removeprefix("[PROCEDURAL] ")) <= 160
+    assert 290 < len(line.removeprefix("[PROCEDURAL] ")) <= 300
+    assert line.endswith("word…")
 
 
 def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> None:
@@ -303,26 +315,29 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
     with Vault(str(vault)) as opened:
         for number in range(25):
             opened.write(f"{number} {quotes}", category="preferences")
-    write("Home.md", "".join(f"- [ ] {n} {quotes} 📅 2020-01-01\n" for n in range(3000)))
+    write("Home.md", "".join(f"- [ ] {n} {quotes} 📅 2026-11-20\n" for n in range(3000)))
+    write("Old.md", "- [ ] long ago 📅 2020-01-01\n")
     synced(vault)
     for harness in HARNESSES:
         ended = asked(vault, harness=harness)
         assert len(ended.out) <= 10_000
         text = text_in(ended.data, harness)
         assert "Overdue: 3,000" in text
+        assert "Overdue for more than two weeks: 1" in text
+        assert "long ago" not in text
         assert len(advised(text)) == 4
         assert text.count("<memory>") == text.count("</memory>") == 1
 
 
 def test_of_very_many_tasks_only_the_first_are_told(vault: Path, write: Write) -> None:
-    write("Clippings/Page.md", "".join(f"- [ ] buy course {n} 📅 2019-01-01\n" for n in range(30)))
-    write("Home.md", "".join(f"- [ ] task {n} 📅 2020-01-01\n" for n in range(200)))
+    write("Clippings/Page.md", "".join(f"- [ ] buy course {n} 📅 2026-11-20\n" for n in range(30)))
+    write("Home.md", "".join(f"- [ ] task {n} 📅 2026-11-20\n" for n in range(200)))
     synced(vault)
     text = told(vault)
     assert "Overdue: 200" in text
     assert "task 7 " in text
     assert "+192 more" in text
-    assert "To review: 4" in text  # three of them, and a line for all others
+    assert "To review: 3" in text  # two of them, and a line for all others
     assert "course" not in text
 
 
@@ -469,8 +484,8 @@ def test_nobody_waits_for_stdin(tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_private_note_is_told(vault: Path, write: Write) -> None:
-    write("Divorce.md", "---\nPrivate: yes\n---\n- [ ] call the lawyer 📅 2020-01-01\n")
-    write("Plain.md", "- [ ] pay the rent 📅 2020-01-01\n")
+    write("Divorce.md", "---\nPrivate: yes\n---\n- [ ] call the lawyer 📅 2026-11-20\n")
+    write("Plain.md", "- [ ] pay the rent 📅 2026-11-20\n")
     with Vault(str(vault)) as opened:
         opened.sync()
     said = ran("hook", "session-start", "--harness", "claude", "--vault", str(vault)).out

@@ -29,7 +29,7 @@ NOTE = """\
 - [ ] could begin 🛫 2026-01-01
 - [ ] planned ⏳ 2026-03-11
 """
-SECTIONS = ("overdue", "today", "upcoming", "review", "preferences")
+SECTIONS = ("today", "upcoming", "overdue", "review", "preferences")
 
 
 def on_day(monkeypatch: pytest.MonkeyPatch, month: int, day: int, hour: int = 12) -> None:
@@ -68,7 +68,7 @@ def test_by_day(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> N
     write("Tasks.md", NOTE)
     synced(vault)
     found = value_of(vault)
-    assert texts(found, "overdue") == ["later", "late"]
+    assert texts(found, "overdue") == ["late", "later"]
     assert texts(found, "today") == ["now"]
     assert texts(found, "upcoming") == ["planned", "soon"]
     assert found["review"] == found["preferences"] == []
@@ -76,13 +76,13 @@ def test_by_day(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> N
     first = found["overdue"][0]
     assert first.pop("id").startswith("vm-")
     assert first == {
-        "text": "later", "due": "2026-02-01", "source": "Tasks.md:2", "title": "Tasks", "repeat": None,
+        "text": "late", "due": "2026-03-01", "source": "Tasks.md:1", "title": "Tasks", "repeat": None,
     }  # fmt: skip
     assert texts(value_of(vault, "--days", "0"), "upcoming") == []
     assert texts(value_of(vault, "--days", "8"), "upcoming") == ["planned", "soon", "far"]
     on_day(monkeypatch, 3, 19)
     assert texts(value_of(vault), "upcoming") == []
-    assert texts(value_of(vault), "overdue") == ["later", "late", "now", "planned", "soon", "far"]
+    assert texts(value_of(vault), "overdue") == ["far", "soon", "planned", "now", "late", "later"]
 
 
 def test_to_review(vault: Path, write: Write) -> None:
@@ -92,13 +92,22 @@ def test_to_review(vault: Path, write: Write) -> None:
     write("Clippings/Page.md", "- [ ] buy our course 📅 2026-03-10\n")
     synced(vault)
     found = value_of(vault)
-    foreign, copy, broken = found["review"]
+    foreign, chores = found["review"]
     assert "buy our course" in foreign["text"]
+    assert chores["text"] == "2 things for the memory to be looked after: vaultmem review"
+    assert found["count"] == 2
+    assert found["today"] == []
+    listed = ran("review", "--list", "--vault", str(vault), "--format", "json").data
+    assert isinstance(listed, dict)
+    again, copy, broken = listed["chores"]
+    assert again["id"] == foreign["id"]
     assert copy["source"] == "Note.sync-conflict-20260301-101010-ABCDEFG.md"
     assert "Note.md" in copy["text"]
     assert "front matter" in broken["text"]
-    assert found["count"] == 3
-    assert found["today"] == []
+    lines = ran("review", "--list", "--vault", str(vault), "--format", "text").out.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == [one["id"] for one in listed["chores"]]
+    assert ran("done", broken["id"], "--vault", str(vault)).code == 0
+    assert value_of(vault)["review"][1]["text"].startswith("1 thing ")
 
 
 def test_preferences_wait_for_nothing(vault: Path) -> None:
@@ -231,7 +240,8 @@ def test_a_line_begins_with_the_id_that_answers_take(vault: Path, write: Write) 
 
 
 def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
-    write("Tasks.md", "".join(f"- [ ] task {n} 📅 2020-01-{1 + n % 28:02}\n" for n in range(30)))
+    write("Tasks.md", "".join(f"- [ ] task {n} 📅 2026-03-0{1 + n % 9}\n" for n in range(30)))
+    write("Old.md", "".join(f"- [ ] old {n} 📅 2020-01-01\n" for n in range(40)))
     write("Bad.md", "---\na: [\n---\n")
     with Vault(str(vault)) as opened:
         for number in range(5):
@@ -239,12 +249,13 @@ def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
     synced(vault)
     lines = on(vault)
     assert lines[0] == "overdue"
+    assert lines.pop() == "+40 overdue for more than two weeks: vaultmem pending --all"
     assert lines[-1] == "+16 more: vaultmem pending --all"
     assert lines.index("to review") == len(lines) - 7
     assert lines.index("preferences") == len(lines) - 5
     assert len(lines) == 3 + 20 + 1
     everything = on(vault, "--all")
-    assert len(everything) == 1 + 30 + 1 + 1 + 1 + 5
+    assert len(everything) == 1 + 30 + 1 + 40 + 1 + 1 + 1 + 5
     tasks = [line for line in lines if "task " in line]
     assert tasks == everything[1 : 1 + len(tasks)]
 
@@ -252,17 +263,17 @@ def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
 def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
     write(
         "Tasks.md",
-        f"- [ ] {'long ' * 100}\x1b[31m 📅 2020-01-01\n- [ ] {'x' * 160} 📅 2020-01-02\n",
+        f"- [ ] {'long ' * 100}\x1b[31m 📅 2026-03-09\n- [ ] {'x' * 160} 📅 2026-03-08\n",
     )
     synced(vault)
     title, first, second = on(vault)
     assert title == "overdue"
-    before, _, rest = first.partition("  2020-01-01  ")
+    before, _, rest = first.partition("  2026-03-09  ")
     text, _, place = rest.rpartition("  ")
     assert before.startswith("  vm-")
     assert text.startswith("long long")
     assert text.endswith("…")
-    assert 150 < len(text) <= 160
+    assert 290 < len(text) <= 300
     assert place == "Tasks.md:1"
     assert f"{'x' * 160}  Tasks" in second
     assert "\x1b" not in first

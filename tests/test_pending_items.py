@@ -48,7 +48,9 @@ def said(id_: str, state: str = "done", until: str = "") -> dict[str, Answer]:
     ("day", "section"),
     [
         ("2026-11-21", "overdue"),
-        ("1999-01-01T09:00", "overdue"),
+        ("2026-11-08T09:00", "overdue"),
+        ("2026-11-07T23:59", "older"),
+        ("1999-01-01T09:00", "older"),
         ("2026-11-22", "today"),
         ("2026-11-22T09:00", "today"),
         ("2026-11-22T23:59", "today"),
@@ -101,13 +103,18 @@ def test_what_is_foreign_waits_for_approval() -> None:
     assert [item.id for item in items([one], said(approval(one.id)), WALL)] == [one.id]
 
 
-def test_a_task_done_here_and_open_in_its_note_is_asked_about() -> None:
-    one = due("2026-11-22")
+def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
+    one, other = due("2026-11-22"), due("2026-11-22", "pay the rent")
     found = items([one], said(one.id), WALL)
-    assert [(item.id, item.section) for item in found] == [(completion(one.id), "review")]
+    assert [(item.id, item.section) for item in found] == [(completion("a.md"), "review")]
     assert "call Anne" in render(found, "frontmatter")
+    both = {**said(one.id), **said(other.id)}
+    elsewhere = other._replace(id="vm-elsewhere", path="b.md")
+    [here, there] = items([one, other, elsewhere], both | said(elsewhere.id), WALL)
+    assert (here.id, there.id) == (completion("a.md"), completion("b.md"))
+    assert "2 tasks" in here.text
     for state in ("done", "dropped"):
-        assert not items([one], {**said(one.id), **said(completion(one.id), state)}, WALL)
+        assert not items([one, other], {**both, **said(completion("a.md"), state)}, WALL)
     assert not items([one], said(one.id, "dropped"), WALL)
     assert not items([one._replace(kind=REMINDER)], said(one.id), WALL)
 
@@ -150,7 +157,7 @@ def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
     shown = {
         name: sum(item.id in page for item in given if item.section == name) for name in HEADINGS
     }
-    least = {"overdue": 6, "today": 4, "soon": 2, "review": 5, "preferences": 3}
+    least = {"today": 8, "soon": 2, "overdue": 4, "review": 3, "preferences": 3}
     assert sum(shown.values()) == min(20, len(given))
     assert all(shown[name] >= min(least[name], sections.count(name)) for name in HEADINGS)
     hidden = len(given) - sum(shown.values())
@@ -180,7 +187,7 @@ def memory(write: Write, path: str, text: str = "likes tea", **properties: str) 
 
 def look(sight: Sight, vault: Path, answers: dict[str, Answer] | None = None) -> list[Item]:
     synced(vault)
-    return review.items(sight, [], answers or {})
+    return review.chores(sight, [], answers or {})
 
 
 def test_an_orderly_vault_has_nothing_to_review(sight: Sight, vault: Path, write: Write) -> None:
@@ -224,14 +231,19 @@ def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: 
     assert [item.source for item in look(sight, vault)] == [paths[2]]
 
 
-def test_proposals_are_counted(sight: Sight, vault: Path) -> None:
+def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
+    sight: Sight, vault: Path, write: Write
+) -> None:
     reviews.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
-    [line] = look(sight, vault)
-    assert line.text == "2 proposals for your notes: vaultmem review"
-    reviews.decide(sight.ledger, "a", reviews.REJECTED, 2.0)
-    assert look(sight, vault)[0].id == line.id
+    memory(write, "inbox/old.md")
+    for number in range(5):
+        write(f"bad{number}.md", "---\na: [\n---\n")
+    assert len(look(sight, vault)) == 2  # proposals are shown there by themselves
+    [line] = review.items(sight, [], {})
+    assert line.text == "8 things for the memory to be looked after: vaultmem review"
+    assert review.items(sight, [], said(line.id)) == []
     reviews.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
-    assert look(sight, vault)[0].id != line.id
+    assert [one.id != line.id for one in review.items(sight, [], said(line.id))] == [True]
 
 
 def test_conflict_copies_and_unreadable_notes(sight: Sight, vault: Path, write: Write) -> None:
@@ -255,9 +267,9 @@ def test_a_vanished_vault_comes_first(sight: Sight, vault: Path, write: Write) -
     write("bad.md", "---\na: [\n---\n")
     synced(vault)
     shown = review.items(sight, [], {}, "9 of 10 notes are gone")
-    assert shown[0].text == "9 of 10 notes are gone"
+    assert [item.text.partition(" ")[0] for item in shown] == ["9", "1"]
     page = render(shown, "frontmatter")
-    assert page.index("are gone") < page.index("bad.md")
+    assert page.index("are gone") < page.index("vaultmem review")
 
 
 def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Sight, vault: Path) -> None:
@@ -265,12 +277,14 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Sight, vau
     dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
     dues.append(due("2027-11-23", "much later", foreign=True))
     shown = review.items(sight, dues, {})
-    assert [item.id for item in shown[:3]] == [approval(each.id) for each in dues[:3]]
-    assert shown[3].text.startswith("2 more")
-    assert len(shown) == 4
+    assert [item.id for item in shown[:2]] == [approval(each.id) for each in dues[:2]]
+    assert [item.text.partition(" for")[0] for item in shown[2:]] == ["3 things"]
+    assert [one.id for one in review.chores(sight, dues, {})] == [
+        approval(each.id) for each in dues[:5]
+    ]
     answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
-    assert [item.id for item in review.items(sight, dues, answers)] == [
-        approval(each.id) for each in dues[2:5]
+    assert [item.id for item in review.items(sight, dues, answers)[:2]] == [
+        approval(each.id) for each in dues[2:4]
     ]
 
 
@@ -281,7 +295,7 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     memory(write, "skills/tabs.md", "use tabs", memory_type="procedural")
     memory(write, "people/anne.md", "not this")
     memory(write, "inbox/x.md", "nor this", memory_type="procedural")
-    theirs = memory(write, "preferences/theirs.md", "obey me", agent="claude")
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
     memory(write, "preferences/web.md", "obey the web", source="https://example.org")
     shown = look(sight, vault)
     assert approval(theirs) in [item.id for item in shown]
@@ -291,8 +305,16 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     approved = said(approval(theirs))
     assert "obey me" in [item.text for item in review.preferences(sight, approved)]
     assert approval(theirs) not in [item.id for item in look(sight, vault, approved)]
+    known = memory(
+        write, "preferences/c.md", "short mails", agent="codex", created_at="2026-10-01T10:00:00Z"
+    )
+    assert approval(known) not in [item.id for item in look(sight, vault)]
+    last = review.preferences(sight, {})[-1]
+    assert (last.text, last.author) == ("short mails", "codex")
+    assert "- short mails (by codex) ^" in render([last], "frontmatter")
+    assert last not in review.preferences(sight, said(approval(known), "dropped"))
     hidden = review.preferences(sight, {})[0].id
-    assert len(review.preferences(sight, said(hidden, "dropped"))) == 1
+    assert len(review.preferences(sight, said(hidden, "dropped"))) == 2
     page = render(review.preferences(sight, {}), "frontmatter")
     assert "likes tea and 'code'" in page
 
@@ -300,7 +322,7 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
 def test_what_can_be_answered_stays_current_when_it_was(
     sight: Sight, vault: Path, write: Write
 ) -> None:
-    theirs = memory(write, "preferences/theirs.md", "obey me", agent="claude")
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
     memory(write, "preferences/mine.md", "tea")
     memory(write, "inbox/a.md")
     write("bad.md", "---\na: [\n---\n")
@@ -308,7 +330,7 @@ def test_what_can_be_answered_stays_current_when_it_was(
     shown = look(sight, vault)
     there = review.current(sight, dues)
     assert {each.id for each in dues} <= there
-    assert {approval(dues[1].id), completion(dues[0].id), approval(theirs)} <= there
+    assert {approval(dues[1].id), completion(dues[0].path), approval(theirs)} <= there
     assert {item.id for item in [*shown, *review.preferences(sight, {})]} <= there
     (vault / "bad.md").unlink()
     synced(vault)
@@ -335,3 +357,17 @@ def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
     day = WALL.date().isoformat()
     (item,) = items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
     assert (item.text, item.title, item.due) == ("(private)", "", day)
+
+
+def test_a_reminder_of_an_assistant_is_a_reminder_with_its_name() -> None:
+    one = due("2026-11-22T15:00", kind=REMINDER, author="codex", repeat="every week")
+    [item] = items([one], {}, WALL)
+    assert (item.id, item.section, item.author) == (one.id, "today", "codex")
+    assert "- [ ] call Anne (15:00, every week, by codex) " in render([item], "frontmatter")
+    assert items([one], said(approval(one.id), "dropped"), WALL) == []
+
+
+def test_what_has_ended_for_good_is_gone() -> None:
+    one = due("2026-11-22", rolls=True, series="vm-series")
+    assert items([one], said("vm-series", "dropped"), WALL) == []
+    assert len(items([one], said("vm-series", "open"), WALL)) == 1

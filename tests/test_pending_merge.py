@@ -403,13 +403,14 @@ def test_a_merged_page_is_settled(text: str, style: str) -> None:
 @pytest.mark.parametrize(
     "repeat", ["every week", "every month on the 5th", "every 2 days", "every week when done"]
 )
+@pytest.mark.parametrize("author", ["", "Friday", "agent of 2026-12-01"])
 def test_the_repetition_that_stands_in_the_line_is_no_day_to_snooze_until(
-    style: str, repeat: str
+    style: str, repeat: str, author: str
 ) -> None:
-    item = Item("vm-aaaaaa", "today", "water", due="2026-11-22T17:00", repeat=repeat)
+    item = Item("vm-aaaaaa", "today", "water", due="2026-11-22T17:00", repeat=repeat, author=author)
     page = render([item], style)
     now = datetime(2026, 11, 22, 10, tzinfo=UTC)
     ticked = page.replace("[ ]", "[>]").replace("TODO", "LATER")
     assert merged(ticked, [item], style, now).acks == {"vm-aaaaaa": Ack("snoozed")}
-    until = ticked.replace(f"{repeat})", f"{repeat}) until 2026-12-24")
+    until = ticked.replace(")", ") until 2026-12-24", 1)
     assert merged(until, [item], style, now).acks == {"vm-aaaaaa": Ack("snoozed", "2026-12-24")}

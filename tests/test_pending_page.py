@@ -14,6 +14,7 @@ from obsidian_notes import note
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
+from vaultmem.core.pending_merge import read
 from vaultmem.core.pending_page import HEADINGS, Item, item_id, item_ids, render
 from vaultmem.store.frontmatter import split
 
@@ -35,10 +36,6 @@ generated: vaultmem
 
 # Pending
 
-## Overdue
-
-- [ ] call Anne [[Anne]] 📅 2026-11-20 ^vm-aaaaaa
-
 ## Today
 
 - [ ] water plants (09:00, every week) 📅 2026-11-22 ^vm-bbbbbb
@@ -46,6 +43,10 @@ generated: vaultmem
 ## Next 7 days
 
 - [ ] pay the bill (A⟧ odd) 📅 2026-11-25 ^vm-cccccc
+
+## Overdue
+
+- [ ] call Anne [[Anne]] 📅 2026-11-20 ^vm-aaaaaa
 
 ## To review
 
@@ -61,10 +62,6 @@ mine
 OUTLINE = """\
 generated:: vaultmem
 
-- ## Overdue
-\t- TODO call Anne [[Anne]]
-\t  DEADLINE: <2026-11-20 Fri>
-\t  vm-id:: vm-aaaaaa
 - ## Today
 \t- TODO water plants (every week)
 \t  DEADLINE: <2026-11-22 Sun 09:00>
@@ -73,6 +70,10 @@ generated:: vaultmem
 \t- TODO pay the bill (A⟧ odd)
 \t  DEADLINE: <2026-11-25 Wed>
 \t  vm-id:: vm-cccccc
+- ## Overdue
+\t- TODO call Anne [[Anne]]
+\t  DEADLINE: <2026-11-20 Fri>
+\t  vm-id:: vm-aaaaaa
 - ## To review
 \t- TODO is this so?
 \t  vm-id:: vm-dddddd
@@ -107,10 +108,10 @@ def test_a_page_without_items_says_so(style: str) -> None:
     assert render([], style).endswith("## Notes\n")
 
 
-def many(number: int, text: str) -> list[Item]:
+def many(number: int, text: str, section: str = "overdue") -> list[Item]:
     ids = item_ids([("a.md", str(each)) for each in range(number)])
     days = [f"2026-11-{10 + each % 20}" for each in range(number)]
-    return [Item(name, "overdue", f"{text} {at}", days[at]) for at, name in enumerate(ids)]
+    return [Item(name, section, f"{text} {at}", days[at]) for at, name in enumerate(ids)]
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -121,7 +122,30 @@ def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> N
     assert 5 < shown <= 20
     assert len(page) <= 4_000
     assert f"+{300 - shown} more: vaultmem pending --all\n" in page
-    assert page.count("2026-11-10") == min(shown, 15)  # the oldest first
+    assert page.count("2026-11-29") == min(shown, 15)  # the nearest first
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_has_been_overdue_for_long_is_one_line_that_stays_ours(style: str) -> None:
+    old = many(30, "x", "older")
+    page = render([*old, *ITEMS], style, "mine\n")
+    assert "+30 overdue for more than two weeks: vaultmem pending --all\n" in page
+    assert [item.id in page for item in ITEMS] == [True] * len(ITEMS)
+    assert "Nothing is pending" not in render(old, style)
+    there = read(page, style)
+    assert (there.unknown, there.notes, there.damage) == ([], "mine\n", [])
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_matters_at_the_end_of_a_long_line_is_there(style: str) -> None:
+    text = (
+        "Call the notary about the papers for the flat, bring both passports, the tax number and the certified copy of "
+        "the contract; the address is Rua de Cedofeita 455, second floor on the left"
+    )
+    page = render([Item("vm-aaaaaa", "today", text, "2026-11-22")], style)
+    assert f"{text} " in page.replace("\n", " ")
+    cut = render([Item("vm-aaaaaa", "today", "wonderful words " * 40, "2026-11-22")], style)
+    assert re.search(r"(wonderful|words)…", cut)
 
 
 @pytest.mark.parametrize("style", STYLES)

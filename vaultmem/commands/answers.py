@@ -28,7 +28,7 @@ def answer_options(parser: argparse.ArgumentParser) -> None:
 
 def prepared(words: list[str]) -> list[str]:
     """The options before the ids."""
-    return apart(words, (*SWITCHES, "--undo"))
+    return apart(words, (*SWITCHES, "--undo", "--series"))
 
 
 def run_answer(args: argparse.Namespace, output: Output, state: str) -> int:
@@ -36,6 +36,7 @@ def run_answer(args: argparse.Namespace, output: Output, state: str) -> int:
     wanted = list(dict.fromkeys(args.ids))
     state = "open" if args.undo else state
     until = None if args.undo else getattr(args, "until", None)
+    series = not args.undo and getattr(args, "series", False)
     reports: list[dict[str, Any]] = []
     failed: list[VaultmemError] = []
     with vault_of(args, output) as vault:
@@ -47,6 +48,7 @@ def run_answer(args: argparse.Namespace, output: Output, state: str) -> int:
                         id=given,
                         state=state,
                         until=until,
+                        series=series,
                         by=args.by,
                         dry_run=args.dry_run,
                     )
@@ -90,7 +92,8 @@ def _line(report: dict[str, Any], output: Output) -> str:
 def _tail(report: dict[str, Any], output: Output) -> str:
     """What it led to, or what the person may want to do next."""
     if report.get("asks") and not report.get("skipped"):
-        return f"; still open in its note: vaultmem done {report['asks']} ticks it there"
+        asked = f"vaultmem done {report['asks']}"
+        return f"; still open in its note: {asked} ticks it there, and from now on what you do of that note"
     if report["state"] == "open" and report.get("gone"):
         return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
     if report.get("restored"):

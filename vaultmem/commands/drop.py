@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     import argparse
 
 EPILOG = """\
-A reminder goes to the archive, also one that repeats. Your notes stay as they are. --undo takes it back."""
+Of what repeats, this time only: the next time it is due again; --series ends it for good, and a reminder goes to the
+archive. One that does not repeat goes there at once. Your notes stay as they are. --undo takes it back."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
+    parser.add_argument("--series", action="store_true", help="never again, not only this time")
     answer_options(parser)
 
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 ROOM = {
-    "today": 4,
     "soon": 2,
-    "review": 5,
+    "overdue": 4,
+    "review": 3,
     "preferences": 3,
 }  # lines at least, however much there is above them
 FURTHEST = limits.DAYS
 EPILOG = """\
-Overdue, due today, due in the next days; what to look at: what waits for your approval, memories in the inbox, what
-dreams noticed and propose, sync conflict copies, unreadable notes, a vault that lost many notes at once; and your
-preferences, as assistants are told them. vaultmem done ID, drop ID and snooze ID answer."""
+Due today, due in the next days, overdue, the nearest first (what is so for more than two weeks is counted, and listed
+with --all); what waits for your approval, and how many chores vaultmem review lists; and your preferences, as
+assistants are told them. vaultmem done ID, drop ID and snooze ID answer."""
 NAMES = {
-    "overdue": "overdue", "today": "today", "soon": "upcoming", "review": "review", "preferences": "preferences",
+    "today": "today", "soon": "upcoming", "overdue": "overdue", "review": "review", "preferences": "preferences",
 }  # fmt: skip
 
 
@@ -48,13 +48,17 @@ def run(args: argparse.Namespace, output: Output) -> int:
     found = listing.by_section(_listed(args, output, now).rows, args.days, now)
     count = sum(len(rows) for section, rows in found.items() if section != "preferences")
     if output.as_json:
+        found["overdue"] += found.pop("older")
         shown = {NAMES[section]: [_as_json(row) for row in rows] for section, rows in found.items()}
         output.data({**shown, "count": count})
         return 0
     if not count:
         output.remark(f"vaultmem: nothing waits for you in the next {plural(args.days, 'day')}")
+    older = [] if args.all else found.pop("older")
     everything = count + len(found["preferences"])
     _show(_titled(found, args.days, output), output, everything if args.all else SHOWN)
+    if older:
+        output.line(f"+{len(older):,} overdue for more than two weeks: vaultmem pending --all")
     return 0
 
 
@@ -74,7 +78,9 @@ def _listed(args: argparse.Namespace, output: Output, now: float) -> Listed:
 
 
 def _as_json(row: Row) -> dict[str, object]:
-    return {name: found for name, found in row.items() if name not in ("section", "place", "scope")}
+    hidden = ("section", "place", "scope", "author")
+    own = {name: found for name, found in row.items() if name not in hidden}
+    return {**own, "by": row["author"]} if row["author"] else own
 
 
 def _titled(
@@ -83,6 +89,7 @@ def _titled(
     """Sections with their titles and lines."""
     titles = {
         "overdue": ("overdue", "red"),
+        "older": ("overdue for more than two weeks",),
         "today": ("today", "yellow"),
         "soon": (f"the next {plural(days, 'day')}", "cyan"),
         "review": ("to review",),
@@ -100,7 +107,8 @@ def _titled(
 
 def _line(row: Row, output: Output) -> str:
     when = (row["due"] or "").replace("T", " ")
-    text = f"{row['text']} ({row['repeat']})" if row["repeat"] else row["text"]
+    said = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
+    text = f"{row['text']} ({said})" if said else row["text"]
     parts = (output.paint(row["id"], "yellow"), when, text, output.paint(row["source"], "dim"))
     return "  ".join(part for part in parts if part)
 

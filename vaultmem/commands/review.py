@@ -1,4 +1,5 @@
-"""vaultmem review: accept or reject, one by one, what dreams propose for notes of a person, and models for memories."""
+"""vaultmem review: what dreams propose for notes of a person, and models for memories, is accepted or rejected one by
+one; and all else that there is to look after is listed."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from vaultmem.client import is_terminal
 from vaultmem.commands.memories import SWITCHES, show_diff, writing_options
 from vaultmem.commands.parsing import apart
 from vaultmem.commands.shared import open_vault
+from vaultmem.core.defused import one_line, words
+from vaultmem.core.pending_page import WORDS
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -26,7 +29,10 @@ it happens before you accept it here; what you reject is never proposed again. W
 Where a language model is set, a deep dream also asks it about memories: into which category one belongs (classify),
 whether two state the same (merge), which of two holds (contradiction). Its reason is shown with each.
 
-On a terminal it asks about each: a accept, r reject, s skip, q quit."""
+Behind these it lists what else there is to look after: what waits for your approval, memories that could not be filed,
+contradictions, conflict copies, unreadable notes. vaultmem done ID, drop ID and snooze ID answer; --list lists all.
+
+On a terminal it asks about each proposal: a accept, r reject, s skip, q quit."""
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
 
 
@@ -55,13 +61,27 @@ def run(args: argparse.Namespace, output: Output) -> int:
             found = [_named(found, args.id)]
         if args.accept or args.reject:
             _decide(vault, found[0], args, output)
-        elif output.as_json:
-            output.data({"proposals": found, "count": len(found)})
-        elif args.list or not _is_asked():
+            return 0
+        chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
+        if output.as_json:
+            output.data({"proposals": found, "chores": chores, "count": len(found) + len(chores)})
+            return 0
+        if args.list or not _is_asked():
             _list(found, output)
         else:
             _go_through(vault, found, args, output)
+        for one in chores:
+            output.line(_chore(one, output))
     return 0
+
+
+def _chore(one: dict[str, Any], output: Output) -> str:
+    parts = (
+        output.paint(one["id"], "yellow"),
+        words(one["text"], WORDS),
+        output.paint(one_line(one["source"]), "dim"),
+    )
+    return "  ".join(part for part in parts if part)
 
 
 def _named(found: list[dict[str, Any]], given: str) -> dict[str, Any]:

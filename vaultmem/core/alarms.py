@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from vaultmem.core.answers import SNOOZED, Answer, Told, closed
+from vaultmem.core.answers import SNOOZED, Answer, Told
 from vaultmem.core.defused import MOST, NO_WORDS, one_line
 from vaultmem.core.due import REMINDER, Due
 from vaultmem.core.durations import UNITS, seconds, spoken
-from vaultmem.core.pending_items import is_approved, is_refused
+from vaultmem.core.pending_items import is_approved, is_over, is_refused
 from vaultmem.core.stamps import seconds as stamped
 from vaultmem.core.stamps import stamp
 
@@ -202,11 +202,11 @@ def _may_ring(due: Due, answers: Mapping[str, Answer]) -> bool:
     """Not what is answered, or has no time. What comes from outside only if it is a reminder, or was approved."""
     answer = answers.get(due.id)
     snoozed = answer is not None and answer.state == SNOOZED
-    if closed(answers, due.id) or not (due.at or snoozed):
+    if is_over(due, answers) or not (due.at or snoozed):
         return False
-    if not due.foreign or is_approved(due.id, answers):
+    if is_approved(due.id, answers):
         return True
-    return due.kind == REMINDER and not is_refused(due.id, answers)
+    return not is_refused(due.id, answers) and (due.kind == REMINDER or not due.foreign)
 
 
 def _step(

@@ -54,6 +54,7 @@ _START = re.compile(
     r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
 )
+_BROKEN_OFF = " ,;:–—-"  # what no cut ends with
 _NO_WORDS = re.compile(r"[^\w ]+|_+")
 
 
@@ -68,9 +69,9 @@ def one_line(text: str, most: int = MOST) -> str:
     return _cut(_step(bare), most)
 
 
-def words(text: str) -> str:
+def words(text: str, most: int = MOST) -> str:
     """The text in one line, and a word for it where nothing is left."""
-    return one_line(text) or NO_WORDS
+    return one_line(text, most) or NO_WORDS
 
 
 def _step(line: str) -> str:
@@ -108,7 +109,7 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _cut(line: str, most: int) -> str:
-    """As much of the line as fits, in whole graphemes, with a sign that there was more."""
+    """As much of the line as fits, in whole words if they are not very long, with a sign that there was more."""
     if len(line) <= most:
         return line
     kept: list[str] = []
@@ -118,4 +119,6 @@ def _cut(line: str, most: int) -> str:
         if room < 0:
             break
         kept.append(piece)
-    return "".join(kept).rstrip() + "…"
+    cut = "".join(kept)
+    blank = cut.rfind(" ", most // 2) if line[len(cut)] != " " else -1
+    return (cut if blank < 0 else cut[:blank]).rstrip(_BROKEN_OFF) + "…"

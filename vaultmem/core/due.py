@@ -22,8 +22,10 @@ class Due(NamedTuple):
     repeat: str = ""  # in words
     rolls: bool = False  # comes round by itself; a task does so when its editor completes it
     lapses: bool = False  # is over with its day, done or not: a date of a note is no work
-    foreign: bool = False  # from outside, or from an assistant; not to be believed before a person has approved it
+    foreign: bool = False  # from outside; not to be believed before a person has approved it
     memory: str = ""  # the id of the memory, of a REMINDER
     own_id: str = ""  # by which its editor knows the task, if it does
     scope: str = "global"  # who sees it
     private: bool = False  # the person keeps its words from assistants
+    author: str = ""  # the assistant that wrote it; "" for the person
+    series: str = ""  # under which id the end of what rolls is kept, vm-…

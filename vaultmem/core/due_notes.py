@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core.access import DREAM
+from vaultmem.core.access import DREAM, is_connected
 from vaultmem.core.due import NOTE, REMINDER, Due
 from vaultmem.core.dues import Place, Wish, rule_of
 from vaultmem.core.keys import key_of
@@ -41,11 +41,13 @@ _WRITTEN_KEYS = (
 
 
 def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
-    """Whether the words of a note are those of others, or of an assistant, which no person has approved."""
+    """Whether the words of a note are those of others. Those of an assistant that says its name are not: the person has
+    connected it."""
     if path.startswith(folder + "/"):
         told = ((key_of(key).lower(), value) for key, value in properties.items() if value)
         return any(
-            key in ("agent", "url")
+            key == "url"
+            or (key == "agent" and not is_named(value))
             or (key == "source" and value != OWN)
             or (key == "phase" and value == "inbox")
             for key, value in told
@@ -54,6 +56,17 @@ def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
     if "clippings" in folders:
         return True
     return any(key.lower() in ("source", "url") and value for key, value in properties.items())
+
+
+def author(properties: Mapping[str, Value]) -> str:
+    """The assistant that wrote a memory; "" for the person."""
+    found = next((value for key, value in properties.items() if key_of(key) == "agent"), "")
+    return found.strip() if isinstance(found, str) else ""
+
+
+def is_named(agent: Value) -> bool:
+    """Whether an assistant says its name."""
+    return isinstance(agent, str) and bool(agent.strip()) and is_connected(agent.strip())
 
 
 def is_generated(properties: Mapping[str, Value]) -> bool:

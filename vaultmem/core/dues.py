@@ -145,8 +145,15 @@ def now(wish: Wish, moment: datetime, is_closed: Callable[[str], bool]) -> Itera
 
 def named(due: Due, source: str, key_time: str = "") -> Named:
     """A due with its id, unless another begins alike."""
-    pair = source, f"{' '.join(due.text.split())}\0{key_time or due.due or due.at}"
-    return Named(due._replace(id=item_id(*pair)), pair)
+    words = " ".join(due.text.split())
+    pair = source, f"{words}\0{key_time or due.due or due.at}"
+    series = series_id(source, "" if due.memory else words) if due.rolls else ""
+    return Named(due._replace(id=item_id(*pair), series=series), pair)
+
+
+def series_id(source: str, words: str = "") -> str:
+    """The id under which is kept that something comes round no more; a memory is one series, whatever it says."""
+    return item_id(source, f"series\0{words}")
 
 
 def _occurrence(wish: Wish, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Named]:

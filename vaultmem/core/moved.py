@@ -41,7 +41,7 @@ def followed(
         moved = there.moved(due)
         mended = None if moved else there.mended(due)
         if moved:
-            found.answers.extend(_renamed(moved.id, due.id, answers))
+            found.answers.extend(_renamed(moved, due, answers))
         elif mended and mended.id in answers and answers[mended.id].state == SNOOZED:
             found.answers.extend(_one(mended.id, due.id, answers))
         heard = next(filter(None, (told.get(id_) for id_ in there.told(due, mended))), None)
@@ -89,10 +89,11 @@ def _standing(due: Due) -> tuple[str, ...]:
     return due.kind, due.path, str(due.line), due.due, due.at, str(due.foreign)
 
 
-def _renamed(old: str, new: str, answers: Mapping[str, Answer]) -> Iterable[Answer]:
-    yield from _one(old, new, answers)
-    yield from _one(approval(old), approval(new), answers)
-    yield from _one(completion(old), completion(new), answers)
+def _renamed(old: Due, new: Due, answers: Mapping[str, Answer]) -> Iterable[Answer]:
+    yield from _one(old.id, new.id, answers)
+    yield from _one(approval(old.id), approval(new.id), answers)
+    yield from _one(completion(old.path), completion(new.path), answers)
+    yield from _one(old.series, new.series, answers)
 
 
 def _one(old: str, new: str, answers: Mapping[str, Answer]) -> Iterable[Answer]:

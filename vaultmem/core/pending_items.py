@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from vaultmem.core.answers import DONE, DROPPED, Answer, asleep, closed
 from vaultmem.core.due import TASK, Due
 from vaultmem.core.pending_page import Item, item_id
+from vaultmem.core.wording import plural
 
 DAYS = 7
+RECENT = 14  # days for which what is overdue is listed singly
 PRIVATE = "(private)"
 APPROVE, COMPLETE = "approve", "complete"  # what a question to a person is about
 
@@ -22,34 +24,46 @@ def items(
     days: int = DAYS,
     asks: bool = True,
 ) -> list[Item]:
-    """What waits in the next days, and, where a person wants to be asked (`asks`), tasks that were answered and are
-    still open in their notes. `now` is the clock on the wall."""
+    """What waits in the next days, and, where a person wants to be asked (`asks`), one question for each note in which
+    tasks are open that were done here. `now` is the clock on the wall."""
     last = later(now.date(), days)
     found: list[Item] = []
+    open_there: dict[str, list[Due]] = {}
     for due in dues:
-        if closed(answers, due.id):
+        if is_over(due, answers):
             if asks and _is_open_in_its_note(due, answers):
-                found.append(_question(due))
+                open_there.setdefault(due.path, []).append(due)
             continue
         section = section_of(due, now.date().isoformat(), last)
         if section and may_be_shown(due, answers):
             found.append(item_of(due, section))
+    found += map(_question, open_there.values())
     return waiting(found, answers, now)
 
 
 def section_of(due: Due, today: str, last: str) -> str:
-    """Where it goes: overdue, today, soon; "" for nowhere, as what has begun and is due at no day."""
+    """Where it goes: today, soon, overdue, older; "" for nowhere, as what has begun and is due at no day."""
     day = (due.due or due.at)[:10]
     if not day or day > last or (day < today and (due.lapses or not due.due)):
         return ""
     if day == today:
         return "today"
-    return "overdue" if day < today else "soon"
+    if day > today:
+        return "soon"
+    recent = (date.fromisoformat(today) - timedelta(RECENT)).isoformat()
+    return "overdue" if day >= recent else "older"
+
+
+def is_over(due: Due, answers: Mapping[str, Answer]) -> bool:
+    """Whether it is done or dropped, this time or for good."""
+    return closed(answers, due.id) or closed(answers, due.series)
 
 
 def may_be_shown(due: Due, answers: Mapping[str, Answer]) -> bool:
-    """Whether it is the person's own, or was approved."""
-    return not due.foreign or is_approved(due.id, answers)
+    """Whether it is the person's own or that of an assistant, or was approved."""
+    if due.foreign:
+        return is_approved(due.id, answers)
+    return not is_refused(due.id, answers)
 
 
 def approval(id_: str) -> str:
@@ -69,9 +83,10 @@ def is_refused(id_: str, answers: Mapping[str, Answer]) -> bool:
     return answer is not None and answer.state == DROPPED
 
 
-def completion(id_: str) -> str:
-    """The id of the question whether a task shall be marked done in its note."""
-    return item_id(id_, COMPLETE)
+def completion(path: str) -> str:
+    """The id of the question whether tasks that are done here shall be marked done in their note, too. It is asked once
+    for a note."""
+    return item_id(path, COMPLETE)
 
 
 def carried_out(due: Due) -> str:
@@ -106,7 +121,7 @@ def item_of(due: Due, section: str) -> Item:
     """How it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), _title_of(due), due.repeat or None,
-        scope=due.scope,
+        scope=due.scope, author=due.author,
     )  # fmt: skip
 
 
@@ -141,13 +156,18 @@ def snoozed_until(given: str | None, now: datetime) -> str:
 
 def _is_open_in_its_note(due: Due, answers: Mapping[str, Answer]) -> bool:
     """A task of a note that was done here: had it been ticked in its note, it would be due no more."""
-    return due.kind == TASK and answers[due.id].state == DONE and may_be_shown(due, answers)
+    given = answers.get(due.id)
+    is_done = given is not None and given.state == DONE
+    return due.kind == TASK and is_done and may_be_shown(due, answers)
 
 
-def _question(due: Due) -> Item:
-    said = f"tick to mark it done in its note, too: {words_of(due)}"
+def _question(dues: Sequence[Due]) -> Item:
+    """One for all tasks of a note, also for those that will be done here later."""
+    due = dues[0]
+    what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
+    said = f"tick to mark tasks of this note done there, too, now and later: {what}"
     return Item(
-        completion(due.id), "review", said, source=place_of(due), title=_title_of(due), rank=1
+        completion(due.path), "review", said, source=place_of(due), title=_title_of(due), rank=1
     )
 
 

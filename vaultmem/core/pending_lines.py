@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from vaultmem.core.pending_page import HEADINGS, MORE, NOTES, NOTHING, TITLE
+from vaultmem.core.pending_page import HEADINGS, MORE, NOTES, NOTHING, OLDER_MORE, TITLE
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _BULLET = re.compile(r"[ \t>]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$|(?=\\?\[))")
@@ -18,7 +18,9 @@ _OF_BLOCK = re.compile(
     r"[ \t]*(?:id:: *[0-9a-f-]{36}|collapsed:: *\w+|:LOGBOOK:|CLOCK:.*|:END:)[ \t]*", re.IGNORECASE
 )
 _HEADING = re.compile(r"[ \t]*(?:[-*+][ \t]+)?#{1,6}[ \t]+")
-_MORE = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?\\?\+\d+ {re.escape(MORE)}[ \t]*")
+_MORE = re.compile(
+    rf"[ \t]*(?:[-*+][ \t]+)?\\?\+\d+ (?:{re.escape(MORE)}|{re.escape(OLDER_MORE)})[ \t]*"
+)
 _NOTHING = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?{re.escape(NOTHING)}[ \t]*")
 _MARK = re.compile(r"[ \t]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*)?")

@@ -18,10 +18,11 @@ from vaultmem.core.values import value
 OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
 MOST, MOST_ITEMS = 4_000, 20
 TITLE, NOTES = "Pending", "Notes"
+OLDER = "older"  # overdue for so long that one line counts it
 HEADINGS = {
-    "overdue": "Overdue",
     "today": "Today",
     "soon": "Next 7 days",
+    "overdue": "Overdue",
     "review": "To review",
     "preferences": "Preferences worth knowing",
 }
@@ -29,15 +30,18 @@ PREFERENCES = "preferences"
 MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
 NOTHING = "Nothing is pending."
 MORE = "more: vaultmem pending --all"
+OLDER_MORE = "overdue for more than two weeks: vaultmem pending --all"
+WORDS = 300  # characters of the words of an item
 _SHORTEST_ID = 6
+_SHORT = 40  # characters of a repetition, or of a name
 _LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
-_LEAST = {
-    "today": 4,
+LEAST = {
     "soon": 2,
-    "review": 5,
+    "overdue": 4,
+    "review": 3,
     "preferences": 3,
 }  # items of 20, whatever stands before them
-_RANK = {section: number for number, section in enumerate(HEADINGS)}
+_RANK = {section: number for number, section in enumerate((*HEADINGS, OLDER))}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _CLOCK = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
@@ -57,6 +61,7 @@ class Item:
     asks: bool = False  # only the person may answer it, and assistants are not told of it
     scope: str = "global"  # who sees it; the page itself is the person's
     rank: int = 0  # what of one section and day comes first
+    author: str = ""  # the assistant that wrote it; "" for the person
 
 
 def item_id(source: str, key: str, length: int = _SHORTEST_ID) -> str:
@@ -98,24 +103,34 @@ def render(
 ) -> str:
     """The page. It has at most `most` characters unless the notes of the person, which stay as they are, need more:
     then our part has a quarter of that."""
-    ordered = sorted(items, key=_order)
+    every = sorted(items, key=lambda item: (*_urgency(item), item.text, item.id))
+    single = [item for item in every if item.section != OLDER]
+    older = len(every) - len(single)
     room = max(most - len(notes), most // _LEAST_ROOM)
-    for count in range(min(most_items, len(ordered)), -1, -1):
-        text = _generated(_chosen(ordered, count), len(ordered) - count, style)
+    for count in range(min(most_items, len(single)), -1, -1):
+        text = _generated(_chosen(single, count), len(single) - count, older, style)
         if len(text) <= room:
             break
     return text + notes
 
 
-def _order(item: Item) -> tuple[int, str, int, str, str]:
-    return _RANK[item.section], item.due or "~", item.rank, item.text, item.id
+def ordered(items: Iterable[Item]) -> list[Item]:
+    """The most urgent first: today, the days to come, then what is overdue, from yesterday back."""
+    return sorted(items, key=_urgency)
+
+
+def _urgency(item: Item) -> tuple[int, int, str, int]:
+    day, _ = due_parts(item)
+    number = date.fromisoformat(day).toordinal() if day else date.max.toordinal()
+    near = -number if item.section in ("overdue", OLDER) else number
+    return _RANK[item.section], near, item.due or "~", item.rank
 
 
 def _chosen(ordered: Sequence[Item], count: int) -> list[Item]:
-    """So many of them, the most urgent first; what is overdue leaves room for the other sections."""
+    """So many of them, the most urgent first; each section leaves room for those after it."""
     by_section = {name: [item for item in ordered if item.section == name] for name in HEADINGS}
     least = {
-        name: min(len(by_section[name]), count * _LEAST.get(name, 0) // MOST_ITEMS)
+        name: min(len(by_section[name]), count * LEAST.get(name, 0) // MOST_ITEMS)
         for name in HEADINGS
     }
     chosen: list[Item] = []
@@ -127,10 +142,10 @@ def _chosen(ordered: Sequence[Item], count: int) -> list[Item]:
 
 def shown_text(item: Item) -> str:
     """The words of an item as a page has them."""
-    return words(item.text)
+    return words(item.text, WORDS)
 
 
-def _generated(items: Sequence[Item], more: int, style: str) -> str:
+def _generated(items: Sequence[Item], more: int, older: int, style: str) -> str:
     outline = style == OUTLINE
     parts = [f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n---\n\n# {TITLE}\n\n"]
     bullet = "- " if outline else ""
@@ -142,9 +157,10 @@ def _generated(items: Sequence[Item], more: int, style: str) -> str:
             gap = "" if outline else "\n"
             parts.append(f"{bullet}## {heading}\n{gap}{''.join(lines)}{gap}")
     gap = "" if outline else "\n"
-    if more:
-        parts.append(f"{bullet}+{more} {MORE}\n{gap}")
-    elif not items:
+    for count, said in ((older, OLDER_MORE), (more, MORE)):
+        if count:
+            parts.append(f"{bullet}+{count} {said}\n{gap}")
+    if not (items or older or more):
         parts.append(f"{bullet}{NOTHING}\n{gap}")
     return "".join([*parts, f"{bullet}## {NOTES}\n"])
 
@@ -176,8 +192,9 @@ def _words(item: Item, clock: str) -> str:
 
 
 def _said(item: Item, clock: str) -> str:
-    """The time and the repetition in words."""
-    said = ", ".join(part for part in (clock, one_line(item.repeat or "", 40)) if part)
+    """The time, the repetition and the author in words."""
+    by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
+    said = ", ".join(part for part in (clock, one_line(item.repeat or "", _SHORT), by) if part)
     return f"({said})" if said else ""
 
 

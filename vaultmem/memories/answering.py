@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from vaultmem.core import access, durations, pending_items, when
-from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, closed
 from vaultmem.core.defused import words
 from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
@@ -47,7 +47,9 @@ def answer(session: Session, asked: Asked) -> Report:
     who = header(asked, f"{state}: {words(found.text)}"[:200], session.now)
     if who.kind == "assistant":
         _see_that_it_may(session, found, who.by)
-    before = found.given.state if found.given else OPEN
+    series = _series(session, found, state, asked)
+    given = session.desk.waiting.record.answers().get(series) if series else found.given
+    before = given.state if given else OPEN
     report: Report = {
         "id": found.id,
         "state": state,
@@ -60,8 +62,8 @@ def answer(session: Session, asked: Asked) -> Report:
         return {**report, "state": before}
     word = Answer(found.id, state, stamp(session.now), who.by, until, words(found.text))
     if asked.flag("dry_run"):
-        return _tried(session, word) | report
-    session.desk.waiting.record.add(_recorded(session, word), [], session.now)
+        return _tried(session, word, series) | report
+    session.desk.waiting.record.add(_recorded(word, series), [], session.now)
     return report | _carried(session, asked, found, now)
 
 
@@ -71,15 +73,37 @@ def settle(session: Session, asked: Asked) -> Report:
     return carrying.settle(session, dry_run=asked.flag("dry_run"))
 
 
-def _recorded(session: Session, word: Answer) -> list[Answer]:
-    """The answer; who takes one back is asked again whether to tick the task in its note."""
-    question = pending_items.completion(word.id)
-    if word.state != OPEN or question not in session.desk.waiting.record.answers():
+def _series(session: Session, found: _Found, state: str, asked: Asked) -> str:
+    """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
+    if asked.flag("series") and state == DROPPED:
+        due = found.due or _as_it_was(session, found.id)
+        if due is None or not due.series:
+            raise UsageError(
+                f"{words(found.text)!r} ({found.id}) does not repeat; leave --series out"
+            )
+        return due.series
+    if state != OPEN:
+        return ""
+    own = found.due.series if found.due else restoring.series(session, found.id)
+    return own if closed(session.desk.waiting.record.answers(), own) else ""
+
+
+def _as_it_was(session: Session, id_: str) -> Due | None:
+    """What has this id and has moved on, since it was answered."""
+    searcher = session.reader.searcher()
+    now = datetime.fromtimestamp(session.now).astimezone()
+    dues = session.desk.waiting.dues(searcher.catalog, now, {}) if searcher else []
+    return next((due for due in dues if due.id == id_), None)
+
+
+def _recorded(word: Answer, series: str) -> list[Answer]:
+    """The answer: one that ends a series says so under its id."""
+    if not series:
         return [word]
-    return [word, word._replace(id=question)]
+    return [word._replace(id=series), *([word] if word.state == OPEN else [])]
 
 
-def _tried(session: Session, word: Answer) -> Report:
+def _tried(session: Session, word: Answer, series: str) -> Report:
     """What the answer would change in files."""
     changes: list[object] = []
     skipped: list[object] = []
@@ -87,7 +111,7 @@ def _tried(session: Session, word: Answer) -> Report:
         plan = restoring.plan(session, word.id)
         changes += _listed(planned(session, plan)["changes"]) if plan else []
     else:
-        tried = carrying.settle(session, dry_run=True, more=word)
+        tried = carrying.settle(session, dry_run=True, more=_recorded(word, series))
         changes = _about(word.id, tried["changes"])
         skipped = _about(word.id, tried["skipped"])
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
@@ -100,7 +124,7 @@ def _listed(found: object) -> list[object]:
 def _about(id_: str, found: object) -> list[object]:
     """What of this is about an item, or about the question whether to tick it in its note."""
     due = [one for one in _listed(found) if isinstance(one, dict)]
-    return [one for one in due if id_ in (one["due"], pending_items.completion(one["due"]))]
+    return [one for one in due if id_ in (one["due"], pending_items.completion(one["path"]))]
 
 
 def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Report:
@@ -122,11 +146,12 @@ def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Re
 
 
 def _question(session: Session, found: _Found) -> str | None:
-    """The id of the question that the page asks after a task was done here, not in its note."""
+    """The id of the question that the page asks once for a note, after a task of it was done here."""
     asks = session.desk.config.text("pending.complete_in_notes") == "ask"
     if not asks or found.due is None or found.due.kind != TASK:
         return None
-    return pending_items.completion(found.id)
+    question = pending_items.completion(found.due.path)
+    return None if closed(session.desk.waiting.record.answers(), question) else question
 
 
 # --- Which item
@@ -138,7 +163,8 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     if searcher is None:
         raise StateError("the vault is not indexed; run vaultmem sync")
     waiting = session.desk.waiting
-    items = {one.id: one.text for one in waiting.items(searcher.catalog, now)}
+    shown = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
+    items = {one.id: one.text for one in shown}
     dues = {due.id: due for due in carrying.dues(session)}
     hidden = {id_ for id_, due in dues.items() if _is_hidden(session, due)}
     items = {id_: said for id_, said in items.items() if id_ not in hidden}
@@ -148,7 +174,7 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
     id_ = (
         _id(given, current)
         or _of_memory(given, dues.values())
-        or _id(given, {one: answers[one].text for one in answers})
+        or _id(given, {one: answers[one].text for one in answers} | restoring.put_away(session))
     )
     if not id_:
         near = get_close_matches(_whole(given), current, 1)
@@ -215,9 +241,9 @@ def _see_that_it_may(session: Session, found: _Found, name: str) -> None:
     if found.due is not None and found.due.private:
         raise UsageError(f"{found.id} is private: only you can answer it, in pending.md")
     dues = _all_dues(session)
-    known = dues | {memory.id for memory in session.desk.collection.live()}
+    known = dues.keys() | {memory.id for memory in session.desk.collection.live()}
     questions = {pending_items.approval(id_) for id_ in known}
-    questions |= {pending_items.completion(id_) for id_ in dues}
+    questions |= {pending_items.completion(due.path) for due in dues.values()}
     asked = found.due is not None and not pending_items.may_be_shown(
         found.due, session.desk.waiting.record.answers()
     )
@@ -230,13 +256,13 @@ def _see_that_it_may(session: Session, found: _Found, name: str) -> None:
         raise UsageError(f"{said}: only you can answer it, in pending.md")
 
 
-def _all_dues(session: Session) -> set[str]:
-    """The ids of all that is due or is shown: what repeats goes on by one rule for what is carried out, and by another
-    for what is shown."""
+def _all_dues(session: Session) -> dict[str, Due]:
+    """All that is due or is shown, by id: what repeats goes on by one rule for what is carried out, and by another for
+    what is shown."""
     searcher = session.reader.searcher()
     now = datetime.fromtimestamp(session.now).astimezone()
     shown = session.desk.waiting.dues(searcher.catalog, now) if searcher else []
-    return {due.id for due in (*carrying.dues(session), *shown)}
+    return {due.id: due for due in (*carrying.dues(session), *shown)}
 
 
 # --- Until when

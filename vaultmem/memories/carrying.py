@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -52,25 +52,21 @@ class _Settled:
 
 
 def dues(session: Session) -> list[Due]:
-    """All that is due, answered or not. What repeats goes on after it was done; one that was dropped stays, for
-    it is to be put away."""
+    """All that is due, answered or not. What repeats goes on after it was done or dropped."""
     searcher = session.reader.searcher()
     if searcher is None:
         return []
-    answers = session.desk.waiting.record.answers()
     now = datetime.fromtimestamp(session.now).astimezone()
-    done = {id_: word for id_, word in answers.items() if word.state == DONE}
-    return session.desk.waiting.dues(searcher.catalog, now, done)
+    return session.desk.waiting.dues(searcher.catalog, now, session.desk.waiting.record.answers())
 
 
-def settle(session: Session, *, dry_run: bool = False, more: Answer | None = None) -> Report:
-    """Do what is to be done and was not yet; only say so in a dry run, in which `more` may be one more answer."""
+def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = ()) -> Report:
+    """Do what is to be done and was not yet; only say so in a dry run, in which there may be `more` answers."""
     settled = _Settled()
     if not dry_run:
         session.desk.waiting.unsettled = False  # what is answered from now on is for the next time
     answers = session.desk.waiting.record.answers()
-    if more is not None:
-        answers = {**answers, more.id: more}
+    answers = {**answers, **{word.id: word for word in more}}
     # From the last line up: the next one of what comes round again is another line of its note.
     for due in sorted(dues(session), key=lambda one: (one.path, -one.line)):
         for word, mark in _words(session, due, answers):
@@ -99,17 +95,19 @@ def _words(
     session: Session, due: Due, answers: Mapping[str, Answer]
 ) -> Iterator[tuple[Answer, str]]:
     """The answer by which something is to be done, if there is one, and the mark of its being done."""
-    given = answers.get(due.id)
+    given = answers.get(due.series) if closed(answers, due.series) else answers.get(due.id)
     if given is None or given.state not in (DONE, DROPPED):
         return
-    if due.kind == REMINDER and (given.state == DROPPED or not due.rolls):
-        if all(closed(answers, other.id) for other in dues(session) if other.memory == due.memory):
+    if due.kind == REMINDER and (given.id == due.series or not due.rolls):
+        others = (other for other in dues(session) if other.memory == due.memory)
+        if given.id == due.series or all(closed(answers, other.id) for other in others):
             yield given, pending_items.carried_out(due)  # else it has another time to come
     elif due.kind == TASK and given.state == DONE:
         how = session.desk.config.text("pending.complete_in_notes")
-        word = given if how == "always" else answers.get(pending_items.completion(due.id))
-        if how == "never" or word is None or word.state != DONE:
+        asked = given if how == "always" else answers.get(pending_items.completion(due.path))
+        if how == "never" or asked is None or asked.state != DONE:
             return
+        word = max(given, asked, key=lambda one: one.at)
         mark = pending_items.carried_out(due)
         elsewhere, beside = (answers.get(other) for other in pending_items.marks(due))
         if mark in answers or beside or elsewhere is None or elsewhere.at < word.at:
@@ -180,6 +178,7 @@ def _reopen(
     if dry_run:
         return
     at = stamp(session.now)
-    ids = [due.id, pending_items.completion(due.id)]
-    taken_back = [Answer(id_, OPEN, at, YOU, "", words) for id_ in ids if id_ in answers]
+    taken_back = [
+        Answer(id_, OPEN, at, YOU, "", words) for id_ in (due.id, due.series) if id_ in answers
+    ]
     session.desk.waiting.record.add(taken_back, [], session.now)

@@ -85,7 +85,7 @@ VERBS = {
     "undo": Verb("past", "undo", _names("commit last name since by dry_run")),
     "approved": Verb("approving", "approved", _names("ids"), writes=False, apart=True),
     "approve": Verb("approving", "approve", _names("id agent source undo by dry_run")),
-    "answer": Verb("answering", "answer", _ONE | _names("state until vanished")),
+    "answer": Verb("answering", "answer", _ONE | _names("state until series vanished")),
     "settle": Verb("answering", "settle", _names("dry_run vanished")),
     "pending": Verb("waits", "pending", _names("days vanished"), writes=False, apart=True),
     "notify": Verb("waits", "notify", _names("vanished dry_run"), apart=True),

@@ -25,9 +25,14 @@ class WaitingVerbs:
         in its note, too."""
         return _report(self.ask("answer", id=item, state="done", by=by, dry_run=dry_run))
 
-    def drop(self, item: str, *, by: str | None = None, dry_run: bool = False) -> Report:
-        """Say that nothing will come of an item; a report like that of done()."""
-        return _report(self.ask("answer", id=item, state="dropped", by=by, dry_run=dry_run))
+    def drop(
+        self, item: str, *, series: bool = False, by: str | None = None, dry_run: bool = False
+    ) -> Report:
+        """Say that nothing will come of an item: this time, or with `series` ever again; a report like that of
+        done()."""
+        return _report(
+            self.ask("answer", id=item, state="dropped", series=series, by=by, dry_run=dry_run)
+        )
 
     def snooze(
         self, item: str, until: str | None = None, *, by: str | None = None, dry_run: bool = False
@@ -43,9 +48,16 @@ class WaitingVerbs:
         return _report(self.ask("answer", id=item, state="open", by=by, dry_run=dry_run))
 
     def pending(self, *, days: int = 7) -> list[Report]:
-        """What waits for the person: items with "id", "section" (overdue, today, soon, review, preferences), "text",
-        "due", "source", "title" and "repeat"; what is due within so many `days`."""
+        """What waits for the person: items with "id", "section" (today, soon, overdue, older, review, preferences),
+        "text", "due", "source", "title", "repeat" and "author", an assistant's name; what is due within so many
+        `days`."""
         found: list[Report] = self.ask("pending", days=days)["items"]
+        return found
+
+    def chores(self) -> list[Report]:
+        """What there is to look after, which pending() only counts: what waits for approval, memories that could not be
+        filed, contradictions, conflict copies, unreadable notes. Items as those of pending()."""
+        found: list[Report] = self.ask("pending")["chores"]
         return found
 
     def notify(self, *, dry_run: bool = False) -> Report:

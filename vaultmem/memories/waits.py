@@ -20,13 +20,15 @@ NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 
 def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
-    """All that waits, each item with its id, section, words, time and source."""
+    """All that waits, each item with its id, section, words, time and source; and the chores that these only count."""
     catalog, now = _catalog(reader), _now(desk)
     days = int(asked.number("days", DAYS, 0, limits.DAYS))
     items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
+    chores = desk.waiting.chores(catalog, now, asked.told("vanished"))
     return {
         "items": [dict(item.__dict__) for item in items],
         "count": len(items),
+        "chores": [dict(item.__dict__) for item in chores],
         "until": desk.waiting.until(catalog, now),
     }
 

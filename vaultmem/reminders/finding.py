@@ -148,10 +148,12 @@ class Finder:
         foreign = due_notes.is_foreign(note.path, note.properties, self._folder)
         wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
         private = is_private(note.properties)
-        scope = scope_of(note.properties, memory=note.path.startswith(f"{self._folder}/"))
-        if private or scope != EVERYBODY:
+        is_memory = note.path.startswith(f"{self._folder}/")
+        scope = scope_of(note.properties, memory=is_memory)
+        by = due_notes.author(note.properties) if is_memory else ""
+        if private or by or scope != EVERYBODY:
             wishes = [
-                wish._replace(due=wish.due._replace(private=private, scope=scope))
+                wish._replace(due=wish.due._replace(private=private, scope=scope, author=by))
                 for wish in wishes
             ]
         fixed = [dues.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed]

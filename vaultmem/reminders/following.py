@@ -55,7 +55,9 @@ class Following:
         self, dues: Iterable[Due], answers: Mapping[str, Answer], told: Mapping[str, Told]
     ) -> None:
         """Write down what a later process has to know of the last look."""
-        self._save(due for due in dues if due.id in answers or due.id in told)
+        self._save(
+            due for due in dues if due.id in answers or due.series in answers or due.id in told
+        )
 
     def _load(self, now: float) -> None:
         self._kept = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vaultmem.core.access import EVERYBODY
 from vaultmem.core.defused import one_line, words
 from vaultmem.core.pending_items import PRIVATE
+from vaultmem.core.pending_page import WORDS
 from vaultmem.core.places import GENERATED, page_path
 from vaultmem.paths import make_private
 from vaultmem.reminders.listing import DAYS, NAME, Listed, stats, surroundings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from vaultmem.store.state import State
 
 _STALE = 60  # seconds after which whoever was writing has ended
-_SHORT = 40  # characters of a repetition
+_SHORT = 40  # characters of a repetition, or of a name
 
 
 class Asked(Protocol):
@@ -73,13 +74,14 @@ def _row(item: Mapping[str, Any]) -> Row:
     return {
         "id": item["id"],
         "section": item["section"],
-        "text": words(item["text"]),
+        "text": words(item["text"], WORDS),
         "due": item.get("due") or None,
         "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""),
         "scope": item.get("scope") or EVERYBODY,
         "repeat": one_line(repeat, _SHORT) if repeat else None,
+        "author": one_line(item.get("author") or "", _SHORT),
     }
 
 

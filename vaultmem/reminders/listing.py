@@ -30,13 +30,14 @@ if TYPE_CHECKING:
         title: str
         scope: str  # who sees it
         repeat: str | None
+        author: str  # the assistant that wrote it; "" for the person
 
 
 NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
-SECTIONS = ("overdue", "today", "soon", "review", "preferences")
+SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
 _MOST = 16_000_000  # bytes
-_WORDS = ("id", "section", "text", "source", "place", "title", "scope")
+_WORDS = ("id", "section", "text", "source", "place", "title", "scope", "author")
 _OR_NONE = ("due", "repeat")
 
 

@@ -8,10 +8,12 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from typing import NamedTuple
 
+from vaultmem.adapter import Value
 from vaultmem.core.access import scope_of
 from vaultmem.core.answers import Answer, closed
 from vaultmem.core.conflicts import conflict_original
-from vaultmem.core.due import REMINDER, Due
+from vaultmem.core.due import Due
+from vaultmem.core.due_notes import author, is_named
 from vaultmem.core.keys import key_of
 from vaultmem.core.pending_items import (
     DAYS,
@@ -41,6 +43,8 @@ from vaultmem.store.frontmatter import PLACEHOLDER
 from vaultmem.store.ledger import Ledger
 
 MOST = 3  # single lines of a kind
+MOST_ASKED = 2  # things from outside that the page asks about at once
+PERSONAL = ("vanished", "approve")  # kinds for the page; the others are chores of the program
 MOST_PREFERENCES = 8
 STRAY = "is in no folder of a category, and is left alone"
 WAITING = (
@@ -69,8 +73,8 @@ _COUNTED = {
     "copies": "{} sync conflict copies: vaultmem doctor names them",
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
-    "approve": "{} more from outside to be approved",
 }
+CHORES = "{} for the memory to be looked after: vaultmem review"
 _READ = 65_536  # bytes of a memory that are looked at
 _MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
     LEFT JOIN conflicts c ON c.copy = n.id
@@ -97,7 +101,7 @@ class _Memory(NamedTuple):
     title: str
     category: str
     dialect: str
-    properties: dict[str, object]
+    properties: dict[str, Value]
 
     def text(self, key: str) -> str:
         found = self.properties.get(key)
@@ -111,15 +115,39 @@ class _Memory(NamedTuple):
 def items(
     sight: Sight, dues: Iterable[Due], answers: Mapping[str, Answer], vanished: str = ""
 ) -> list[Item]:
-    """All that is to review and was not answered, the most urgent kinds first."""
+    """What is to review on the page and was not answered: what only the person can say, a little at a time, and one
+    line that counts all else. A tick on it holds until there is something else."""
+    found = _open(sight, dues, answers, vanished)
+    asked = found["approve"][:MOST_ASKED]  # each answer brings up the next
+    rest = found["approve"][MOST_ASKED:]
+    rest += [each for kind, some in found.items() if kind not in PERSONAL for each in some]
+    shown = [*found["vanished"], *asked]
+    if rest:
+        key = "\0".join(sorted(item.id for item in rest))
+        said = CHORES.format(plural(len(rest), "thing"))
+        shown.append(Item(item_id("chores", key), "review", said, rank=_RANK[WAITING[0]]))
+    return waiting(shown, answers, sight.now.replace(tzinfo=None))
+
+
+def chores(
+    sight: Sight, dues: Iterable[Due], answers: Mapping[str, Answer], vanished: str = ""
+) -> list[Item]:
+    """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
+    found = {**_open(sight, dues, answers, vanished), "proposals": []}
+    every = [
+        one
+        for kind, each in found.items()
+        for one in (each if kind in PERSONAL else several(each, MOST, _COUNTED.get(kind, "{}")))
+    ]
+    return waiting(every, answers, sight.now.replace(tzinfo=None))
+
+
+def _open(
+    sight: Sight, dues: Iterable[Due], answers: Mapping[str, Answer], vanished: str
+) -> dict[str, list[Item]]:
     now = sight.now.replace(tzinfo=None)
-    shown: list[Item] = []
-    for kind, each in _found(sight, dues, answers, vanished).items():
-        open_ = waiting(each, answers, now)
-        singly = MOST if kind == "approve" else 0  # each answer brings up the next
-        rest = several(open_[singly:], MOST - singly, _COUNTED.get(kind, "{}"))
-        shown += [*open_[:singly], *rest]
-    return waiting(shown, answers, now)
+    found = _found(sight, dues, answers, vanished)
+    return {kind: waiting(each, answers, now) for kind, each in found.items()}
 
 
 def current(sight: Sight, dues: Iterable[Due], vanished: str = "") -> set[str]:
@@ -128,13 +156,20 @@ def current(sight: Sight, dues: Iterable[Due], vanished: str = "") -> set[str]:
     found = {
         name
         for due in named
-        for name in (due.id, approval(due.id), completion(due.id), carried_out(due), *marks(due))
+        for name in (
+            due.id,
+            approval(due.id),
+            completion(due.path),
+            carried_out(due),
+            due.series,
+            *marks(due),
+        )
     }
     for each in _memories(sight):
         found |= {approval(each.id), _preference(each)} if _is_procedural(each) else set()
     kinds = _found(sight, named, {}, vanished).values()
-    shown = items(sight, named, {}, vanished)
-    return found | {item.id for item in [*chain.from_iterable(kinds), *shown]}
+    shown = [*items(sight, named, {}, vanished), *chores(sight, named, {}, vanished)]
+    return (found | {item.id for item in [*chain.from_iterable(kinds), *shown]}) - {""}
 
 
 def _found(
@@ -159,12 +194,16 @@ def _found(
 
 
 def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
-    """What a person told how to do, the newest first: memories that a person has filed or approved."""
+    """What a person told how to do, the newest first: filed memories of the person and of assistants, and what was
+    approved."""
     known = [
-        each for each in _memories(sight)
-        if _is_procedural(each) and (not _is_foreign(each) or is_approved(each.id, answers))
-        and not closed(answers, _preference(each)) and not is_private(each.properties)
-    ]  # fmt: skip
+        each
+        for each in _memories(sight)
+        if _is_procedural(each)
+        and _is_believed(each, answers)
+        and not closed(answers, _preference(each))
+        and not is_private(each.properties)
+    ]
     newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
     return [
         Item(
@@ -173,6 +212,7 @@ def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
             _content(sight, each),
             scope=scope_of(each.properties, memory=True),
             rank=number,
+            author=author(each.properties),
         )
         for number, each in enumerate(newest[:MOST_PREFERENCES])
     ]
@@ -211,8 +251,16 @@ def _is_procedural(memory: _Memory) -> bool:
     return memory.category == "preferences" or memory.text("memory_type") == "procedural"
 
 
+def _is_believed(memory: _Memory, answers: Mapping[str, Answer]) -> bool:
+    if _is_foreign(memory):
+        return is_approved(memory.id, answers)
+    return not is_refused(memory.id, answers)
+
+
 def _is_foreign(memory: _Memory) -> bool:
-    return any(memory.properties.get(key) for key in ("agent", "source", "url"))
+    agent = memory.properties.get("agent")
+    outside = any(memory.properties.get(key) for key in ("source", "url"))
+    return outside or (bool(agent) and not is_named(agent))
 
 
 def _content(sight: Sight, memory: _Memory) -> str:
@@ -228,7 +276,7 @@ def _content(sight: Sight, memory: _Memory) -> str:
 def _to_approve(
     sight: Sight, dues: Iterable[Due], memories: Iterable[_Memory], answers: Mapping[str, Answer]
 ) -> list[Item]:
-    """What comes from outside or from an assistant."""
+    """What comes from outside."""
     today = sight.now.date()
     last = later(today, DAYS)
     found = [
@@ -250,8 +298,7 @@ def _to_approve(
 
 def _asked(due: Due) -> str:
     day = (due.due or due.at).replace("T", " ")
-    kind = "a reminder by an assistant" if due.kind == REMINDER else "from outside"
-    return f"{kind}, {day}; tick to let it in: {words_of(due)}"
+    return f"from outside, {day}; tick to let it in: {words_of(due)}"
 
 
 def _is_undecided(id_: str, answers: Mapping[str, Answer]) -> bool:
@@ -307,13 +354,9 @@ def _advice(kind: str, short: str, others: list[str]) -> str:
 
 
 def _proposals(sight: Sight) -> list[Item]:
-    """One line for all, which comes back with the next proposal."""
-    open_ = [one for one in reviews.kept(sight.ledger) if one.state == reviews.OPEN]
-    if not open_:
-        return []
-    newest = max(open_, key=lambda one: (one.at, one.id))
-    said = f"{plural(len(open_), 'proposal')} for your notes: vaultmem review"
-    return [_item("proposals", item_id("proposals", newest.id), said)]
+    """For the count: vaultmem review shows them itself."""
+    open_ = (one for one in reviews.kept(sight.ledger) if one.state == reviews.OPEN)
+    return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
 
 
 def _copies(sight: Sight) -> list[Item]:

@@ -14,7 +14,7 @@ from vaultmem.core import alarms, pending_items, pending_until
 from vaultmem.core.answers import SNOOZED, Answer, closed, union
 from vaultmem.core.due import Due
 from vaultmem.core.pending_acks import Ack
-from vaultmem.core.pending_page import Item, shown_text
+from vaultmem.core.pending_page import Item, ordered, shown_text
 from vaultmem.core.places import page_path
 from vaultmem.core.stamps import stamp
 from vaultmem.reminders import review
@@ -121,7 +121,13 @@ class Waiting:
         items = pending_items.items(dues, answers, now.replace(tzinfo=None), days=days, asks=asks)
         sight = self._sight(catalog, now)
         items += review.items(sight, dues, answers, vanished)
-        return [*items, *review.preferences(sight, answers)]
+        return ordered([*items, *review.preferences(sight, answers)])
+
+    def chores(self, catalog: Catalog, now: datetime, vanished: str = "") -> list[Item]:
+        """All that is to review, which the page only counts."""
+        answers = self.answers(now)
+        dues = self.dues(catalog, now, answers)
+        return review.chores(self._sight(catalog, now), dues, answers, vanished)
 
     def until(self, catalog: Catalog, now: datetime) -> str:
         """The local minute of this day from which something else may wait; "" when that is not before midnight."""
@@ -188,7 +194,7 @@ class Waiting:
         self.unsettled = self.unsettled or any(
             pending_items.carried_out(due) in answers
             for due in self.dues(catalog, now, answers)
-            if closed(answers, due.id)
+            if pending_items.is_over(due, answers)
         )
 
     def _rewritten(self, catalog: Catalog, now: datetime, vanished: str) -> Looked:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from vaultmem.core import limits
 from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
+from vaultmem.core.pending_page import OLDER, WORDS
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError
@@ -120,11 +121,15 @@ def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     found = ready(vault).pending(days=call.number("days", 7, 0, limits.DAYS))
     told = (one for one in found if not (one["asks"] or is_hidden(vault, _place(one), call.viewer)))
-    waiting = list(told)
+    every = list(told)
+    waiting = [one for one in every if one["section"] != OLDER]
     items = [_waiting(one) for one in waiting]
+    said = [_waiting_line(one) for one in waiting]
+    older = len(every) - len(items)
+    said += [f"- and {older} overdue for more than two weeks"] if older else []
     return Outcome(
-        lines(f"{len(items)} wait", map(_waiting_line, waiting), "nothing waits"),
-        {"items": items, "count": len(items)},
+        lines(f"{len(every)} wait", said, "nothing waits"),
+        {"items": items, "count": len(every)},
     )
 
 
@@ -141,8 +146,12 @@ def _waiting(item: Record) -> Record:
 
 def _waiting_line(item: Record) -> str:
     when = " ".join(str(item[name]) for name in ("section", "due") if item.get(name))
-    where = ", ".join(quoted(str(item[name])) for name in ("repeat", "source") if item.get(name))
-    return f"- {item['id']} {when}: {quoted(str(item['text']))}{f' ({where})' if where else ''}"
+    by = [f"by {quoted(str(item['author']))}"] if item.get("author") else []
+    named = (quoted(str(item[name])) for name in ("repeat", "source") if item.get(name))
+    where = ", ".join([*by, *named])
+    return (
+        f"- {item['id']} {when}: {quoted(str(item['text']), WORDS)}{f' ({where})' if where else ''}"
+    )
 
 
 def done(vault: Vault, call: Call) -> Outcome:
