@@ -795,10 +795,13 @@ def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
     (vault / "vaultmem").mkdir()
     (vault / "vaultmem" / "Dropped.md").write_text("A thought.\n")
     synced(vault)
-    shown = said(vault, "pending").out
-    assert "is in no folder of a category, and is left alone  vaultmem/Dropped.md" in shown
-    assert shown.count("Task ") == 19
-    assert shown.endswith("+21 more: vaultmem pending --all\n")
+    shown = said(vault, "pending", "--all").out
+    assert shown.count("Task ") == 40
+    chores = said(vault, "pending").out.splitlines()
+    assert chores[1].endswith("1 thing for the memory to be looked after: vaultmem review")
+    assert chores[2:] == ["+40 overdue for more than two weeks: vaultmem pending --all"]
+    [line] = said(vault, "review").out.splitlines()
+    assert line.endswith("is in no folder of a category, and is left alone  vaultmem/Dropped.md")
     assert "vaultmem/Dropped.md is in no folder" in said(vault, "dream").err
 
 
@@ -881,6 +884,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]
 
     def ask(_: Vault, verb: str, **params: object) -> Any:
         heard.append((verb, params))
+        if verb == "pending":
+            return {"chores": []}
         return {"proposals": PROPOSALS, "count": 3} if verb == "proposals" else {"id": params["id"]}
 
     monkeypatch.setattr(Vault, "ask", ask)
@@ -891,7 +896,7 @@ def test_proposals_are_listed_where_nobody_can_answer(
     vault: Path, asked: list[tuple[str, dict[str, object]]]
 ) -> None:
     synced(vault)
-    assert done(vault, "review") == {"proposals": PROPOSALS, "count": 3}
+    assert done(vault, "review") == {"proposals": PROPOSALS, "chores": [], "count": 3}
     shown = said(vault, "review").out.splitlines()
     assert shown[0] == "aaaaaaaaaaaa  broken-link  Notes/a.md:3  [[a]] leads nowhere"
     assert {verb for verb, _ in asked} == {"proposals"}

@@ -8,6 +8,7 @@ import textwrap
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -422,8 +423,9 @@ def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
 @pytest.fixture
 def told(box: Toolbox, opened: Vault, write: Write) -> Vault:
     """A vault in which much waits: a task, a private one, a reminder, a preference, something to approve, a finding."""
-    write("Todo.md", "- [ ] call Ann 📅 2020-01-01\n")
-    write("Own.md", "---\nprivate: true\n---\n- [ ] count the pebbles 📅 2020-01-01\n")
+    today = datetime.now().astimezone().date()
+    write("Todo.md", f"- [ ] call Ann 📅 {today}\n")
+    write("Own.md", f"---\nprivate: true\n---\n- [ ] count the pebbles 📅 {today}\n")
     opened.write("I always want short answers", category="preferences", title="short answers")
     opened.remind("water the hill", at="tomorrow at 9")
     box.call(

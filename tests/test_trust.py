@@ -85,7 +85,7 @@ def test_a_dream_puts_no_words_under_an_approval(vault: Vault) -> None:
 
     def wrote(content: str) -> str:
         given = {"content": content, "category": "preferences"}
-        return str(box.call(vault, Call("memory_write", given, "claude", "", "")).data["id"])
+        return str(box.call(vault, Call("memory_write", given, "mcp", "", "")).data["id"])
 
     first = wrote(WISH)
     vault.sync()
@@ -104,8 +104,11 @@ def test_what_an_assistant_imports_is_that_assistants(vault: Vault, mark: dict[s
     report = vault.import_lines(lines(reminder(id="one", **mark)), by="claude")
     assert (report["new"], agents(vault)) == (1, ["claude"])
     vault.sync()
-    sections = {one["section"] for one in vault.pending(days=30) if EVIL in one["text"]}
-    assert sections == {"review"}
+    shown = [
+        (one["section"], one["author"]) for one in vault.pending(days=30) if EVIL in one["text"]
+    ]
+    outside = "url" in mark or "source" in mark
+    assert shown == [("review", "")] if outside else shown == [("soon", "claude")]
 
 
 def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
@@ -121,7 +124,7 @@ def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
 
 
 def test_nobody_brings_a_file_under_what_was_approved(vault: Vault) -> None:
-    kept = vault.write(WISH, category="preferences", by="claude")
+    kept = vault.write(WISH, category="preferences", by="mcp")
     vault.sync()
     vault.done(approval(kept["id"]))
     vault.delete(kept["id"])
@@ -159,9 +162,11 @@ def test_the_memory_tool_marks_what_it_edits_also_what_has_a_source(vault: Vault
         ({"id": "x", "phase": "organized", "source": "dream"}, False),
         ({"id": "x", "phase": "organized", "source": "text"}, True),
         ({"id": "x", "phase": "organized", "url": "https://example.org"}, True),
-        ({"id": "x", "phase": "organized", "Agent": "claude"}, True),
-        ({"id": "x", "phase": "organized", "Agent": "claude", "agent": ""}, True),
-        ({"agent": "claude"}, True),  # without an id as well
+        ({"id": "x", "phase": "organized", "Agent": "claude"}, False),  # it is connected
+        ({"id": "x", "phase": "organized", "agent": "claude", "URL": "x"}, True),
+        ({"id": "x", "phase": "organized", "Agent": "mcp", "agent": ""}, True),
+        ({"id": "x", "phase": "organized", "agent": ["claude"]}, True),
+        ({"agent": "conversation:1"}, True),  # without an id as well
         ({"id": "x", "phase": "inbox"}, True),
     ],
 )

@@ -60,7 +60,8 @@ def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
 
 def author(properties: Mapping[str, Value]) -> str:
     """The assistant that wrote a memory; "" for the person."""
-    found = next((value for key, value in properties.items() if key_of(key) == "agent"), "")
+    told = (value for key, value in properties.items() if key_of(key).lower() == "agent" and value)
+    found = next(told, "")
     return found.strip() if isinstance(found, str) else ""
 
 
