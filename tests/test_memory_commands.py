@@ -899,7 +899,7 @@ def test_proposals_are_listed_where_nobody_can_answer(
     assert done(vault, "review") == {"proposals": PROPOSALS, "chores": [], "count": 3}
     shown = said(vault, "review").out.splitlines()
     assert shown[0] == "aaaaaaaaaaaa  broken-link  Notes/a.md:3  [[a]] leads nowhere"
-    assert {verb for verb, _ in asked} == {"proposals"}
+    assert {verb for verb, _ in asked} == {"proposals", "pending"}
 
 
 def test_one_proposal_is_accepted_or_rejected(
@@ -935,7 +935,7 @@ def test_a_person_goes_through_them(
     terminal = on_terminal(monkeypatch)
     monkeypatch.setattr(sys, "stdin", Keys(typed))
     assert cli_main("review", "--vault", str(vault)) == 0
-    decided = [(verb, params["id"]) for verb, params in asked if verb != "proposals"]
+    decided = [(verb, params["id"]) for verb, params in asked if "id" in params]
     assert decided == wanted
     assert "[a]ccept" in terminal.getvalue()
     assert "it stands there" in terminal.getvalue()
@@ -975,7 +975,8 @@ def test_what_no_dream_could_file_is_pending(vault: Path) -> None:
     synced(vault)
     assert done(vault, "pending")["review"] == []
     done(vault, "dream")
-    waits = done(vault, "pending")["review"]
+    assert len(done(vault, "pending")["review"]) == 1
+    waits = done(vault, "review")["chores"]
     assert [one["source"] for one in waits] == [odd["path"]]
     assert waits[0]["text"].endswith(f"vaultmem upgrade {odd['id'][:8]} --category NAME files it")
     done(vault, "upgrade", odd["id"], "--category", "skills")
@@ -986,7 +987,7 @@ def test_contradictions_that_a_dream_finds_are_pending(vault: Path) -> None:
     done(vault, "write", "The deploy branch is main", "--category", "project")
     done(vault, "write", "The deploy branch is release", "--category", "project")
     done(vault, "dream", "--level", "3")
-    waits = done(vault, "pending")["review"]
+    waits = done(vault, "review")["chores"]
     assert len(waits) == 1
     assert "main" in waits[0]["text"]
 
