@@ -8,7 +8,7 @@ import textwrap
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -391,11 +391,14 @@ def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault)
 def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) -> None:
     near = call(box, opened, "memory_related", id="Tea")
     assert near.data["related"][0]["path"] == "Cups.md"  # type: ignore[index]
-    write("Todo.md", "- [ ] call Ann 📅 2020-01-01\n")
+    day = datetime.now().astimezone().date() - timedelta(1)
+    write("Todo.md", f"- [ ] call Ann 📅 {day}\n")
+    write("Old.md", "- [ ] long ago 📅 2020-01-01\n")
     opened.sync()
     waits = call(box, opened, "memory_pending")
+    assert "- and 1 overdue for more than two weeks" in waits.text
     item = next(one for one in waits.data["items"] if one["source"] == "Todo.md:1")  # type: ignore[attr-defined]
-    assert f"- {item['id']} overdue 2020-01-01: call Ann (Todo.md:1)" in waits.text
+    assert f"- {item['id']} overdue {day}: call Ann (Todo.md:1)" in waits.text
     done = call(box, opened, "memory_done", id=item["id"])
     assert done.data["changed"] is True
     assert call(box, opened, "memory_done", id=item["id"]).data["changed"] is False
