@@ -48,8 +48,8 @@ def answer(session: Session, asked: Asked) -> Report:
     if who.kind == "assistant":
         _see_that_it_may(session, found, who.by)
     series = _series(session, found, state, asked)
-    given = session.desk.waiting.record.answers().get(series) if series else found.given
-    before = given.state if given else OPEN
+    last = session.desk.waiting.record.answers().get(series) if series else found.given
+    before = last.state if last else OPEN
     report: Report = {
         "id": found.id,
         "state": state,

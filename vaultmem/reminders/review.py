@@ -11,7 +11,6 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.core.access import scope_of
 from vaultmem.core.answers import Answer, closed
-from vaultmem.core.conflicts import conflict_original
 from vaultmem.core.due import Due
 from vaultmem.core.due_notes import author, is_named
 from vaultmem.core.keys import key_of
@@ -32,21 +31,21 @@ from vaultmem.core.pending_items import (
     words_of,
 )
 from vaultmem.core.pending_page import Item, item_id
-from vaultmem.core.places import ENTRIES, GENERATED, INBOX, category_of
+from vaultmem.core.places import ENTRIES, INBOX, category_of
 from vaultmem.core.private import is_private
 from vaultmem.core.stamps import seconds
 from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError
-from vaultmem.store import catalog_read, pages, reviews, vault
+from vaultmem.reminders import troubled
+from vaultmem.reminders.troubled import Told
+from vaultmem.store import pages, reviews, vault
 from vaultmem.store.catalog import Catalog
-from vaultmem.store.frontmatter import PLACEHOLDER
 from vaultmem.store.ledger import Ledger
 
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside that the page asks about at once
 PERSONAL = ("vanished", "approve")  # kinds for the page; the others are chores of the program
 MOST_PREFERENCES = 8
-STRAY = "is in no folder of a category, and is left alone"
 WAITING = (
     "contradiction",
     "fading",
@@ -81,8 +80,6 @@ _MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL
     AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
         OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
-_STRAYS = """SELECT f.path, n.properties FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
 
 
 class Sight(NamedTuple):
@@ -186,9 +183,9 @@ def _found(
         "approve": _to_approve(sight, dues, memories, answers),
         **_findings(noticed, memories),
         "proposals": _proposals(sight),
-        "copies": _copies(sight),
-        "unreadable": _unreadable(sight),
-        "stray": _strays(sight),
+        "copies": _files("copies", troubled.copies(sight.catalog, sight.folder, sight.page)),
+        "unreadable": _files("unreadable", troubled.unreadable(sight.catalog)),
+        "stray": _files("stray", troubled.strays(sight.catalog, sight.folder)),
         "inbox": _inbox(sight, memories),
     }
 
@@ -359,41 +356,8 @@ def _proposals(sight: Sight) -> list[Item]:
     return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
 
 
-def _copies(sight: Sight) -> list[Item]:
-    pages_of_ours = {sight.page, *(f"{sight.folder}/{name}" for name in GENERATED)}
-    found = []
-    for path, original in catalog_read.conflict_pairs(sight.catalog):
-        if (original or conflict_original(path)) in pages_of_ours:
-            continue  # read and put away by themselves
-        said = (
-            f"a sync conflict copy of {original}"
-            if original
-            else "a sync conflict copy; its original is gone"
-        )
-        found.append(_item("copies", item_id(path, "conflict copy"), said, path, _stem(path)))
-    return found
-
-
-def _unreadable(sight: Sight) -> list[Item]:
-    return [
-        _item("unreadable", item_id(path, "unreadable"), f"{path}: {reason}", path, _stem(path))
-        for path, reason in catalog_read.troubles(sight.catalog)
-        if PLACEHOLDER not in reason  # on purpose, and no work for anybody
-    ]
-
-
-def _strays(sight: Sight) -> list[Item]:
-    """Notes that lie in the memory folder itself and have no id: no job minds them."""
-    folder = sight.folder
-    given = (f"{folder}/", f"{folder}0", len(folder) + 2)
-    rows = sight.catalog.db.execute(_STRAYS, given).fetchall()
-    paths = [path for path, properties in rows if not json.loads(properties or "{}").get("id")]
-    return [_item("stray", item_id(path, "stray"), STRAY, path, _stem(path)) for path in paths]
-
-
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[:-3] if name.lower().endswith(".md") else name
+def _files(kind: str, found: Iterable[Told]) -> list[Item]:
+    return [_item(kind, each.id, each.said, each.path, each.name) for each in found]
 
 
 def _inbox(sight: Sight, memories: Iterable[_Memory]) -> list[Item]:
