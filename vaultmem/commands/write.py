@@ -61,7 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--global", dest="everywhere", action="store_true", help="mark it as global"
     )
-    parser.add_argument("--replaces", metavar="ID", help="a memory that goes to the archive for it")
+    parser.add_argument(
+        "--replaces", metavar="ID", help="a memory whose place it takes; it goes to the archive"
+    )
     writing_options(parser)
 
 
@@ -135,8 +137,14 @@ def _say_clashes(written: dict[str, Any], output: Output) -> None:
     say_secrets(written, output)
     for one in written["similar"]:
         output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
+    replaced = written.get("replaced", ())
     for one in written["contradicts"]:
-        output.remark(f"vaultmem: may contradict {place(one, output)}: {one['why']}")
+        verb = "replaces" if one["id"] in replaced else "may contradict"
+        output.remark(f"vaultmem: {verb} {place(one, output)}: {one['why']}")
+    if replaced:
+        output.remark(
+            "vaultmem: what is replaced is in the archive; vaultmem undo --last takes that back"
+        )
 
 
 def say_secrets(written: dict[str, Any], output: Output) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 KEYS = (
     "id", "phase", "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type",
     "global", "memory_type", "decay_policy", "importance", "links", "due", "remind", "repeat", "expires_at",
-    "conversation_id", "session_id", "role", "summary_kind", "replaced_by", "compressed", "compression_source",
+    "conversation_id", "session_id", "role", "summary_kind", "replaced_by", "until", "compressed", "compression_source",
     "source_session_id", "summary_level", "input_tokens", "output_tokens", "compression", "covers_until",
     "covers", "made_by", "content_hash", "evicted",
     "source_path", "source_hash", "access_count", "created_at", "updated_at", "last_reinforced_at",

@@ -53,7 +53,6 @@ log = logging.getLogger("vaultmem.memories")
 YOU = "you"
 WHOLE = 1 << 40  # bytes of a file that are read
 ALL = None  # of what may have been touched
-Topics = frozenset[tuple[str, str]]  # subjects and properties of the statements in a text
 
 
 class Desk:
@@ -86,7 +85,6 @@ class Desk:
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = (
             None  # when it was made, and it
         )
-        self.topics: dict[str, Topics] = {}  # what texts speak of, by their hash
         self.version = 0  # counts the changes that were seen
         self.dreamt: dict[
             int, tuple[int, date]

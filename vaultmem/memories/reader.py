@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from vaultmem.core.recall_text import plain
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.search import Ask, Searcher
 
@@ -72,15 +73,19 @@ class Reader:
         found = self.meaning()
         return found[1] if found and found[1].embedder.is_local else None
 
-    def paths_about(self, words: str, folder: str, limit: int) -> list[str]:
-        """The paths of notes below a folder that speak of these words, best first."""
+    def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
+        """The paths of notes below a folder that speak of the same, best first, with their cosines where those
+        are known: by words, and by meaning if a model is warm."""
         from vaultmem.core.query import Filter
 
         searcher = self.searcher()
-        if searcher is None or not words:
-            return []
-        ask = Ask(words, limit, False, "note", (Filter("path", folder, False),), 0.0)
+        if searcher is None:
+            return {}
+        found = self.meaning() if self.warm_meaning() is not None else None
+        searcher = found[0] if found else searcher
+        below = (Filter("path", folder, False),)
+        ask = Ask(plain(text), limit, found is not None, "note", below, 0.0)
         try:
-            return [result.path for result in searcher.search(ask).results]
+            return {hit.place.path: hit.similarity for hit in searcher.find(ask).found}
         except StateError:  # a memory can be written, whatever became of the index
-            return []
+            return {}

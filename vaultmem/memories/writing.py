@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import importance, likeness, secrets, statements, titles
+from vaultmem.core import importance, likeness, secrets, supersede, titles
 from vaultmem.core.decay import POLICIES
-from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, REMINDERS, Memory
+from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.core.stamps import stamp
-from vaultmem.core.statements import Statement
 from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.memories.asked import Asked, one_of
-from vaultmem.memories.desk import Desk, Session, Topics
+from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
+from vaultmem.plans.quote import quoted
+from vaultmem.plans.supersede import may_replace, replace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
 ALIKE = 0.7  # resemblance from which a memory is named as similar
 MOST_SIMILAR = 5
-ABOUT = 20  # memories that are read to see whether one contradicts
+DOUBTFUL = 0.0  # log odds from which the person is told of an older memory
+ABOUT = 30  # memories that are compared, found by words, and as many by meaning
 ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
-MOST_TOPICS = 20_000  # memories of which it is known what they speak of
 CENTROID_KEPT = 600.0  # seconds
 SAMPLE = 1_000  # memories whose middle is that of all, near enough: somebody waits
 WEIGHED = 500  # characters of a text that are embedded, for the same reason
@@ -40,7 +42,15 @@ class Found(NamedTuple):
 
     same: Memory | None
     similar: list[tuple[Memory, float]]
-    against: list[tuple[Memory, str]]  # with the reason
+    against: list[Against]
+
+
+class Against(NamedTuple):
+    """An older memory of the same thing that says something else."""
+
+    memory: Memory
+    why: str
+    sure: bool  # the new one takes its place
 
 
 def write(
@@ -50,7 +60,6 @@ def write(
     is said of one that is there already has its own."""
     content, secrets_found = _without_secrets(asked)
     scope = asked.scope() or DEFAULT_SCOPE
-    replaced = session.find(asked.needed("replaces")) if asked.text("replaces") else None
     found = look(session, content, scope, times=times)
     if found.same is not None:
         return {
@@ -58,16 +67,15 @@ def write(
             **{name: found.same.text(name) for name in times or ()},
         }  # fmt: skip
     new = new_memory(session, asked, content, found, times)
+    replaced = _replaced(session, asked, new, found)
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
             new.title or secrets.named_by(content), stamp(session.now)[:10], new.id, draft.is_taken
         )
         draft.create(new._replace(title=title), "written")
-        if replaced is not None:
-            draft.archive(
-                replaced, header(asked, "", session.now).by, f"replaced by {title}", new.id
-            )
+        for old in replaced:
+            replace(draft, old, new.id, f"replaced by {title}")
         plan = draft.plan("write")
         if asked.flag("dry_run"):
             return {
@@ -78,12 +86,35 @@ def write(
         if written is not None:
             return {
                 **_shown(session, written, found), **secrets_found, "created": True, "duplicate_of": None,
+                "replaced": [old.id for old in replaced],
             }  # fmt: skip
         if not outcome.skipped:
             break
         session.desk.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
     raise NoteChangedError(f"the memory was not written: {reason}")
+
+
+def _replaced(session: Session, asked: Asked, new: New, found: Found) -> list[Memory]:
+    """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
+    if asked.text("replaces"):
+        return [_named(session, asked.needed("replaces"))]
+    trust = session.desk.config.text("recall.trust")
+    if new.category == REMINDERS:
+        return []
+    return [
+        each.memory
+        for each in found.against
+        if each.sure and may_replace(each.memory, new.properties, trust)
+    ]
+
+
+def _named(session: Session, given: str) -> Memory:
+    """A memory, also one in the archive."""
+    try:
+        return session.find(given)
+    except NoteNotFoundError:
+        return session.find(given, archived=True)
 
 
 def _without_secrets(asked: Asked) -> tuple[str, dict[str, object]]:
@@ -128,8 +159,9 @@ def new_memory(
     if category == REMINDERS:
         properties |= times or _times(session, content)
     properties["memory_type"] = asked.memory_type() or importance.memory_type(content)
-    if policy := one_of("decay policy", asked.text("decay").lower(), POLICIES):
-        properties["decay_policy"] = policy
+    policy = one_of("decay policy", asked.text("decay").lower(), POLICIES)
+    if policy or properties["memory_type"] in PASSING:
+        properties["decay_policy"] = policy or "contextual"
     properties["importance"] = weigh(session, content, found)
     if asked.text("expires"):
         properties["expires_at"] = stamp(_end(session, asked))
@@ -211,57 +243,47 @@ def look(
     near = [(memory, likeness.resemblance(sketch, memory.sketch))
             for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
-    nearest = (memory for memory, _ in near)
-    against = _contradicted(session, content, scope, nearest) if contradictions else []
-    return Found(None, near[:MOST_SIMILAR], against)
+    if not contradictions or len(content) > supersede.CAP:
+        return Found(None, near[:MOST_SIMILAR], [])
+    like = [memory.path for memory, _ in near]
+    against = [each for each in _against(session, content, like) if is_seen(each.memory)]
+    return Found(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR])
 
 
-def _contradicted(
-    session: Session, content: str, scope: str, near: Iterable[Memory]
-) -> list[tuple[Memory, str]]:
-    said = statements.statements(content)
-    if not said:
-        return []
-    words = " ".join(dict.fromkeys(w for one in said for w in (one.subject, one.property) if w))
-    known = session.desk.collection
-    if session.reader.searcher() is None:
-        newest = sorted(known.live(), key=lambda memory: (-memory.created, memory.path))
-        paths = [memory.path for memory in newest[:ABOUT_UNSEARCHED]]
-    else:
-        paths = session.reader.paths_about(words, session.desk.folder, ABOUT)
-    about = [known.at(path) for path in [*paths, *session.desk.recent[:ABOUT]]]
-    candidates = {
-        memory.path: memory
-        for memory in (*near, *about)
-        if memory and not memory.archived and is_visible_to(memory, scope) and session.sees(memory)
-    }
-    mine = _topics(said)
-    found = []
-    for memory in candidates.values():
-        reason = _why_not_both(session.desk, mine, content, memory)
-        if reason:
-            found.append((memory, reason))
-    return found[:MOST_SIMILAR]
+def _against(session: Session, content: str, like: Iterable[str]) -> list[Against]:
+    """Older memories that the text replaces, or may replace, those that are surest first."""
+    known, close = session.desk.collection, _near(session, content)
+    olds: list[tuple[Memory, str]] = []
+    for path in dict.fromkeys([*like, *close, *session.desk.recent[:ABOUT]]):
+        memory = known.at(path)
+        if memory is not None and _states_one_thing(memory):
+            with contextlib.suppress(NoteNotFoundError):  # it is just being moved or removed
+                olds.append((memory, known.content(memory)))
+    cosines = [close.get(memory.path) for memory, _ in olds]
+    said = supersede.relations(content, [text for _, text in olds], cosines)
+    found: list[tuple[float, Against]] = []
+    for (memory, text), each in zip(olds, said, strict=True):
+        sure = each.kind == supersede.REPLACES
+        if sure or each.contradicts or each.replaces > max(DOUBTFUL, each.same):
+            why = f"“{quoted(content)}” against “{quoted(text)}”"
+            found.append((-each.replaces, Against(memory, why, sure)))
+    found.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
+    return [each for _, each in found]
 
 
-def _why_not_both(desk: Desk, mine: Topics, content: str, memory: Memory) -> str | None:
-    """What speaks against a memory. Only one that speaks of the same can contradict, and what most speak of is known:
-    they need not be read again."""
-    topics = desk.topics.get(memory.hash)
-    if topics is not None and not topics & mine:
-        return None
-    try:
-        theirs = desk.collection.content(memory)
-    except NoteNotFoundError:
-        return None  # it is just being moved or removed
-    if len(desk.topics) >= MOST_TOPICS:
-        desk.topics.clear()
-    topics = desk.topics[memory.hash] = topics or _topics(statements.statements(theirs))
-    return statements.contradiction(content, theirs) if topics & mine else None
+def _states_one_thing(memory: Memory) -> bool:
+    return not memory.archived and memory.size <= supersede.CAP and memory.category != REMINDERS
 
 
-def _topics(said: Iterable[Statement]) -> Topics:
-    return frozenset((one.subject, one.property) for one in said)
+def _near(session: Session, content: str) -> dict[str, float | None]:
+    """Paths of memories that may speak of the same, with cosines where they are known."""
+    if session.reader.searcher() is not None:
+        text = f"{content[: supersede.CAP]} {supersede.properties(content)}"
+        return session.reader.near(text, session.desk.folder, ABOUT)
+    newest = sorted(
+        session.desk.collection.live(), key=lambda memory: (-memory.created, memory.path)
+    )
+    return {memory.path: None for memory in newest[:ABOUT_UNSEARCHED]}
 
 
 def weigh(session: Session, content: str, found: Found) -> float:
@@ -309,7 +331,12 @@ def _clashes(session: Session, found: Found) -> dict[str, object]:  # noqa: ARG0
         for memory, near in found.similar
     ]
     against = [
-        {"id": memory.id, "title": memory.title, "path": memory.path, "why": why}
-        for memory, why in found.against
+        {
+            "id": each.memory.id,
+            "title": each.memory.title,
+            "path": each.memory.path,
+            "why": each.why,
+        }
+        for each in found.against
     ]
     return {"similar": similar, "contradicts": against}

@@ -34,13 +34,16 @@ def write(vault: Vault, call: Call) -> Outcome:
     found: Record = vault.ask(
         "write", content=call.text("content"), category=call.text("category") or None, tags=call.texts("tags") or None,
         scope=call.text("scope") or None, source=call.text("source") or None, title=call.text("title") or None,
-        by=call.client, agent=call.client,
+        project=call.text("project") or None, expires=call.text("expires") or None,
+        replaces=call.text("replaces") or None, by=call.client, agent=call.client,
     )  # fmt: skip
     data: Record = {
         **briefly(found),
         "created": found["created"],
         "duplicate_of": found["duplicate_of"],
     }
+    replaced = found.get("replaced") or []
+    data |= {"replaced": replaced} if replaced else {}
     said = "written" if found["created"] else "known already"
     named = f"{quoted(str(found['title']))} ({about(found)})"
     return Outcome(f"{said}: {named}{_clashes(found, data)}", data)
@@ -56,6 +59,8 @@ def _clashes(found: Record, data: Record) -> str:
             data[name] = [{"id": one.get("id")} for one in others]
             shown = (f"{quoted(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
             said += f"\n{name}: " + "; ".join(shown)
+    if found.get("replaced"):
+        said += "\nreplaced: what this contradicts went to the archive"
     return said
 
 
@@ -181,9 +186,9 @@ TOOLS = (
         "memory_write", "", "Remember one fact; known ones are not doubled.",
         an_object(
             ("content",), content=text(), category=_CATEGORY, tags=_TAGS, scope=_SCOPE,
-            title=text(), source=text(),
+            title=text(), source=text(), project=text(), expires=text(), replaces=text(),
         ),
-        _ADDS, write, quiet=("title",),
+        _ADDS, write, quiet=("title", "project", "expires"),
     ),
     Tool(
         "memory_read", "", "All of one memory or note.", an_object(("id",), id=_ID, scope=text()),
@@ -224,9 +229,9 @@ TOOLS = (
         an_object(
             ("query",), query=_QUERY, budget=number(), top_k=_LIMIT,
             types={"type": "array", "items": {"type": "string", "enum": [*TYPES]}}, scope=text(), notes=switch(),
-            untrusted=switch(),
+            untrusted=switch(), as_of=text(),
         ),
-        _READS, recalled.recall, quiet=("top_k", "types", "scope", "untrusted"),
+        _READS, recalled.recall, quiet=("top_k", "types", "scope", "untrusted", "as_of"),
     ),
     Tool(
         "memory_pending", "", "Tasks and reminders that are due.",

@@ -1,0 +1,146 @@
+"""What is newer wins: a new statement replaces the older one it contradicts, and no other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stand_in_view import StandInView, memory_file
+from vaultmem import Vault
+from vaultmem.core.kinds import is_event, is_working_note
+from vaultmem.core.supersede import REPLACES, SAME, relations
+from vaultmem.plans.supersede import supersede
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import pairs
+
+KNOWN = [
+    "The user lives in Bristol.",
+    "The Heron API listens on port 8080.",
+    "The alarm threshold of the gauge is 3.2 m.",
+    "The repository of Heron is on GitHub.",
+    "Anne lives in Ghent.",
+    "The user is allergic to peanuts.",
+    "用户住在上海。",
+]
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Moved to Porto", "The user lives in Bristol."),
+        ("Heron's API port is 9090 now.", "The Heron API listens on port 8080."),
+        ("Lowered the alarm threshold of the gauge to 2.8 m", "The alarm threshold of the gauge is 3.2 m."),
+        ("Heron's repository moved to Codeberg.", "The repository of Heron is on GitHub."),
+        ("我上周搬到杭州了。", "用户住在上海。"),
+        ("The user is allergic to penicillin.", None),
+        ("Tom lives in Antwerp.", None),
+        ("Anne lives near the river in Ghent.", None),
+        ("Moved the sofa to the attic yesterday.", None),
+        ("Session: moved the port of Heron around", None),
+    ],
+)  # fmt: skip
+def test_a_new_statement_replaces_what_it_contradicts_and_nothing_else(
+    new: str, old: str | None
+) -> None:
+    found = [
+        text
+        for text, each in zip(KNOWN, relations(new, KNOWN), strict=True)
+        if each.kind == REPLACES
+    ]
+    assert found == ([] if old is None else [old])
+
+
+def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
+    """The floor of benchmarks/pairs.py, without a model."""
+    right = taken = of = 0
+    for case in pairs.cases():
+        if not case.held:
+            continue
+        for label, each in zip(case.labels, relations(case.new, case.olds), strict=True):
+            of += label == REPLACES
+            taken += each.kind == REPLACES
+            right += label == each.kind == REPLACES
+    assert right / taken >= 0.95
+    assert right / of >= 0.65
+
+
+@given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))
+def test_any_texts_are_compared_and_what_is_repeated_replaces_nothing(
+    olds: list[str], new: str
+) -> None:
+    assert len(relations(new, olds)) == len(olds)
+    again = relations(new, [*olds, new])
+    assert again[-1].kind in (SAME, "apart")
+
+
+def test_kinds() -> None:
+    """No fact is taken for an event: that would be forgotten."""
+    lines = (Path(__file__).parent / "data" / "kinds.tsv").read_text("utf-8").splitlines()
+    for kind, text in (line.split("\t") for line in lines):
+        found = "working" if is_working_note(text) else "event" if is_event(text) else "fact"
+        assert found == {"preference": "fact"}.get(kind, kind), text
+
+
+# --- at the doors
+
+
+def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        old = opened.write("The user lives in Bristol.", category="people")
+        new = opened.write("Moved to Porto")
+        assert (new["replaced"], new["contradicts"][0]["id"]) == ([old["id"]], old["id"])
+        assert [one["id"] for one in opened.memories()] == [new["id"]]
+        gone = opened.memories(deleted=True)
+        assert [one["id"] for one in gone] == [old["id"]]
+        text = (vault / gone[0]["path"]).read_text("utf-8")
+        assert f"replaced_by: {new['id']}" in text
+        assert "until: " in text
+        opened.undo(last=True)
+        assert [one["id"] for one in opened.memories()] == [old["id"]]
+
+
+def test_an_archived_memory_can_be_replaced_too(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        old = opened.write("The boiler is a Vaillant", category="knowledge")
+        opened.delete(old["id"])
+        new = opened.write("The heat pump is a Daikin", replaces=old["id"])
+        assert new["created"]
+        (gone,) = opened.memories(deleted=True)
+        assert f"replaced_by: {new['id']}" in (vault / gone["path"]).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [{"scope": "agent:claude"}, {"project": "otter"}, {"source": "https://example.org"}],
+    ids=["another scope", "another project", "from outside"],
+)
+def test_what_another_scope_project_or_page_says_replaces_nothing(
+    vault: Path, apart: dict[str, str]
+) -> None:
+    with Vault(str(vault)) as opened:
+        old = opened.write("The API listens on port 8080.", project="heron")
+        given = {"project": "heron", **apart}
+        new = opened.write("The API listens on port 9090 now.", **given)  # type: ignore[arg-type]
+        assert new["replaced"] == []
+        assert old["id"] in {one["id"] for one in opened.memories()}
+
+
+def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
+    files = dict([
+        memory_file("project/Old", "The API listens on port 8080.", 5),
+        memory_file("project/New", "The API listens on port 9090 now.", 1),
+        memory_file("people/Anne", "Anne lives in Ghent.", 5),
+    ])  # fmt: skip
+    plan, after = StandInView(files).run(supersede)
+    assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
+    assert after.run(supersede)[0].changes == ()
+
+
+def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
+    new = "We decided to use Postgres for billing instead of MySQL"
+    assert [each.kind for each in relations(new, ["The roof leaks"])] == ["apart"]
