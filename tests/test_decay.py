@@ -49,12 +49,10 @@ def test_nothing_grows_by_waiting(first: float, second: float) -> None:
     assert confidence("contextual", 0.0, None, early) >= confidence("contextual", 0.0, None, late)
 
 
-def test_the_memory_says_its_policy_and_else_its_category_does() -> None:
-    assert policy("contextual", "people") == "contextual"
-    assert policy("nonsense", "people") == "stable"
-    assert policy(None, "lessons") == "reinforceable"
-    assert policy(None, "project") == "contextual"
-    assert policy(None, None) == "stable"
+def test_the_memory_says_its_policy_and_else_it_is_stable() -> None:
+    assert policy("contextual") == "contextual"
+    assert policy("nonsense") == "stable"
+    assert policy(None) == "stable"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_threshold_lets_go_of_what_is_known_and_plain() -> None:
         ("2024-01-20: Discussed database migration from MySQL to PostgreSQL.", "episodic"),
         ("User reported issue with Alembic autogenerate on enums.", "episodic"),
         ("昨天和小李聊了项目", "episodic"),
-        ("", "episodic"),
+        ("", "semantic"),
     ],
 )
 def test_the_type_follows_from_the_words(text: str, kind: str) -> None:

@@ -205,6 +205,8 @@ def test_json_shapes(vault: Path) -> None:
         "travel",
         "--category",
         "knowledge",
+        "--decay",
+        "reinforceable",
     )
     keep("write again", "write", "Anne prefers trains to planes")
     keep("write --dry-run", "write", "Tea at four", "--dry-run")
@@ -970,22 +972,10 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     assert note.read_text() == text
 
 
-def test_what_no_dream_could_file_is_pending(vault: Path) -> None:
-    odd = done(vault, "write", "zzz qqq xyzzy")
-    synced(vault)
-    assert done(vault, "pending")["review"] == []
-    done(vault, "dream")
-    assert len(done(vault, "pending")["review"]) == 1
-    waits = done(vault, "review")["chores"]
-    assert [one["source"] for one in waits] == [odd["path"]]
-    assert waits[0]["text"].endswith(f"vaultmem upgrade {odd['id'][:8]} --category NAME files it")
-    done(vault, "upgrade", odd["id"], "--category", "skills")
-    assert done(vault, "pending")["review"] == []
-
-
 def test_contradictions_that_a_dream_finds_are_pending(vault: Path) -> None:
     done(vault, "write", "The deploy branch is main", "--category", "project")
-    done(vault, "write", "The deploy branch is release", "--category", "project")
+    other = ("--category", "project", "--source", "https://example.org")
+    done(vault, "write", "The deploy branch is release", *other)
     done(vault, "dream", "--level", "3")
     waits = done(vault, "review")["chores"]
     assert len(waits) == 1

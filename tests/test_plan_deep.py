@@ -137,8 +137,8 @@ def test_a_reminder_that_a_person_wrote_into_the_folder_says_when() -> None:
 
 def test_what_fades_while_notes_build_on_it_is_said() -> None:
     files = dict([
-        memory_file("project/Old", "x", 20),
-        memory_file("project/Alone", "y", 20),
+        memory_file("project/Old", "x", 20, decay_policy="contextual"),
+        memory_file("project/Alone", "y", 20, decay_policy="contextual"),
         memory_file("people/Sure", "z", 20),
     ])  # fmt: skip
     files["vaultmem/What changed.md"] = File("[[Alone]]", {}, 0.0)

@@ -125,7 +125,7 @@ class Remembered:
     def _memories(self) -> list[tuple[int, decay.Aging]]:
         rows = catalog_read.aging_memories(self._catalog, self._memory_folder)
         agings = (
-            (note, decay.aging_of(decay.policy(given, category), own_id, *times))
+            (note, decay.aging_of(decay.policy(given), own_id, *times))
             for note, category, (own_id, given, *times) in rows
         )
         return [each for each in agings if each[1].policy != "stable"]

@@ -376,7 +376,7 @@ class Searcher:
 
     def _found(self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace) -> Found:
         similarity = hit.parts.get("meaning")
-        aging = decay.aging(place.properties, place.category)
+        aging = decay.aging(place.properties)
         return Found(
             place,
             page.known.confidence(aging, self._now()),

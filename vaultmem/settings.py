@@ -228,10 +228,16 @@ SETTINGS = {
         "on", False, "whether changes are kept in a git history: on or off", _one_of("on", OFF)
     ),
     "memories.inbox_ttl": Setting(
-        "7d", False, "how long a memory may stay in the inbox before it is archived", _span
+        "7d", False, "how long a memory may stay in the inbox before it is filed or archived", _span
     ),
     "memories.decay_after": Setting(
-        "30d", False, "when a memory that was never read is archived, unless it is stable", _span
+        "30d", False, "when an event or a working note that was never read is archived", _span
+    ),
+    "memories.forget": Setting(
+        "events",
+        False,
+        "what expires and decays: events (and working notes), or all memories that are not stable",
+        _one_of("events", "all"),
     ),
     "memories.upgrade_reads": Setting(
         3, False, "after how many reads a memory of the inbox is filed"

@@ -208,7 +208,7 @@ def as_json(result: Result, others: Attributions) -> dict[str, object]:
         **_words(result),
         "id": own.get("id"),
         **{name: own.get(name) for name in _OWN},
-        "decay_policy": policy(own.get("decay_policy"), result.category) if own.get("id") else None,
+        "decay_policy": policy(own.get("decay_policy")) if own.get("id") else None,
         "attribution": others.get(str(own.get("id"))),
         "confidence": result.confidence if own.get("id") else None,
         "heading": " > ".join(result.headings),

@@ -14,20 +14,10 @@ MIN_CONFIDENCE = 0.3
 RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 
-_BY_CATEGORY = {
-    **dict.fromkeys(
-        ("soul", "character", "people", "preferences", "decisions", "habits", "skills"), "stable"
-    ),
-    **dict.fromkeys(("knowledge", "lessons", "feedback"), "reinforceable"),
-    **dict.fromkeys(("project", "date", "inbox", "reminders"), "contextual"),
-}
 
-
-def policy(given: object, category: str | None) -> str:
-    """The decay policy: as written in the memory, else by its category, else stable."""
-    if isinstance(given, str) and given in POLICIES:
-        return given
-    return _BY_CATEGORY.get(category or "", "stable")
+def policy(given: object) -> str:
+    """The decay policy: as written in the memory, else stable: a fact does not fade (SPEC, "Forgetting")."""
+    return given if isinstance(given, str) and given in POLICIES else "stable"
 
 
 def confidence(
@@ -82,12 +72,12 @@ class Aging:
 NEVER = Aging("stable", 0.0, None)  # a note that is no memory
 
 
-def aging(properties: Mapping[str, object], category: str | None) -> Aging:
+def aging(properties: Mapping[str, object]) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
     named = {key_of(key): given for key, given in properties.items()}
-    kind = policy(named.get("decay_policy"), category)
+    kind = policy(named.get("decay_policy"))
     return aging_of(kind, named["id"], *(named.get(key) for key in TIMES))
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from typing import NamedTuple
 
+from vaultmem.core.kinds import is_event, is_working_note
 from vaultmem.core.memory import TYPES
 from vaultmem.core.notions import has_name, has_number, has_technical_terms
 from vaultmem.core.statements import statements
@@ -39,13 +40,6 @@ _NOW = re.compile(
     r"just now|so far (?:today|this session)|"
     r"(?:i am|i['’]m|we are|we['’]re|user is) (?:now|currently|just)|next step (?:is|:)|until this is done)(?!\w)"
     r"|本次(?:会话|对话|任务)|这次(?:会话|对话)|当前(?:会话|对话|任务|文件|步骤|正在)?(?=[^的]|$)|此刻|眼下|正在|刚刚|现在(?:在|正|先|要)|目前正|下一步",
-    re.IGNORECASE,
-)
-_FACT = re.compile(
-    r"^[^\n.?!]{1,120}?\s(?:is|are|has|have|supports?|requires?|needs?|uses?|means|contains?|includes?|"
-    r"belongs? to|runs?|"
-    r"stores?|returns?|depends on|consists of|provides?|speaks?|owns?|lives?|works?|costs?|can|cannot|equals)\s+\S"
-    r"|^[^\n，。？！]{1,40}?(?:是|位于|属于|支持|需要|包含|等于|叫做?|具有|拥有|存放在|住在|毕业于|负责|依赖|返回|由.{1,12}组成)\s*[^\n，。？！\s]",
     re.IGNORECASE,
 )
 _HAN_FACT = re.compile(
@@ -115,11 +109,9 @@ def memory_type(text: str, hint: str | None = None) -> str:
     said = text[:CAP]
     if has_preference(said):
         return "procedural"
-    if _NOW.search(said):
+    if is_working_note(said):
         return "working"
-    if _states_fact(said):
-        return "semantic"
-    return "episodic"
+    return "episodic" if is_event(said) else "semantic"
 
 
 def says_something(text: str) -> bool:
@@ -128,10 +120,3 @@ def says_something(text: str) -> bool:
     if statements(said) or _EVENT.search(said) or _NOW.search(said) or _HAN_FACT.search(said):
         return True
     return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(said))
-
-
-def _states_fact(text: str) -> bool:
-    if statements(text):
-        return True
-    first = text.strip().partition("\n")[0][:400]
-    return bool(_FACT.search(first)) and not _EVENT.search(first) and first[-1:] not in "?？"

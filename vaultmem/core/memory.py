@@ -28,6 +28,7 @@ __all__ = [
 
 PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
+PASSING = ("episodic", "working")  # what a memory of these types tells is over some day
 DEFAULT_SCOPE = EVERYBODY
 
 
@@ -60,8 +61,13 @@ class Memory(NamedTuple):
 
     @property
     def decay_policy(self) -> str:
-        """Its policy: as written, else by its category."""
-        return decay.policy(self.properties.get("decay_policy"), self.category)
+        """Its policy: as written, else stable."""
+        return decay.policy(self.properties.get("decay_policy"))
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it tells of something that passes: an event or a working note, not a fact or a preference."""
+        return self.properties.get("memory_type") in PASSING
 
     @property
     def importance(self) -> float | None:

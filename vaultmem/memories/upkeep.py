@@ -140,13 +140,13 @@ def consolidate(session: Session, asked: Asked) -> Report:
 def _expire(session: Session, draft: Draft) -> None:
     options = _options(session)
     leave_unquiet(draft, options.seen)
-    expiring.expire(draft, options.ttl, options.reads)
+    expiring.expire(draft, options.ttl, options.reads, facts=options.facts)
 
 
 def _decay(session: Session, draft: Draft) -> None:
     options = _options(session)
     leave_unquiet(draft, options.seen)
-    decaying.decay(draft, options.threshold)
+    decaying.decay(draft, options.threshold, facts=options.facts)
 
 
 def _upgrade(session: Session, draft: Draft) -> None:
@@ -162,6 +162,7 @@ def _options(session: Session) -> dreaming.Options:
         float(durations.seconds(config.text("memories.inbox_ttl"))),
         float(durations.seconds(config.text("memories.decay_after"))),
         config.number("memories.upgrade_reads"),
+        config.text("memories.forget") == "all",
     )
 
 

@@ -1,4 +1,5 @@
-"""Files what waits in the inbox under its category, and asks about what it cannot tell."""
+"""Files the memories of the inbox. A tie is no reason to leave one there: the stronger category wins, the other becomes
+a tag, and what shows nothing at all is knowledge."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ from datetime import datetime
 
 from vaultmem.adapter import Value
 from vaultmem.core import reminder_phrase
-from vaultmem.core.changes import Finding
 from vaultmem.core.classify import Verdict
 from vaultmem.core.importance import importance, memory_type, novelty, salience
 from vaultmem.core.intent import prose
@@ -16,13 +16,19 @@ from vaultmem.core.view import Draft
 from vaultmem.core.when import Moment, find, iso, reminder
 from vaultmem.plans.judge import BATCH, CAP, guesses, judged
 
+OTHERWISE = "knowledge"
 SHORT = 240  # characters: a longer text has more to say than when to be reminded
 LATE = 86400.0  # seconds a reminder may be over and still be worth giving
 
 
 def classify(draft: Draft) -> None:
-    """Move inbox memories to their category, or find "unsure"."""
-    waiting = [memory for memory in draft.memories() if memory.phase == INBOX]
+    """Move inbox memories to their category."""
+    file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
+    _fill_adopted(draft)
+
+
+def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
+    """File these memories of the inbox."""
     for start in range(0, len(waiting), BATCH):
         batch = waiting[start : start + BATCH]
         texts: dict[str, str] = {}
@@ -30,26 +36,25 @@ def classify(draft: Draft) -> None:
             texts[memory.path] = text
             _file(draft, memory, text, verdict)
         _fill(draft, batch, texts)
-    _fill_adopted(draft)
 
 
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
-    category, moment, said = verdict.category, None, _unsure(verdict)
+    moment: Moment | None = None
+    names = [name for name, _ in guesses(verdict)]
+    category = verdict.category or next(iter(names), OTHERWISE)
     if category == REMINDERS:
         moment = due(draft, memory, text)
         timed = _names_time(draft, memory, text) or any(
             map(memory.properties.get, ("remind", "due"))
         )
-        category = REMINDERS if is_plain(text) and timed else _second(verdict)
-        said = said if timed else f"a reminder that does not say when; {said}"
-    if category is None:
-        draft.find(Finding("unsure", memory.path, said))
-        return
+        category = REMINDERS if is_plain(text) and timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
     signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
     why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
+    if verdict.category is None and len(names) > 1 and names[1] not in memory.tags:
+        draft.set(memory, why, tags=[*memory.tags, names[1]])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:
         draft.set(memory, why, **times_of(moment))
 
@@ -92,17 +97,6 @@ def times_of(moment: Moment) -> dict[str, Value]:
     """The properties that say when to remind."""
     repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
     return {"remind": iso(moment), **repeat}
-
-
-def _second(verdict: Verdict) -> str | None:
-    """What a long text is that also wants to remind of something."""
-    rated = guesses(verdict)
-    return rated[0][0] if rated else None
-
-
-def _unsure(verdict: Verdict) -> str:
-    best = [f"{name} ({score:.2f})" for name, score in guesses(verdict)[:2]]
-    return "could be " + " or ".join(best) if best else "nothing in it tells what it is"
 
 
 def _fill_adopted(draft: Draft) -> None:

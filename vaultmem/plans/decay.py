@@ -1,4 +1,4 @@
-"""What nobody ever read fades away into the archive, unless it is meant to stay or its day is still to come."""
+"""Events and working notes that nobody ever read fade away into the archive. Facts stay: see docs/adr/0019."""
 
 from __future__ import annotations
 
@@ -11,31 +11,34 @@ THRESHOLD = 30 * 86400.0
 IMPORTANT = 0.8
 
 
-def decay(draft: Draft, threshold: float = THRESHOLD) -> None:
-    """Archive organized memories that are older than `threshold` (seconds), were never read, and whose policy is
-    not "stable"."""
+def decay(draft: Draft, threshold: float = THRESHOLD, *, facts: bool = False) -> None:
+    """Archive organized events and working notes that are older than `threshold` (seconds), were never read, and whose
+    policy is not "stable"; with `facts`, every memory that was not written as stable."""
     now = draft.view.now.timestamp()
     for memory in draft.memories():
         age = now - _last_touched(memory)
-        if memory.phase == INBOX or memory.decay_policy == "stable" or age <= threshold:
+        if memory.phase == INBOX or age <= threshold or not _may_fade(memory, facts=facts):
             continue
-        if draft.reads(memory) or _is_spared(memory, now):
+        if draft.reads(memory) or _is_spared(memory):
             continue
         if draft.may(memory):
             why = f"never read in {age / 86400:.0f} days, longer than {spoken(threshold)}"
             draft.archive(memory, "decay", f"{why} ({memory.decay_policy})")
 
 
-def is_awaited(memory: Memory, now: float) -> bool:
-    """Whether a day it names in its properties is still to come, or comes again."""
-    if memory.text("repeat"):
-        return True
-    days = (seconds(memory.properties.get(key)) for key in ("due", "remind"))
-    return any(day is not None and day >= now - 86400 for day in days)  # days may be in any zone
+def _may_fade(memory: Memory, *, facts: bool) -> bool:
+    if memory.text("decay_policy") == "stable":
+        return False
+    return facts or memory.is_passing or memory.decay_policy != "stable"
 
 
-def _is_spared(memory: Memory, now: float) -> bool:
-    return (memory.importance or 0.0) >= IMPORTANT or is_awaited(memory, now)
+def is_awaited(memory: Memory) -> bool:
+    """Whether it is due or reminds at some time: then it goes when the person says so."""
+    return any(memory.text(key) for key in ("due", "remind", "repeat"))
+
+
+def _is_spared(memory: Memory) -> bool:
+    return (memory.importance or 0.0) >= IMPORTANT or is_awaited(memory)
 
 
 def _last_touched(memory: Memory) -> float:

@@ -16,6 +16,7 @@ from vaultmem.plans.deep import across, changing
 from vaultmem.plans.expire import TTL, expire
 from vaultmem.plans.links import resolve
 from vaultmem.plans.merge import MERGED, merge
+from vaultmem.plans.supersede import supersede
 from vaultmem.plans.upgrade import READS, upgrade
 
 LIGHT, MEDIUM, DEEP = 1, 2, 3
@@ -30,6 +31,7 @@ class Options(NamedTuple):
     ttl: float = TTL  # of the inbox
     threshold: float = THRESHOLD  # of decay
     reads: int = READS  # that make a memory worth a place
+    facts: bool = False  # whether facts expire and decay, too
     sessions: Means | None = None  # how old sessions are summed up; None: not at all
 
 
@@ -40,7 +42,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
     adopt(draft, options.seen)
     steps: list[Step] = [classify]
     if level >= MEDIUM:
-        steps += [merge, resolve]
+        steps += [supersede, merge, resolve]
     if level >= DEEP:
         steps += changing()
     _until_settled(draft, steps)
@@ -58,8 +60,8 @@ def consolidate(draft: Draft, options: Options) -> None:
     _until_settled(
         draft,
         [
-            partial(expire, ttl=options.ttl, reads=options.reads),
-            partial(decay, threshold=options.threshold),
+            partial(expire, ttl=options.ttl, reads=options.reads, facts=options.facts),
+            partial(decay, threshold=options.threshold, facts=options.facts),
             partial(upgrade, reads=options.reads),
             merge,
         ],

@@ -6,10 +6,10 @@ from vaultmem.core.classify import Verdict
 from vaultmem.core.memory import INBOX
 from vaultmem.core.view import Draft
 from vaultmem.core.wording import plural
+from vaultmem.plans.classify import OTHERWISE
 from vaultmem.plans.judge import best_guess, judged
 
 READS = 3
-OTHERWISE = "knowledge"
 
 
 def upgrade(draft: Draft, reads: int = READS) -> None:
