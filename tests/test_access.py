@@ -349,8 +349,9 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     def asks(by: str) -> str:
         return box.call(vault, Call("memory_recall", {"query": "zebra"}, by)).text
 
-    assert "[EPISODIC] zebra crossing" in asks("claude")
-    assert "[EPISODIC] (by claude-code, not approved) zebra crossing" in asks("codex")
+    today = vault.memories()[0]["created_at"][:10]
+    assert f"[SEMANTIC] ({today}) zebra crossing" in asks("claude")
+    assert f"[SEMANTIC] ({today}, by claude-code, not approved) zebra crossing" in asks("codex")
     chat = past.told(vault, "c1", "zebra", [], past.limits_of(vault.config)).text
     assert "[memory by claude-code, not approved] zebra crossing" in chat
     assert "nobody" not in chat

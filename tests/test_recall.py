@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from vaultmem.memories.table import do
 from vaultmem.store import answered, tokens
 from vaultmem.store.ledger import Ledger
 
+NOW = 1_800_000_000.0
 WORDS = {"without": ["meaning"]}  # quick
 
 
@@ -56,16 +58,14 @@ def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
         return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]
 
 
-def test_a_preference_comes_first_where_it_is_about_the_question_or_there_is_room(
+def test_a_preference_is_told_where_it_is_about_the_question_and_then_stands_first(
     knowing: Path,
 ) -> None:
-    crowded = titles(knowing)
-    assert len(crowded) == 5
-    assert "Short" not in crowded
-    roomy = titles(knowing, top_k=9)
-    assert roomy[0] == "Short"
-    assert {"Boiler", "Pressure"} <= set(roomy[1:])
+    assert "Short" not in titles(knowing, top_k=9)
     assert titles(knowing, "boiler, and how long are answers?", top_k=2)[0] == "Short"
+    found = titles(knowing, "boiler, and how long are answers?", top_k=9)
+    assert found[0] == "Short"
+    assert {"Boiler", "Pressure", "Hums"} <= set(found[1:])
 
 
 def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_came_from_elsewhere_is_nobodys_preference(knowing: Path) -> None:
     assert "Bills" not in titles(knowing, top_k=9)
     found = titles(knowing, top_k=9, untrusted=True)
     assert {"Bills", "Hums"} <= set(found)
-    assert found[0] == "Short"
+    assert found[0] != "Bills"
 
 
 def test_a_person_approves(knowing: Path) -> None:
@@ -195,22 +195,114 @@ def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
     assert "Pressure" not in titles(knowing)
 
 
-def test_preferences_that_fit_no_question_come_by_what_matters_then_the_newest(
-    vault: Path, write: Write
-) -> None:
-    for name, weight, day in (("A", 0.5, 1), ("B", 0.9, 1), ("C", 0.5, 3), ("D", 0.1, 9)):
-        head = f"id: {name}\nimportance: {weight}\ncreated_at: 2026-01-0{day}"
-        write(f"vaultmem/preferences/{name}.md", f"---\n{head}\n---\nLikes {name}\n")
+def test_preferences_that_fit_no_question_are_not_told(vault: Path, write: Write) -> None:
+    for name in "AB":
+        write(f"vaultmem/preferences/{name}.md", f"---\nid: {name}\n---\nLikes herons {name}\n")
     with Vault(str(vault)) as opened:
         opened.sync()
-    assert titles(vault, "heron") == ["B", "C", "A"]
-    file = vault / "vaultmem/preferences/B.md"
-    file.write_text(file.read_text().replace("Likes B", "Likes Z"))
+    assert titles(vault, "boiler") == []
+    assert sorted(titles(vault, "herons")) == ["A", "B"]
+
+
+def test_age_ranks_and_silences_nothing(vault: Path, write: Write) -> None:
+    for name, year, policy in (("Old", 2001, "contextual"), ("New", 2999, "stable")):
+        head = f"id: {name}\ncreated_at: {year}-01-01\ndecay_policy: {policy}"
+        write(f"vaultmem/knowledge/{name}.md", f"---\n{head}\n---\nA heron stood there\n")
     with Vault(str(vault)) as opened:
-        told = opened.recall("heron", **WORDS)["memories"]  # type: ignore[misc]
-    assert told[0]["content"] == "Likes Z"
-    file.unlink()
-    assert titles(vault, "heron") == ["C", "A"]
+        opened.sync()
+    assert titles(vault, "heron") == ["New", "Old"]
+    assert titles(vault, "heron", min_confidence=0.3) == ["New"]
+
+
+# --- the archive
+
+
+@pytest.fixture
+def past(vault: Path, write: Write) -> Path:
+    """A vault where something was replaced, and something archived for its age."""
+    for place, head, text in (
+        ("knowledge/Porto.md", "created_at: 2026-03-01", "The user lives in Porto"),
+        ("archive/Bristol.md", "created_at: 2026-01-01\nby: supersede\nreplaced_by: Porto\nuntil: 2026-03-01",
+         "The user lives in Bristol"),
+        ("archive/Tea.md", "created_at: 2026-01-02\nby: decay", "The user lives on tea"),
+        ("archive/Gone.md", "created_at: 2026-01-03\nby: delete", "The user lives on rice"),
+        ("archive/Key.md", "created_at: 2026-01-03\nby: decay\nprivate: true", "The user lives in fear"),
+        ("archive/Pin.md", "created_at: 2026-01-03\nprivate: true\nreplaced_by: Porto\nuntil: 2026-03-01",
+         "The user lives in hiding"),
+        ("archive/Mine.md", "created_at: 2026-01-03\nby: decay\nscope: agent:codex", "The user lives it up"),
+    ):  # fmt: skip
+        id_ = place.rpartition("/")[2].removesuffix(".md")
+        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    return vault
+
+
+def test_what_age_archived_is_told_last_and_what_was_replaced_is_counted(past: Path) -> None:
+    query = "where does the user live"
+    with Vault(str(past)) as opened:
+        found = opened.recall(query, **WORDS)  # type: ignore[misc]
+    assert [(one["title"], one["archived"]) for one in found["memories"]] == [
+        ("Porto", False),
+        ("Tea", True),
+    ]
+    assert found["left_out"]["replaced"] == 1  # nobody is told that there is a private one
+    assert titles(past, query, top_k=1) == ["Porto"]
+    assert "Mine" in titles(past, query, by="codex")
+    words = ("--without", "meaning", "--format", "text", "--vault", str(past))
+    assert ran("recall", query, *words).out == (
+        "<memory>\n"
+        "[SEMANTIC] (2026-03-01) The user lives in Porto\n"
+        "[SEMANTIC] (2026-01-02, from the archive) The user lives on tea\n"
+        "</memory>\n"
+        "(1 older answer replaced by newer ones; --as-of DATE tells what was known then)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "told"),
+    [("2026-01-01", ["Bristol"]), ("2026-02-10", ["Tea", "Bristol"]), ("2026-03-01", ["Porto", "Tea"]),
+     ("2026-02-10T09:00", ["Tea", "Bristol"])],
+)  # fmt: skip
+def test_a_time_in_the_past_is_told_as_it_was_known_then(
+    past: Path, day: str, told: list[str]
+) -> None:
+    with Vault(str(past)) as opened:
+        found = opened.recall("where does the user live", as_of=day, **WORDS)  # type: ignore[misc]
+    assert [one["title"] for one in found["memories"]] == told
+    words = ("--as-of", day, "--without", "meaning", "--format", "text", "--vault", str(past))
+    block = ran("recall", "where does the user live", *words).out
+    line = "[SEMANTIC] (2026-01-01, until 2026-03-01) The user lives in Bristol\n"
+    assert (line in block) == ("Bristol" in told)
+    assert ("older answer" in block) == ("Bristol" not in told)
+
+
+def test_a_span_leads_back_from_now() -> None:
+    def as_of(given: str) -> float | None:
+        return recalling.wanted_of(
+            recalling.Asked({"query": "x", "as_of": given}, frozenset(("query", "as_of"))), NOW
+        ).as_of
+
+    assert as_of("") is None
+    assert as_of("7d") == NOW - 7 * 86_400
+    day = datetime.fromisoformat("2026-03-01")  # on the person's clock
+    assert as_of("2026-03-01") == (day + timedelta(days=1)).timestamp()
+    assert as_of("2026-03-01T08:00") == (day + timedelta(hours=8)).timestamp()
+
+
+def test_what_may_contradict_is_told_together_newest_first(vault: Path, write: Write) -> None:
+    for name, day, text in (
+        ("A", 1, "The staging server listens on port 8000"),
+        ("B", 2, "The staging server is watched by Anne"),
+        ("C", 3, "The staging server listens on port 9000"),
+    ):
+        head = f"id: {name}\ncreated_at: 2026-03-0{day}"
+        write(f"vaultmem/knowledge/{name}.md", f"---\n{head}\n---\n{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    found = titles(vault, "staging server")
+    assert sorted(found) == ["A", "B", "C"]
+    assert found.index("A") == found.index("C") + 1
 
 
 def test_being_told_counts_as_being_read(knowing: Path) -> None:
@@ -219,7 +311,7 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
             opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
         opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
         counted = {one["title"]: one["access_count"] for one in opened.memories()}
-    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 2, 2, 0)
+    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 0, 2, 0)
 
 
 def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
@@ -324,10 +416,10 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
     ended = ran("recall", "boiler", "--top-k", "9", *words)
     lines = ended.out.splitlines()
     assert (lines[0], lines[-2]) == ("<memory>", "</memory>")
-    assert lines[1] == "[PROCEDURAL] Prefers short answers"
-    assert any(line.endswith("] The boiler is a Vaillant ecoTEC") for line in lines)
-    assert "[SEMANTIC] (by codex, not approved) The boiler wants bleach" in lines
     with Vault(str(knowing)) as opened:
+        today = opened.memories()[0]["created_at"][:10]
+        assert lines[1] == f"[SEMANTIC] ({today}) The boiler is a Vaillant ecoTEC"
+        assert f"[SEMANTIC] ({today}, by codex, not approved) The boiler wants bleach" in lines
         bills = next(one["id"] for one in opened.memories() if one["title"] == "Bills")
     assert lines[-1] == (
         "(2 answers from others held back until the person lets them in: "
@@ -380,7 +472,7 @@ def test_a_batch_in_which_all_is_answered_ends_well(knowing: Path) -> None:
     code, told = batch(
         knowing, {"id": 1, "query": "boiler", "top_k": 2}, {"query": "zzz", "limit": None}
     )
-    assert (code, [len(one["results"]) for one in told]) == (0, [2, 1])  # type: ignore[arg-type]
+    assert (code, [len(one["results"]) for one in told]) == (0, [2, 0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +519,7 @@ def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, wr
         opened.embed()
         for notes in (False, True):
             found = opened.recall("what is the boiler", notes=notes, top_k=10)["memories"]
-            assert {one["title"].removeprefix("M ") for one in found} == {"Short", "Boiler"}
+            assert {one["title"].removeprefix("M ") for one in found} == {"Boiler"}
         loose = opened.recall("what is the boiler", top_k=10, without=["fit"], explain=True)
         assert len(loose["memories"]) > 2  # all have the word "the"
         assert {"step": "fit", "did": "switched off"} in loose["explain"]
@@ -453,7 +545,9 @@ def test_a_vault_without_an_index_says_so(vault: Path) -> None:
 def test_a_request_is_looked_over() -> None:
     with pytest.raises(UsageError):
         recalling.wanted_of(
-            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope"))), Config({})
+            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope"))),
+            Config({}),
+            0.0,
         )
 
 

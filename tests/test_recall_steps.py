@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -17,7 +16,7 @@ from vaultmem.core.decay import Aging
 from vaultmem.core.memory import TYPES
 from vaultmem.core.query import Query, parse
 from vaultmem.core.recall_candidate import STEPS, Candidate, Wanted
-from vaultmem.core.recall_text import block, inert, plain
+from vaultmem.core.recall_text import block, entry, inert, older_line, plain
 from vaultmem.remembered import Remembered
 
 NOW = 1_800_000_000.0
@@ -38,6 +37,8 @@ candidates = st.lists(
         confidence=shares,
         compressed=st.booleans(),
         archived=st.booleans(),
+        until=st.none() | st.floats(0, NOW),
+        forgotten=st.booleans(),
         private=st.booleans(),
         trusted=st.booleans(),
         vouched=st.booleans(),
@@ -55,6 +56,7 @@ wishes = st.builds(
     include_compressed=st.booleans(),
     untrusted=st.booleans(),
     without=st.frozensets(st.sampled_from(STEPS)),
+    as_of=st.none() | st.floats(0, NOW),
 )
 
 
@@ -77,7 +79,12 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> Non
     for one in kept:  # whatever is switched off
         assert one.scope in ("global", *wanted.scopes)
         assert not one.private
-        assert not one.archived
+        if one.archived and one.until is not None:  # told of the time when it held, and of no other
+            assert wanted.as_of is not None
+            assert wanted.as_of <= one.until
+        elif one.archived:
+            assert one.forgotten
+        assert wanted.as_of is None or one.note or one.created < wanted.as_of
         assert one.trusted or wanted.untrusted
         if wanted.has("filters"):
             assert one.importance is None or one.importance >= 0.2
@@ -95,7 +102,8 @@ def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wa
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"importance": 0.19}, "unimportant"), ({"importance": 0.2}, ""), ({"confidence": 0.29}, "faded"),
+        ({"importance": 0.19}, "unimportant"), ({"importance": 0.2}, ""), ({"confidence": 0.01}, ""),
+        ({"archived": True, "forgotten": True}, ""), ({"archived": True, "forgotten": True, "until": NOW}, "archived"),
         ({"compressed": True}, "compressed"), ({"archived": True}, "archived"), ({"private": True}, "private"),
         ({"scope": "user:x"}, "of another scope"), ({"trusted": False}, "untrusted"), ({}, ""),
     ],
@@ -103,6 +111,30 @@ def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wa
 def test_each_reason(changes: dict[str, object], why: str) -> None:
     one = Candidate("a.md", 1, 1, "words")._replace(**changes)  # type: ignore[arg-type]
     assert recall_filters.reason(one, Wanted("x")) == why
+
+
+def test_confidence_silences_where_that_is_wanted() -> None:
+    one = Candidate("a.md", 1, 1, "words", confidence=0.29)
+    assert recall_filters.reason(one, Wanted("x", min_confidence=0.3)) == "faded"
+
+
+@pytest.mark.parametrize(
+    ("day", "why"), [(-1, "not known then"), (1, ""), (2, ""), (3, "archived")]
+)
+def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) -> None:
+    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + 2 * DAY)
+    new = old._replace(created=NOW + 2 * DAY, archived=False, until=None)
+    then = Wanted("x", as_of=NOW + day * DAY)
+    assert recall_filters.reason(old, then) == why
+    assert recall_filters.reason(new, then) == ("" if day == 3 else "not known then")
+
+
+def test_only_what_else_would_be_told_counts_as_replaced() -> None:
+    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY)
+    others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
+              old._replace(until=None), old._replace(until=None, forgotten=True)]  # fmt: skip
+    assert recall_filters.replaced([old, *others], Wanted("x")) == 1
+    assert recall_filters.replaced([old], Wanted("x", as_of=NOW + 1)) == 0  # it is told
 
 
 agings = st.builds(
@@ -133,13 +165,28 @@ def test_who_shares_a_word_stays_and_no_order_changes(
     found: list[Candidate], how: list[tuple[bool, float]]
 ) -> None:
     pairs = zip(found, how, strict=False)
-    asked = [near(one, cosine)._replace(shares=shares) for one, (shares, cosine) in pairs]
+    asked = [
+        near(one, cosine)._replace(
+            shares=shares, score=abs(one.score)
+        )  # a search finds nothing below
+        for one, (shares, cosine) in pairs
+    ]
     fit = recall_filters.fitting(asked)
     assert [one for one in asked if one in fit] == fit
-    assert all(one in fit for one in asked if one.shares)
+    floor = recall_filters.FLOOR * max((one.score for one in fit), default=0.0)
+    assert all(one in fit for one in asked if one.shares and one.score >= floor)
     least = recall_filters.NEAR_OF_PAGES
     assert all(one.shares or one.parts["similarity"] >= least for one in fit)
     assert recall_filters.fitting(fit) == fit
+
+
+def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
+    best = near(Candidate("a.md", 1, 1, "x", score=10.0), 0.6)
+    fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (3.0, 2.9))
+    assert recall_filters.fitting([best, fair, poor]) == [best, fair]
+    assert recall_filters.fitting([fair, poor]) == [fair, poor]
+    words = [one._replace(parts={}) for one in (best, fair, poor)]
+    assert recall_filters.fitting(words) == words
 
 
 def test_less_is_asked_of_a_block_of_a_page() -> None:
@@ -250,86 +297,78 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     assert (like(0, 1), like(0, 2), like(1, 2)) == (1.0, 1.0, 1.0)
 
 
-@given(candidates, candidates, st.integers(1, 9), st.integers(1, 200))
+@given(candidates, st.integers(1, 9), st.integers(1, 200))
 def test_the_budget_is_never_exceeded_and_nothing_is_cut(
-    pinned: list[Candidate], ranked: list[Candidate], top_k: int, budget: int
+    ranked: list[Candidate], top_k: int, budget: int
 ) -> None:
-    ranked = [one._replace(path=f"other/{one.path}") for one in ranked]
-    chosen = recall_choice.within(pinned, ranked, top_k, budget, counted)
+    chosen = recall_choice.within(ranked, top_k, budget, counted)
     told = [one for one, _ in chosen.told]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
-    assert len({one.key for one in told}) == len(told)
-    given = [*pinned, *ranked]
-    assert all(one in given for one in told)  # whole
-    kinds = [one in pinned for one in told]
-    assert kinds == sorted(kinds, reverse=True)  # preferences first
-    left = [one for one in given if one not in told]
+    assert [one for one in ranked if one in told] == told  # whole, in their order, each once
+    left = [one for one in ranked if one not in told]
     room = budget - chosen.tokens
     assert len(told) == top_k or all(counted(one) > room for one in left)
 
 
-def test_preferences_take_at_most_half_while_others_want_the_rest() -> None:
-    pinned = [Candidate(f"p{n}.md", 1, 1, "x" * 10, memory_type="procedural") for n in range(20)]
-    ranked = [Candidate(f"r{n}.md", 1, 1, "x" * 10) for n in range(20)]
-    chosen = recall_choice.within(pinned, ranked, 5, 10_000, counted)
-    assert [one.path[0] for one, _ in chosen.told] == ["p", "p", "p", "r", "r"]
-    chosen = recall_choice.within(pinned, ranked, 20, 300, counted)
-    assert [one.path[0] for one, _ in chosen.told] == ["p"] * 5 + ["r"] * 5
-
-
-def test_one_preference_comes_first_wherever_it_fits() -> None:
-    wish = Candidate("p.md", 1, 1, "x" * 5, memory_type="procedural")
-    other, fact = wish._replace(path="p2.md"), Candidate("f.md", 1, 1, "x" * 5)
-    most = 2 * counted(wish) - 1  # half of it is too little for either
-    chosen = recall_choice.within([wish, other], [fact], 5, most, counted)
-    assert [one for one, _ in chosen.told] == [wish]
-    assert [one for one, _ in recall_choice.within([wish], [fact], 1, 1_000, counted).told] == [
-        wish
-    ]
-    long = wish._replace(content="x" * 900)
-    assert [one for one, _ in recall_choice.within([long, wish], [fact], 1, 50, counted).told] == [
-        wish
-    ]
-
-
 def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
-    chosen = recall_choice.within([], ranked, 5, 40, counted)
+    chosen = recall_choice.within(ranked, 5, 40, counted)
     assert ([one.path for one, _ in chosen.told], chosen.skipped) == (["0.md", "2.md"], 1)
     assert chosen.too_long == 0  # the best one fits
 
 
 def test_where_the_best_does_not_fit_it_is_said_how_long_it_is() -> None:
     long, short = Candidate("l.md", 1, 1, "x" * 30), Candidate("s.md", 1, 1, "x")
-    wish = long._replace(path="p.md", memory_type="procedural")
-    assert recall_choice.within([], [long, short], 5, 20, counted).too_long == 90
-    assert recall_choice.within([], [short, long], 5, 20, counted).too_long == 0
-    assert recall_choice.within([wish], [], 5, 20, counted).too_long == 90
-    assert recall_choice.within([wish], [short], 5, 20, counted).too_long == 0
-    assert (
-        recall_choice.within([wish], [], 5, 100, counted).skipped == 0
-    )  # what is left is given to it
+    assert recall_choice.within([long, short], 5, 20, counted).too_long == 90
+    assert recall_choice.within([short, long], 5, 20, counted).too_long == 0
 
 
-def test_no_more_preferences_are_asked_for_than_are_looked_at() -> None:
-    asked: list[int] = []
+def test_preferences_compete_for_places_and_then_stand_first() -> None:
+    facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
+    wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
+    chosen = recall_choice.within([*facts, *wishes], 4, 1_000, counted)
+    told = recall_choice.arranged(chosen, lambda _old, _new: False).told
+    assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
-    def made() -> Iterator[Candidate]:
-        for number in range(100):
-            asked.append(number)
-            yield Candidate(f"p{number}.md", 1, 1, "x", memory_type="procedural")
 
-    chosen = recall_choice.within(made(), [], 4, 1_000, counted)
-    assert [one.path for one, _ in chosen.told] == ["p0.md", "p1.md", "p2.md", "p3.md"]
-    assert len(asked) <= 5
+@given(candidates)
+def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
+    chosen = recall_choice.within(found, 9, 200, counted)
+    for clash in (lambda _old, _new: False, lambda _old, _new: True):
+        told = recall_choice.arranged(chosen, clash)
+        assert sorted(told.told, key=lambda each: each[0].path) == sorted(
+            chosen.told, key=lambda each: each[0].path
+        )
+        assert told._replace(told=[]) == chosen._replace(told=[])
+
+
+def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
+    texts = [("port 8000", 1), ("a cat", 9), ("port 9000", 3), ("a dog", 2), ("port 7000", 2)]
+    found = [Candidate(f"{n}.md", 1, 1, text, created=day) for n, (text, day) in enumerate(texts)]
+    page = found[0]._replace(path="page.md", created=9, note=True)
+    asked: list[tuple[str, str]] = []
+
+    def clash(old: str, new: str) -> bool:
+        asked.append((old, new))
+        return old.startswith("port") and new.startswith("port")
+
+    told = recall_choice.arranged(
+        recall_choice.within([*found, page], 9, 1_000, counted), clash
+    ).told
+    assert [one.content for one, _ in told] == [
+        "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000",
+    ]  # fmt: skip
+    assert told[-1][0].note  # a note has a place of its own
+    assert ("port 8000", "port 9000") in asked  # the older one first
+    assert ("port 9000", "port 8000") not in asked
 
 
 @given(candidates)
 def test_preferences_are_the_persons_own(found: list[Candidate]) -> None:
-    for one in recall_choice.preferences(found):
-        assert one.vouched
-        assert one.memory_type == "procedural"
+    for one in found:
+        mine = not one.note and one.vouched and one.memory_type == "procedural"
+        assert one.is_preference == mine
 
 
 # --- the block
@@ -349,6 +388,35 @@ def test_the_block_of_the_seed() -> None:
         "</memory>"
     )
     assert block([]) == "<memory>\n</memory>"
+
+
+DAYS = {"created_at": "2026-03-04T10:00:00+00:00", "until": "2026-05-06T10:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"until": None}, "(2026-03-04) x"),
+        ({"until": None, "attribution": "by codex"}, "(2026-03-04, by codex) x"),
+        ({"archived": True}, "(2026-03-04, until 2026-05-06) x"),
+        ({"until": None, "archived": True}, "(2026-03-04, from the archive) x"),
+        ({"kind": "note", "path": "a\nb.md", "line": 3}, "a b.md:3: x"),
+        ({"kind": "note", "path": "a.md", "line": 3, "attribution": "by codex"}, "a.md:3: (by codex) x"),
+    ],
+)  # fmt: skip
+def test_an_entry_begins_with_its_day_and_whose_words_it_has(
+    known: dict[str, object], told: str
+) -> None:
+    assert entry({"memory_type": "semantic", "content": "x", **DAYS, **known}) == ("semantic", told)
+
+
+def test_a_line_says_how_many_older_answers_were_replaced() -> None:
+    assert older_line({}) == older_line({"replaced": 0}) == ""
+    assert older_line({"replaced": 1}) == (
+        "(1 older answer replaced by newer ones; --as-of DATE tells what was known then)"
+    )
+    assert older_line({"replaced": 2}, typed=False).startswith("(2 older answers replaced")
+    assert '"as_of"' in older_line({"replaced": 2}, typed=False)
 
 
 HOSTILE = [

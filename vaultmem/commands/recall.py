@@ -7,7 +7,7 @@ from argparse import BooleanOptionalAction
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
-from vaultmem.core.recall_text import block, entry, held_back_line
+from vaultmem.core.recall_text import block, entry, held_back_line, older_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from vaultmem.api import Vault
 
 EPILOG = f"""\
-Prints a <memory> block for an assistant: preferences that bear on the question, then what fits it, best first:
-memories of the asked scopes and of the global one, and blocks of your notes, each after its note and line. Preferences
-about something else are told where there is room. Left out: what is private, archived, unimportant, expired,
-compressed or faded, and, unless --untrusted, what came from elsewhere or from a client without a name, until you
-approve it; the answer says so. What other assistants wrote bears their name, and is told unless recall.trust is own.
+Prints a <memory> block for an assistant: what fits the question, preferences first, then best first: memories of the
+asked scopes and of the global one with their days, and blocks of your notes, each after its note and line. What may
+contradict each other stands side by side, newest first. Age lowers the rank only; what age alone has archived comes
+last, "from the archive". What something newer replaced is told with --as-of a day when it still held; otherwise a line
+says how many there are. Left out: what is private, unimportant, expired or compressed, what fits much worse than the
+best, and, unless --untrusted, what came from elsewhere or from a client without a name, until you approve it;
+the answer says so. What other assistants wrote bears their name, and is told unless recall.trust is own.
 An assistant (--by) sees its own scope, agent:NAME, and none of another one. What does not fit the budget is skipped,
 never cut. Being told counts as being read. The question is plain words: quotes and dashes in it mean nothing.
 
@@ -70,7 +72,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--include-compressed", action="store_true", help="also what a summary stands for"
     )
     parser.add_argument(
-        "--min-confidence", type=float, help="leave out faded memories (default 0.3, a setting)"
+        "--min-confidence",
+        type=float,
+        help="leave out what has faded so far (default 0: age lowers the rank only)",
+    )
+    parser.add_argument(
+        "--as-of", metavar="DAY", help="what was known then; it tells what was replaced since, too"
     )
     parser.add_argument(
         "--score-threshold",
@@ -100,8 +107,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
         return 0
     told = block(map(entry, found["memories"]))
     output.text(f"{told}\n")
-    if said := held_back_line(found.get("held_back", ())):
-        output.text(f"{said}\n")
+    for said in (held_back_line(found.get("held_back", ())), older_line(found["left_out"])):
+        output.text(f"{said}\n" if said else "")
     _remark(found, output)
     return 0
 
@@ -111,7 +118,7 @@ def _how(args: argparse.Namespace) -> dict[str, Any]:
         "budget": args.budget, "top_k": args.top_k, "notes": args.notes, "untrusted": args.untrusted,
         "include_compressed": args.include_compressed, "min_confidence": args.min_confidence,
         "score_threshold": args.score_threshold, "scope": args.scope, "by": args.by, "types": _listed(args.types),
-        "without": _listed(args.without),
+        "without": _listed(args.without), "as_of": args.as_of,
     }  # fmt: skip
     if args.score_threshold is not None and not 0 <= args.score_threshold <= 1:
         raise UsageError("--score-threshold must be from 0 to 1")

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from vaultmem.core import access, limits
 from vaultmem.core.conversation import MEMORY
-from vaultmem.core.decay import MIN_CONFIDENCE
 from vaultmem.core.memory import DEFAULT_SCOPE
 
 BUDGET, TOP_K = 2000, 5
@@ -43,6 +42,8 @@ class Candidate(NamedTuple):
     confidence: float = 1.0
     compressed: bool = False  # and its summary is there
     archived: bool = False
+    until: float | None = None  # when another one took its place
+    forgotten: bool = False  # a job archived it because of its age, and nothing took its place
     expired: bool = False
     private: bool = False
     trusted: bool = True  # the words of the person or of who asks, or approved
@@ -87,12 +88,13 @@ class Wanted(NamedTuple):
     types: tuple[str, ...] = ()  # () for all
     scopes: tuple[str, ...] = ()  # beside global
     notes: bool = True
-    min_confidence: float = MIN_CONFIDENCE
+    min_confidence: float = 0.0  # age lowers the rank and silences nothing
     include_compressed: bool = False
     untrusted: bool = False
     score_threshold: float | None = None
     without: frozenset[str] = frozenset()  # of STEPS
     by: str = ""  # the assistant that asks; "" for the person
+    as_of: float | None = None  # what was known before that time
 
     def has(self, step: str) -> bool:
         """Whether a step is to be made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from vaultmem.core.recall_candidate import Candidate
@@ -74,71 +74,47 @@ def _words(text: str) -> frozenset[str]:
     return frozenset((*_WORDS.findall(_HAN.sub(" ", folded)), *_HAN.findall(folded)))
 
 
-def preferences(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """How the person wants things to be done: what fits best first, then what matters most, then the newest."""
-    found = [one for one in candidates if one.is_preference]
-    return sorted(
-        found, key=lambda one: (-one.score, -(one.importance or 0.0), -one.created, one.path)
-    )
+def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
+    """The best, as far as there are places and tokens. What does not fit is skipped and the next one tried; nothing is
+    cut."""
+    told: list[tuple[Candidate, int]] = []
+    skipped: list[tuple[Candidate, int]] = []
+    left = budget
+    for one in ranked:
+        if len(told) == top_k:
+            break
+        tokens = count(one)
+        if tokens > left:
+            skipped.append((one, tokens))
+            continue
+        told.append((one, tokens))
+        left -= tokens
+    is_first_lacking = bool(skipped) and skipped[0][0] is ranked[0]
+    return Chosen(told, budget - left, len(skipped), skipped[0][1] if is_first_lacking else 0)
 
 
-def within(
-    wishes: Sequence[Candidate], ranked: Sequence[Candidate], top_k: int, budget: int, count: Count
-) -> Chosen:
-    """Preferences that are about the question first: one wherever it fits, more in at most half of the places and of
-    the budget; then the others, and where these leave room, more of the preferences. What does not fit is skipped and
-    the next one tried; nothing is cut."""
-    first = _Basket((top_k + 1) // 2, budget // 2)
-    first.fill(wishes, count)
-    if not first.told:
-        first = _Basket(1, budget)
-        first.fill(wishes, count)
-    rest = _Basket(top_k - len(first.told), budget - first.tokens)
-    rest.fill(ranked, count)
-    taken = {one.key for one, _ in first.told}
-    more = _Basket(rest.places - len(rest.told), rest.budget - rest.tokens)
-    more.fill((one for one in wishes if one.key not in taken), count)
-    told = [*first.told, *more.told, *rest.told]
-    is_first_lacking = bool(rest.skipped) and rest.skipped[0][0] is ranked[0]
-    best = rest.skipped if is_first_lacking else () if told else more.skipped
-    return Chosen(
-        told,
-        sum(tokens for _, tokens in told),
-        len(rest.skipped) + len(more.skipped),
-        best[0][1] if best else 0,
-    )
+def arranged(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
+    """The same with preferences first, and with those that may contradict each other side by side, the newest first:
+    `clash` of an older and a newer text."""
+    first = sorted(chosen.told, key=lambda each: not each[0].is_preference)
+    found: list[tuple[Candidate, int]] = []
+    for one, tokens in first:
+        at = next((at for at, (other, _) in enumerate(found) if _clash(other, one, clash)), None)
+        if at is None:
+            found.append((one, tokens))
+            continue
+        while (
+            at < len(found)
+            and found[at][0].created >= one.created
+            and _clash(found[at][0], one, clash)
+        ):
+            at += 1
+        found.insert(at, (one, tokens))
+    return chosen._replace(told=found)
 
 
-def with_room(
-    chosen: Chosen, wishes: Iterable[Candidate], top_k: int, budget: int, count: Count
-) -> Chosen:
-    """The same with preferences that are about something else, as far as there is room. No more of them are asked for
-    than are looked at."""
-    more = _Basket(top_k - len(chosen.told), budget - chosen.tokens)
-    more.fill(wishes, count)
-    behind = sum(one.is_preference for one, _ in chosen.told)
-    return chosen._replace(
-        told=[*chosen.told[:behind], *more.told, *chosen.told[behind:]],
-        tokens=chosen.tokens + more.tokens,
-    )
-
-
-class _Basket:
-    """So many places and tokens."""
-
-    def __init__(self, places: int, budget: int) -> None:
-        self.places, self.budget = places, budget
-        self.told: list[tuple[Candidate, int]] = []
-        self.skipped: list[tuple[Candidate, int]] = []
-        self.tokens = 0
-
-    def fill(self, candidates: Iterable[Candidate], count: Count) -> None:
-        """Take in what fits."""
-        left = iter(candidates)
-        while len(self.told) < self.places and (one := next(left, None)) is not None:
-            tokens = count(one)
-            if self.tokens + tokens > self.budget:
-                self.skipped.append((one, tokens))
-                continue
-            self.told.append((one, tokens))
-            self.tokens += tokens
+def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
+    if one.note or other.note:
+        return False
+    old, new = sorted((one, other), key=lambda each: each.created)
+    return clash(old.content, new.content)

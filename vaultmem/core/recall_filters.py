@@ -12,12 +12,19 @@ LEAST_IMPORTANCE = 0.2
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
 
+# Of the score of the best: what fits so much worse is no answer. It is asked of what meaning has judged; by words alone
+# a title outweighs a sentence with the same word many times.
+FLOOR = 0.4
+
 UNTRUSTED = "untrusted"
 Test = Callable[[Candidate, Wanted], bool]
 
 # What nobody may switch off: whose words they are, and who may read them.
 _GUARDS: dict[str, Test] = {
-    "archived": lambda one, _: one.archived,
+    "archived": lambda one, wanted: one.archived and not _is_told_from_archive(one, wanted),
+    "not known then": lambda one, wanted: (
+        wanted.as_of is not None and not one.note and one.created >= wanted.as_of
+    ),
     "private": lambda one, _: one.private,
     "of another scope": lambda one, wanted: not wanted.looks_into(one.scope),
     UNTRUSTED: lambda one, wanted: not (one.trusted or wanted.untrusted),
@@ -31,6 +38,13 @@ _FILTERS: dict[str, Test] = {
     "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
     "faded": lambda one, wanted: one.confidence < wanted.min_confidence,
 }
+
+
+def _is_told_from_archive(one: Candidate, wanted: Wanted) -> bool:
+    """Whether it is told although it is archived: what age alone put away, and of a time in the past what held then."""
+    if one.until is not None:
+        return wanted.as_of is not None and wanted.as_of <= one.until
+    return one.forgotten
 
 
 def reason(one: Candidate, wanted: Wanted) -> str:
@@ -52,6 +66,17 @@ def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidat
     return found, dict(left)
 
 
+def replaced(archived: Iterable[Candidate], wanted: Wanted) -> int:
+    """How many of the archive would be told if nothing newer stood in their place. What may not be told for another
+    reason is not counted either."""
+    return sum(
+        one.until is not None
+        and bool(reason(one, wanted))
+        and not reason(one._replace(archived=False), wanted)
+        for one in archived
+    )
+
+
 def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
     """Those that answer the question and would be told if the person had approved them."""
     waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
@@ -60,9 +85,12 @@ def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate
 
 
 def fitting(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that share a telling word with the question, or are not far from it in meaning. Something always comes
-    first in a search; that does not make it an answer."""
-    return [one for one in candidates if one.shares or _cosine(one) >= _bar(one)]
+    """Those that share a telling word with the question, or are not far from it in meaning, and that do not
+    fit much worse than the best. Something always comes first in a search; that does not make it an answer."""
+    found = [one for one in candidates if one.shares or _cosine(one) >= _bar(one)]
+    judged = [one.score for one in found if "similarity" in one.parts]
+    least = FLOOR * max(judged, default=0.0)
+    return [one for one in found if "similarity" not in one.parts or one.score >= least]
 
 
 def _bar(one: Candidate) -> float:

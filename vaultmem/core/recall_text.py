@@ -37,6 +37,8 @@ _LABEL = re.compile(
 _FIELD = re.compile(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
 _EXCLUDED = re.compile(r"(?<!\S)-+(?=\S)")
 _PREFIX = re.compile(r"\*+(?=\s|$)")
+# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
+_ASKER = re.compile(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
 _OR = re.compile(r"(?<!\S)OR(?!\S)")
 
 
@@ -44,18 +46,21 @@ def plain(question: str) -> str:
     """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
     in it, which are commands in the language of searches."""
     text = _FIELD.sub(r"\1 ", question.replace('"', " "))
-    return _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    return _ASKER.sub(" ", text).strip() or text
 
 
 def entry(one: Mapping[str, object]) -> tuple[str, str]:
-    """Type and content of what a recall tells, for block(). A block of a note begins with its place; then comes whose
-    words they are, where nobody has approved them."""
-    content = str(one["content"])
-    if one.get("attribution"):
-        content = f"({one['attribution']}) {content}"
+    """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
+    day, and both with whose words they are, if those are not the asker's own."""
+    content, said = str(one["content"]), [str(one["attribution"])] if one.get("attribution") else []
     if one.get("kind") == "note":
-        content = f"{place(one)}: {content}"
-    return str(one["memory_type"]), content
+        marks = f"({said[0]}) " if said else ""
+        return str(one["memory_type"]), f"{place(one)}: {marks}{content}"
+    said = [str(one["created_at"])[:10], *said]
+    said += [f"until {str(one['until'])[:10]}"] if one.get("until") else []
+    said += ["from the archive"] if one.get("archived") and not one.get("until") else []
+    return str(one["memory_type"]), f"({', '.join(said)}) {content}"
 
 
 def place(one: Mapping[str, object]) -> str:
@@ -84,6 +89,15 @@ def without_roles(text: str) -> str:
     return _ROLE.sub(
         lambda found: f"{found[1]}{found['role']}꞉" if found["role"] else f"{found[1]}(", text
     )
+
+
+def older_line(left_out: Mapping[str, object], *, typed: bool = True) -> str:
+    """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
+    number = left_out.get("replaced")
+    if not isinstance(number, int) or not number:
+        return ""
+    how = "--as-of DATE tells what was known then" if typed else '"as_of" tells what was known then'
+    return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
 
 
 def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, cast
 
 from vaultmem.adapter import Value
@@ -28,16 +28,19 @@ from vaultmem.core.recall_filters import LEAST_IMPORTANCE, NEAR
 from vaultmem.core.recall_text import plain
 from vaultmem.core.snippet import spelled
 from vaultmem.core.stamps import seconds
+from vaultmem.core.supersede import stems
 from vaultmem.search import Ask, Found, Searcher
 from vaultmem.store import pages, recall_rows
 from vaultmem.store.catalog_read import BlockPlace
 from vaultmem.store.lines import NoteTexts, cut_lines
 from vaultmem.store.memory_file import provisional
 
-MOST_PINNED = 500  # preferences that are looked at
 MOST_PAGES = 2_000  # remembered
 AROUND = 4  # lines on either side of a turn: two other turns
 MOST_ANSWERS = 8  # of the catalog, remembered
+MOST_ARCHIVED = 300  # memories of the archive that are looked at, the last that went there
+LEAST_SHARED = 0.5  # of the question's words, from which one of the archive answers it
+_AGED = ("expire", "decay", "consolidate")  # who archives for age alone
 _TALK = ("session_id", "conversation_id", "role")
 
 
@@ -105,20 +108,30 @@ class Sources:
         said = cut_lines(text, place.line - around, place.end_line + around)
         return not words.isdisjoint(tokens(said)) or not words.isdisjoint(tokens(above))
 
-    def pinned(self, look: Look, wanted: Wanted) -> Iterator[Candidate]:
-        """What may be told first whatever the question is, what matters most and is newest first, with nothing to say
-        how well it fits. Read one by one: few are wanted, and looking at hundreds of files takes time. Where the order
-        has changed since they were last read, the next recall knows."""
-        catalog = look.searcher.catalog
-        paths = self._remembered(
-            (catalog.version(), "preferences", wanted.by, wanted.scopes),
-            lambda: recall_rows.preferences(catalog, self.folder, wanted.looks_into),
-        )
-        assert isinstance(paths, list)
-        for path in [path for path in paths if self._may_be_memory(path)][:MOST_PINNED]:
-            one = self._memory_now(look, path, self._texts_of([path])[path])
-            if one is not None and one.is_preference:
-                yield one
+    def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
+        """Memories of the archive that share most words with the question, best first. They are in no index."""
+        asked = stems(wanted.query)
+        folder = f"{self.folder}/{ARCHIVE}"
+        if not asked:
+            return []
+        try:
+            with os.scandir(f"{self.vault}/{folder}") as entries:
+                seen = [
+                    (one.stat(follow_symlinks=False).st_mtime, one.name)
+                    for one in entries
+                    if one.name.endswith(".md")
+                ]
+        except OSError:
+            return []
+        paths = [f"{folder}/{name}" for _, name in sorted(seen, reverse=True)[:MOST_ARCHIVED]]
+        texts = self._texts_of(paths)
+        found: list[Candidate] = []
+        for path in paths:
+            one = self._memory_now(look, path, texts[path])
+            shared = 0.0 if one is None else len(asked & stems(one.content)) / len(asked)
+            if one is not None and shared >= LEAST_SHARED:
+                found.append(one.scored(shared, shared=shared))
+        return sorted(found, key=lambda one: (-one.score, -one.created, one.path))
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the blocks that were found, by the keys of the candidates."""
@@ -215,6 +228,8 @@ class Sources:
             importance=float(weight) if isinstance(weight, (int, float)) else None,
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
+            until=seconds(own.get("until")) if own.get("replaced_by") else None,
+            forgotten=own.get("by") in _AGED and not own.get("replaced_by"),
             private=is_private(own),
             vouched=origin == access.Origin(),
             writer=origin.writer,
@@ -222,7 +237,7 @@ class Sources:
             stored_reads=_reads_of(own),
         )  # fmt: skip
         sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
-        aging, ends = decay.aging(own, category), seconds(own.get("expires_at"))
+        aging, ends = decay.aging(own), seconds(own.get("expires_at"))
         read = _Read(one, aging, sessions, bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,7 @@ from vaultmem.core.recall_candidate import (
 from vaultmem.core.recall_choice import Chosen, Likeness
 from vaultmem.core.recall_filters import NEAR, NEAR_OF_PAGES
 from vaultmem.core.stamps import stamp
+from vaultmem.core.supersede import may_contradict
 from vaultmem.core.wording import plural
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.memories.asked import Asked, one_of
@@ -44,7 +46,7 @@ _making = threading.Lock()
 
 def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     """What is told, best first after the preferences; with `explain`, what each step did."""
-    wanted = wanted_of(asked, desk.config)
+    wanted = wanted_of(asked, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
     if asked.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.told])
@@ -61,22 +63,34 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     return {**found, "explain": run.steps} if asked.flag("explain") else found
 
 
-def wanted_of(asked: Asked, config: Config) -> Wanted:
+def wanted_of(asked: Asked, config: Config, now: float) -> Wanted:
     """What a request wants. Raises UsageError."""
     threshold = asked.number(
         "score_threshold", config.share("recall.score_threshold") or -1.0, -1.0, 1.0
     )
-    least = asked.number("min_confidence", config.share("memories.min_confidence"), 0.0, 1.0)
     return Wanted(
         _query(asked), int(asked.number("budget", BUDGET, 1, limits.TOKENS)),
         int(asked.number("top_k", TOP_K, 1, limits.MEMORIES)),
         tuple(one_of("type", name.lower(), TYPES) for name in asked.tags("types")),
-        _scopes(asked), asked.flag("notes", default=True), least,
+        _scopes(asked), asked.flag("notes", default=True), asked.number("min_confidence", 0.0, 0.0, 1.0),
         asked.flag("include_compressed"), asked.flag("untrusted"),
         None if threshold < 0 else threshold,
         frozenset(one_of("step", name.lower(), STEPS) for name in asked.tags("without")),
-        asked.text("by"),
+        asked.text("by"), _as_of(asked, now),
     )  # fmt: skip
+
+
+def _as_of(asked: Asked, now: float) -> float | None:
+    """The end of the day that is named, or the moment."""
+    if not asked.text("as_of"):
+        return None
+    at = asked.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
+    local = datetime.fromtimestamp(at).astimezone()
+    return (
+        (local.replace(tzinfo=None) + timedelta(days=1)).timestamp()
+        if local.time() == time.min
+        else at
+    )
 
 
 def _query(asked: Asked) -> str:
@@ -177,7 +191,15 @@ class Run:
         found = self._fitting(self._candidates())
         found = self._recency(self._relevance(found))
         found = self._diversity(self._confidence(found))
-        self._budget(found)
+        self._budget([*found, *self._archived()])
+
+    def _archived(self) -> list[Candidate]:
+        """The last tier: what age alone put away, and of a time in the past what held then."""
+        found = self._sources.archived(self.look, self.wanted)
+        kept, _ = recall_filters.kept(found, self.wanted)
+        if replaced := recall_filters.replaced(found, self.wanted):
+            self.left_out["replaced"] = replaced
+        return kept
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
@@ -279,24 +301,15 @@ class Run:
         return lambda one, other: max(0.0, order[one][keys[other]]), "cosine"
 
     def _budget(self, found: list[Candidate]) -> None:
-        first = self._wants("preferences")
-        top_k, room = self.wanted.top_k, self.wanted.room
-        chosen = recall_choice.within(
-            recall_choice.preferences(found) if first else (),
-            [one for one in found if not (first and one.is_preference)],
-            top_k, room, _count,
-        )  # fmt: skip
-        if first:
-            chosen = recall_choice.with_room(chosen, self._others(found), top_k, room, _count)
-        self.chosen = chosen
+        chosen = recall_choice.within(found, self.wanted.top_k, self.wanted.room, _count)
         told = [one for one, _ in chosen.told]
-        if first:
+        if self._wants("preferences"):
+            chosen = recall_choice.arranged(chosen, may_contradict)
             pinned = [one for one in told if one.is_preference]
             self._say(
-                "preferences",
-                "about the question first, in half of the places and tokens; others where there is room",
-                pinned,
+                "preferences", "first, and what may contradict side by side, newest first", pinned
             )
+        self.chosen = chosen
         said = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
         self._say("budget", said if self._wants("budget") else f"{chosen.tokens:,} tokens", told)
         if chosen.too_long:
@@ -304,13 +317,6 @@ class Run:
             self.look.remarks.append(
                 f"what fits best has {size} and does not fit into a budget of {self.wanted.room:,}"
             )
-
-    def _others(self, found: Sequence[Candidate]) -> Iterator[Candidate]:
-        """The preferences that are not about the question."""
-        known = {one.key for one in found}
-        for one in self._sources.pinned(self.look, self.wanted):
-            if one.key not in known and not recall_filters.reason(one, self.wanted):
-                yield one
 
     def _wants(self, step: str) -> bool:
         if not self.wanted.has(step):
@@ -342,6 +348,7 @@ def _told(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
+        "archived": one.archived, "until": None if one.until is None else stamp(one.until),
         "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
         "kind": "note" if one.note else "memory", "role": one.role,
         "score": round(one.score, 4), "tokens": number,

@@ -48,7 +48,7 @@ _LIST = _ABOUT | _names("by phase since until min_confidence limit deleted inclu
 _ONE = _names("id by dry_run")
 _RECALL = _names(
     "query budget top_k types scope notes min_confidence include_compressed untrusted score_threshold without explain"
-    " counts by"
+    " counts by as_of"
 )
 _JOB = _names("dry_run limit by")
 

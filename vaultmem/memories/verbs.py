@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         explain: bool
         counts: bool
         by: str | None
+        as_of: str | None
 
 
 class MemoryVerbs(WaitingVerbs, ConversationVerbs):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable
 
 from vaultmem.core.places import ENTRIES
-from vaultmem.core.stamps import seconds
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.catalog_read import ids
 
@@ -16,10 +15,6 @@ _WEIGHT = "json_extract(n.properties, '$.importance')"
 _DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
 _SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
 _SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, told in its own way
-_PREFERENCES = f"""SELECT f.path, {_WEIGHT}, json_extract(n.properties, '$.created_at'), {_SCOPE}
-    FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL AND n.excluded = 0
-    AND (n.category = 'preferences' OR n.properties LIKE '%procedural%') ORDER BY f.path"""  # noqa: S608 - own text
 _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
 _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
@@ -59,18 +54,6 @@ def _scoped(
     rows = catalog.db.execute(_MEMORIES.format(kept), values).fetchall()
     wanted = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
     return ((int(note), wanted[scope]) for note, scope in rows)
-
-
-def preferences(catalog: Catalog, folder: str, looks_into: Callable[[str], bool]) -> list[str]:
-    """The paths of notes that may tell how the person wants things to be done, what matters most first."""
-    rows = catalog.db.execute(_PREFERENCES, _range(folder)).fetchall()
-    return [str(row[0]) for row in sorted(rows, key=_what_matters) if looks_into(str(row[3]))]
-
-
-def _what_matters(row: tuple[object, ...]) -> tuple[float, float, str]:
-    path, weight, created, _ = row
-    matters = float(weight) if isinstance(weight, (int, float)) else 0.0
-    return -matters, -(seconds(created) or 0.0), str(path)
 
 
 def summaries(catalog: Catalog, folder: str) -> list[dict[str, object]]:

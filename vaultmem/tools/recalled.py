@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vaultmem.core import limits
 from vaultmem.core.recall_candidate import BUDGET, TOP_K
-from vaultmem.core.recall_text import block, entry, held_back_line
+from vaultmem.core.recall_text import block, entry, held_back_line, older_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.tools.notes import ready
 from vaultmem.tools.shown import short_id
@@ -22,7 +22,7 @@ def recall(vault: Vault, call: Call) -> Outcome:
         call.text("query"), budget=call.number("budget", BUDGET, 1, limits.TOKENS),
         top_k=call.number("top_k", TOP_K, 1, limits.MEMORIES), types=call.texts("types") or None,
         scope=call.text("scope") or None, notes=call.flag("notes", default=True), untrusted=call.flag("untrusted"),
-        by=call.client,
+        by=call.client, as_of=call.text("as_of") or None,
     )  # fmt: skip
     told = found["memories"]
     text = block(map(entry, told))
@@ -30,6 +30,8 @@ def recall(vault: Vault, call: Call) -> Outcome:
         text += f"\nids of the memories, in this order: {', '.join(ids)}"
     if waits := held_back_line(found.get("held_back", ()), typed=False):
         text += f"\n{waits}"
+    if older := older_line(found["left_out"], typed=False):
+        text += f"\n{older}"
     named = ("tokens", "budget_used", "left_out", "held_back", "remarks")
     kept: dict[str, object] = {name: found[name] for name in named if name in found}
     return Outcome(text, {"memories": [_place(one) for one in told], "count": len(told), **kept})
