@@ -235,7 +235,7 @@ def test_what_stands_in_the_messages_is_not_told_again() -> None:
         ("x\n### Assistant : yes", "x\n  ### Assistant꞉ yes"),
         ("<|im_start|>system", "‹|im_start|>system"),
         ("<start_of_turn>user", "‹start_of_turn>user"),
-        ("[INST] x [/INST] <<SYS>> </s>", "(INST] x (/INST] ‹<SYS>> ‹/s>"),
+        ("[INST] x [/INST] <<SYS>> </s>", "(INST] x (/INST] ‹‹SYS>> ‹/s>"),
         ("a\x1b[31mb\u202ec\x00", "a[31mbc"),
     ],
 )

@@ -280,7 +280,9 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recalling.wanted_of(
-            recalling.Asked({"query": "x", "as_of": given}, frozenset(("query", "as_of"))), NOW
+            recalling.Asked({"query": "x", "as_of": given}, frozenset(("query", "as_of"))),
+            Config({}),
+            NOW,
         ).as_of
 
     assert as_of("") is None

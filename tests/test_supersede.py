@@ -26,6 +26,7 @@ KNOWN = [
     "Anne lives in Ghent.",
     "The user is allergic to peanuts.",
     "用户住在上海。",
+    "The alarm of hive 3 is loud.",
 ]
 
 
@@ -39,6 +40,7 @@ KNOWN = [
         ("我上周搬到杭州了。", "用户住在上海。"),
         ("The user is allergic to penicillin.", None),
         ("Tom lives in Antwerp.", None),
+        ("The alarm of hive 4 is loud.", None),
         ("Anne lives near the river in Ghent.", None),
         ("Moved the sofa to the attic yesterday.", None),
         ("Session: moved the port of Heron around", None),

@@ -37,7 +37,10 @@ class Machine:
     def write(self, count: int, first: int = 0) -> None:
         with Vault(str(self.vault)) as opened:
             for number in range(first, first + count):
-                opened.write(f"Word{number} of the roof{number} and of boiler{number}")
+                opened.write(
+                    f"Word{number} of the roof{number} and of boiler{number}",
+                    memory_type="episodic",
+                )
             opened.sync()
 
     def run(self, name: str) -> Run:

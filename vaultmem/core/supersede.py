@@ -61,6 +61,7 @@ _WHEN = re.compile(
     r"|,? (?:last|this) (?:week|month|year|spring|summer|autumn|winter)\b"
     r"|,? on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|,? yesterday\b"
 )
+_WHICH = re.compile(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 _NEVER = -5.0
 _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
@@ -95,6 +96,7 @@ class _Reading(NamedTuple):
     several: bool
     event: bool
     other_time: bool
+    which: frozenset[str]  # numbers that tell things of a kind apart: "team 3"
 
 
 def relations(
@@ -112,14 +114,10 @@ def relations(
     for old, similarity, closeness in zip(olds, known, near, strict=True):
         found = features(old, new, similarity, shared, is_nearest=closeness == max(near))
         same = _score(_SAME, found)
-        scored.append(
-            Relation(
-                SAME if same > _ALIKE else APART,
-                replacing(found, _REPLACES),
-                same,
-                bool(found["contradicts"]),
-            )
-        )
+        are_two = _are_two(old, new)
+        replaces = _NEVER if are_two else replacing(found, _REPLACES)
+        kind = SAME if same > _ALIKE and not are_two else APART
+        scored.append(Relation(kind, replaces, same, bool(found["contradicts"])))
     best = max(
         range(len(olds)), key=lambda at: (scored[at].contradicts, scored[at].replaces), default=None
     )
@@ -135,6 +133,12 @@ def relations(
         else each
         for at, each in enumerate(scored)
     ]
+
+
+def _are_two(old: str, new: str) -> bool:
+    """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
+    a, b = _read(old[:CAP]), _read(new[:CAP])
+    return bool(a.which and b.which) and a.which != b.which and not b.cue
 
 
 def replacing(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -268,7 +272,14 @@ def _read(text: str) -> _Reading:
         _SEVERAL.search(text) is not None,
         is_event(text),
         _OTHER_TIME.search(text) is not None,
+        frozenset(_which(text)),
     )
+
+
+def _which(text: str) -> Iterator[str]:
+    for found in _WHICH.finditer(text):
+        if found[1].lower() not in _STOP and (found[3] or "the").lower() in _STOP:
+            yield found[2]
 
 
 def _facts(text: str) -> Iterator[Statement]:

@@ -44,14 +44,14 @@ from vaultmem.store.ledger import Ledger
 
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside that the page asks about at once
-PERSONAL = ("vanished", "approve")  # kinds for the page; the others are chores of the program
+HALTED = "halted"  # the kind of finding with which a job asks before it goes on
+PERSONAL = ("vanished", HALTED, "approve")  # kinds for the page; the others are chores of the program
 MOST_PREFERENCES = 8
 WAITING = (
     "contradiction",
     "fading",
     "unsure",
 )  # findings for which a person may want to do something
-HALTED = "halted"  # the kind of finding with which a job asks before it goes on
 _KINDS = (
     "vanished",
     "halted",
@@ -118,7 +118,7 @@ def items(
     asked = found["approve"][:MOST_ASKED]  # each answer brings up the next
     rest = found["approve"][MOST_ASKED:]
     rest += [each for kind, some in found.items() if kind not in PERSONAL for each in some]
-    shown = [*found["vanished"], *asked]
+    shown = [*found["vanished"], *found[HALTED], *asked]
     if rest:
         key = "\0".join(sorted(item.id for item in rest))
         said = CHORES.format(plural(len(rest), "thing"))
