@@ -81,8 +81,10 @@ def test_no_history_is_kept_where_none_is_wanted(
 
 def test_serve_takes_the_interval_of_its_jobs(vault: Path) -> None:
     with agent_on(vault, words=("--interval", "60s")):
-        said = ran("jobs", "--format", "json", "--vault", str(vault)).out
-        jobs = {one["name"]: one["schedule"] for one in json.loads(said)["jobs"]}
+        jobs: dict[str, str] = {}
+        while not jobs:  # they are planned when the first index is whole
+            said = ran("jobs", "--format", "json", "--vault", str(vault)).out
+            jobs = {one["name"]: one["schedule"] for one in json.loads(said)["jobs"]}
         assert {jobs[name] for name in ("expire", "upgrade", "decay", "consolidate")} == {"60s"}
         assert jobs["dream"] == "20m"
     assert ran("serve", "--interval", "soon", "--vault", str(vault)).code == 2

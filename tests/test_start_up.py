@@ -35,7 +35,7 @@ MODEL_AND_GIT = {
     "ssl",
 }
 
-MOST = 92  # 83 when this was written; json and what it imports are 23 of them
+MOST = 94  # 83 when this was written; json and what it imports are 23 of them
 
 DUMP = """
 import sys
@@ -172,7 +172,7 @@ def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
     assert (remembering / "vaultmem" / "inbox" / "coffee.md").exists()
     assert not modules & (HEAVY - {"socket"})
     assert "vaultmem.memories.desk" not in modules
-    assert len(modules) <= 96, (len(modules), sorted(modules))
+    assert len(modules) <= 97, (len(modules), sorted(modules))
 
 
 @pytest.mark.parametrize(
