@@ -42,8 +42,8 @@ PLANTED = [
     ),
     (
         "vaultmem/core/decay.py",
-        "max(0.0, 1.0 - age_hours / HALF_LIFE_HOURS)",
-        "1.0 - age_hours / HALF_LIFE_HOURS",
+        "max(0.0, 1.0 - age_hours / half_life)",
+        "1.0 - age_hours / half_life",
         "tests/test_decay.py",
     ),
     (
@@ -135,7 +135,7 @@ PLANTED = [
     ),
     (
         "vaultmem/core/pending_items.py",
-        "return not due.foreign or is_approved(due.id, answers)",
+        "return is_approved(due.id, answers)",
         "return True",
         "tests/test_pending_items.py",
     ),
