@@ -220,8 +220,7 @@ class Indexer:
         return ours_as(path, folder, page_path(folder, self.config.text("pending.path")))
 
     def _remove(self, gone: dict[int, str]) -> None:
-        orphans = [row[0] for row in self.catalog.db.execute(
-            "SELECT note FROM dirty WHERE note NOT IN (SELECT id FROM files)")]  # fmt: skip
+        orphans = self.catalog.orphans()
         if not gone and not orphans:
             return
         with self.catalog.transaction() as db:

@@ -47,6 +47,12 @@ class Remembered:
         return set(catalog_read.conflict_copies(self._catalog))
 
     @cached_property
+    def gone(self) -> frozenset[int]:
+        """Notes whose words are in the keyword index for a moment longer than they are: else they would take the
+        places of others in an answer."""
+        return frozenset(self._catalog.orphans())
+
+    @cached_property
     def summed_up(self) -> frozenset[int]:
         """Memories that a summary stands for."""
         from vaultmem.store import recall_rows  # few need it to start

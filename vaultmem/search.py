@@ -229,7 +229,7 @@ class Searcher:
         least = ask.min_confidence
         if least is None:
             least = self.config.share("memories.min_confidence")
-        faded = known.faded(least, self._now())
+        faded = known.faded(least, self._now()) | known.gone
         if ask.notes is None and not ask.compressed and known.summed_up:
             faded = faded | known.summed_up
         fields = {each.field for each in (*query.filters, *ask.filters)}

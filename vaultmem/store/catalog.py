@@ -157,6 +157,11 @@ class Catalog:
         dirty = self.db.execute("SELECT count(*) FROM dirty").fetchone()[0]
         return int(dirty) + int(self.db.execute("SELECT count(*) FROM stale").fetchone()[0])
 
+    def orphans(self) -> list[int]:
+        """Notes that are gone, while the keyword index may still have their words."""
+        rows = "SELECT note FROM dirty WHERE note NOT IN (SELECT id FROM files)"
+        return [int(row[0]) for row in self.db.execute(rows)]
+
     def forget_content(self, file: int) -> None:
         """Remove all that was read out of a file, but not the file itself."""
         for table, column in _NOTE_TABLES:
