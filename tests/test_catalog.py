@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -316,3 +318,19 @@ def test_the_catalog_is_sound(opened: Vault, vault: Path) -> None:
         assert catalog.is_sound()
         assert catalog.waiting() == 0
     assert generation(vault).joinpath("catalog.db").is_file()
+
+
+def test_another_process_leaves_what_is_open_here_in_place(tmp_path: Path) -> None:
+    """Whoever closes a file ends all the locks that its process has on it: a second look at the catalog must not make
+    another process believe that nobody needs its log any more."""
+    path = str(tmp_path / "catalog.db")
+    read = "import sys; from vaultmem.store.catalog import Catalog; print(Catalog(sys.argv[1]).meta('one'))"
+
+    def elsewhere() -> str:
+        return subprocess.check_output([sys.executable, "-c", read, path], text=True).strip()
+
+    with closing(Catalog(path, create=True)) as writer:
+        Catalog(path).close()
+        assert elsewhere() == "None"
+        writer.set_meta("one", "two")
+        assert elsewhere() == "two"

@@ -120,18 +120,15 @@ def make_private(folder: str) -> str:
 
 def keep_private(file: str) -> str:
     """A file that only its owner can read, whether it is there already or a library is to fill it. Where that cannot be
-    had, whoever opens it says so."""
+    had, whoever opens it says so. One that is there is never opened: closing it would end all the locks that SQLite has
+    on it in this process, and another process would throw away its log."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        if not os.path.lexists(file):
+            os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        elif stat.S_ISREG(mode := os.lstat(file).st_mode) and mode & 0o077:
+            os.chmod(file, 0o600)
     except OSError:
         return file
-    try:
-        if os.fstat(handle).st_mode & 0o077:
-            os.fchmod(handle, 0o600)
-    except OSError:
-        return file
-    finally:
-        os.close(handle)
     return file
 
 

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple, TypeVar
 
 from vaultmem.errors import DamagedError, StateError
-from vaultmem.paths import make_private
+from vaultmem.paths import keep_private, make_private
 from vaultmem.store.catalog import as_state_error
 
 CUT_SHORT = "did not end: vaultmem or the computer was stopped"
@@ -158,10 +158,7 @@ class Ledger:
 
     def _prepare(self) -> None:
         """Make the file and its tables, or raise DamagedError when they are no such thing."""
-        try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise self._unusable(error.strerror or str(error)) from error
+        keep_private(self.path)
         with self._open() as db:
             db.executescript(_SCHEMA)
             for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
