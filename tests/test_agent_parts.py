@@ -441,7 +441,7 @@ def test_a_part_of_the_index_that_is_lost_is_made_again(bench: Bench) -> None:
 
 
 def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
-    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 4
+    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 9
     bench.write("Plan.md", text)
     bench.write("Plan 2.md", "something else")
     bench.full()

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -66,7 +67,8 @@ class Doors:
     def mcp(self, tool: str, **given: object) -> Any:
         said = self.lines.ask("tools/call", name=tool, arguments=given)
         assert not said["isError"], said
-        return said["structuredContent"]
+        ids = re.findall(r"(?<=[( ])[0-9a-f]{8}(?=,|$)", said["content"][0]["text"], re.MULTILINE)
+        return [{"path": self.python.find_note(id_)} for id_ in ids]
 
     def batch(self, tool: str, **given: object) -> Any:
         return self.batches({"name": tool, "params": given})[0]
