@@ -80,7 +80,7 @@ class Doors:
         return [json.loads(line)["data"] for line in ended.out.splitlines()]
 
     def socket(self, tool: str, **given: object) -> Any:
-        asked = {"name": tool, "arguments": given, "client": ME}
+        asked: dict[str, object] = {"name": tool, "arguments": given, "client": ME}
         said = client.call(str(self.vault), "tools/call", asked)
         return said["data"] if isinstance(said, dict) else self.batch(tool, **given)
 
