@@ -95,7 +95,8 @@ class Bench:
             shutil.copytree(kept, state)
         if indexed:
             flags = [] if self.options.semantic else ["--no-embed"]
-            run([*VAULTMEM, "sync", *flags, "--vault", str(copy)], self.env)
+            confirmed = "--confirm-removals"  # the kept index knows another folder under this name
+            run([*VAULTMEM, "sync", confirmed, *flags, "--vault", str(copy)], self.env)
             if not kept.exists():
                 shutil.copytree(state, kept)
         try:
