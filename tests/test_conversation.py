@@ -118,9 +118,13 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
     for named, wanted in ((given, None), ("👨‍👩‍👧", "👨‍👩‍👧"), ("", "default")):
         header = named.encode("utf-8", "surrogatepass")
         asked = asyncio.run(Chats(parts)._wanted([(b"x-conversation-id", header)], body))
-        assert (asked.conversation if asked else None) == (
-            "���" if named == "\ud800" else wanted
-        ), "in a header, what is no character is a mark for one"
+        expected = "���" if named == "\ud800" else wanted
+        if expected is None:
+            assert isinstance(asked, str)
+            assert asked.startswith("none: the conversation id ")
+        else:
+            assert not isinstance(asked, str)
+            assert asked.conversation == expected, "no character in a header is a mark for one"
 
 
 def test_ids_of_180_characters_and_with_emoji_can_be() -> None:
