@@ -48,7 +48,7 @@ from vaultmem.memories.view import VaultView
 from vaultmem.store import llm
 
 Write = Callable[..., Path]
-ODD = "zzz qqq xyzzy"  # no rule can tell what that is
+ODD = "zzz qqq xyzzy"  # no rule can be sure what that is
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -215,26 +215,30 @@ def test_a_category_is_proposed_and_a_person_decides(
     vault: Path, model: ScriptedLlm, open_vault: Vault
 ) -> None:
     odd = open_vault.write(ODD)
-    model.otherwise = advice({CLASSIFY: "skills"}, "it is a skill [[x]]\nof a kind")
+    model.otherwise = advice({CLASSIFY: "people"}, "it is a name [[x]]\nof a kind")
     report = open_vault.dream(3)
     assert report["model"] == {"asked": 1, "summaries": 0, "proposed": 1, "trouble": ""}
     assert report["proposals"] == 1 == open_vault.waiting()["proposals"]
-    assert open_vault.read(odd["id"])["category"] == "inbox", "nothing happens by itself"
+    filed = open_vault.read(odd["id"])
+    assert filed["category"] not in ("inbox", "people"), (
+        "what is unsure is filed, and only asked about"
+    )
+    assert open_vault.waiting()["findings"] == [], "and no chore of a person"
     before = tree(vault)
     (one,) = of_model(open_vault)
     assert one["kind"] == "classify"
-    assert one["path"] == odd["path"]
+    assert one["path"] == filed["path"]
     evidence = one["evidence"]
     assert isinstance(evidence, list)
-    assert "it is a skill" in evidence[0]
+    assert "it is a name" in evidence[0]
     assert "scripted" in evidence[0]
     assert not any("[[" in each or "\n" in each for each in evidence)
     trial = open_vault.accept(str(one["id"]), dry_run=True)
-    assert trial["changes"][0]["target"].startswith("vaultmem/skills/")
+    assert trial["changes"][0]["target"].startswith("vaultmem/people/")
     assert tree(vault) == before
     done = open_vault.accept(str(one["id"])[:6])
-    assert done["path"].startswith("vaultmem/skills/")
-    assert open_vault.read(odd["id"])["category"] == "skills"
+    assert done["path"].startswith("vaultmem/people/")
+    assert open_vault.read(odd["id"])["category"] == "people"
     assert open_vault.history(limit=1)[0]["kind"] == "person"
     open_vault.undo(last=True)
     assert tree(vault) == before
@@ -246,7 +250,7 @@ def test_what_was_rejected_is_never_asked_again(
     vault: Path, model: ScriptedLlm, open_vault: Vault
 ) -> None:
     odd = open_vault.write(ODD)
-    model.otherwise = advice({CLASSIFY: "skills"})
+    model.otherwise = advice({CLASSIFY: "people"})
     open_vault.dream(3)
     (one,) = of_model(open_vault)
     open_vault.reject(str(one["id"]))
@@ -257,7 +261,7 @@ def test_what_was_rejected_is_never_asked_again(
         another.tag(odd["id"], "x")
         another.dream(3)
     assert len(model.chats) == asked
-    path = vault / odd["path"]
+    path = vault / open_vault.read(odd["id"])["path"]
     path.write_text(path.read_text().replace(ODD, f"{ODD} plugh"))
     _aged(path)
     open_vault.dream(3)
@@ -331,7 +335,9 @@ def test_only_what_is_near_and_not_the_same_is_asked_about(
     assert MERGE not in {kind_of(asked) for asked in model.chats}
 
 
-LISBON, PORTO = "Anne spends the winter in Lisbon", "Anne spends the winter in Porto"
+LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be found in Porto"
+
+MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
 
 
 @pytest.mark.parametrize("holds", ["first", "second"])
@@ -365,14 +371,15 @@ def test_of_two_that_contradict_each_other_one_is_put_away(
 def test_what_speaks_of_the_same_is_asked_about_and_what_rules_know_after_it(
     model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
 ) -> None:
-    two(open_vault, "The deploy branch is main", "The deploy branch is release")
-    near[frozenset(("The deploy branch is main", "The deploy branch is release"))] = 0.9
+    main, release = f"The deploy branch is main.{MORE}", f"The deploy branch is release.{MORE}"
+    two(open_vault, main, release)
+    near[frozenset((main, release))] = 0.9
     two(open_vault, "Bob uses vim", "Bob uses a typewriter")
     open_vault.dream(3)
     told = [frozenset((one["first"], one["second"])) for asked in model.chats if kind_of(asked) == CONTRADICTION for one in items_of(asked)]  # fmt: skip
     assert told == [
         frozenset(("Bob uses vim", "Bob uses a typewriter")),
-        frozenset(("The deploy branch is main", "The deploy branch is release")),
+        frozenset((main, release)),
     ]
     assert [one["kind"] for one in open_vault.waiting()["findings"]] == ["contradiction"]
 
@@ -380,7 +387,7 @@ def test_what_speaks_of_the_same_is_asked_about_and_what_rules_know_after_it(
 def test_of_two_that_rules_know_to_contradict_the_model_says_which_holds(
     model: ScriptedLlm, open_vault: Vault
 ) -> None:
-    two(open_vault, "Anne lives in Berlin", "Anne lives in Paris")
+    two(open_vault, f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}")
     model.otherwise = advice({CONTRADICTION: "second"}, "she has moved")
     open_vault.dream(3)
     (one,) = of_model(open_vault)
@@ -482,7 +489,7 @@ def test_json_is_found_however_it_is_said(
     model: ScriptedLlm, open_vault: Vault, wrapped: Callable[[object], Reply]
 ) -> None:
     open_vault.write(ODD)
-    model.otherwise = wrapped({"answers": [{"id": 0, "choice": "skills", "reason": "so"}]})
+    model.otherwise = wrapped({"answers": [{"id": 0, "choice": "people", "reason": "so"}]})
     assert open_vault.dream(3)["model"]["proposed"] == 1
 
 
@@ -493,7 +500,7 @@ def test_one_call_asks_about_many_and_there_are_no_more_calls_than_set(
     with Vault(str(vault)) as opened:
         for number in range(BATCH + 3):
             opened.write(f"zzz{number} qqq{number}x xyzzy{number}")
-        model.otherwise = advice({CLASSIFY: "skills"})
+        model.otherwise = advice({CLASSIFY: "people"})
         first = opened.dream(3)
         assert first["model"]["asked"] == 1
         assert first["model"]["proposed"] == BATCH
@@ -509,7 +516,7 @@ def test_after_a_failure_what_was_answered_is_kept(model: ScriptedLlm, open_vaul
         open_vault.write(f"zzz{number} qqq{number}x xyzzy{number}")
 
     def answer(asked: Asked) -> Reply:
-        return advice({CLASSIFY: "skills"})(asked) if len(model.chats) == 1 else status(500)
+        return advice({CLASSIFY: "people"})(asked) if len(model.chats) == 1 else status(500)
 
     model.otherwise = answer
     report = open_vault.dream(3)
@@ -544,7 +551,7 @@ def _never(*_: object) -> None:
 
 def test_only_a_person_decides(model: ScriptedLlm, open_vault: Vault) -> None:
     open_vault.write(ODD)
-    model.otherwise = advice({CLASSIFY: "skills"})
+    model.otherwise = advice({CLASSIFY: "people"})
     open_vault.dream(3)
     (one,) = of_model(open_vault)
     for decide in (open_vault.accept, open_vault.reject):
@@ -557,10 +564,10 @@ def test_a_proposal_about_what_has_changed_is_none(
     vault: Path, model: ScriptedLlm, open_vault: Vault
 ) -> None:
     odd = open_vault.write(ODD)
-    model.otherwise = advice({CLASSIFY: "skills"})
+    model.otherwise = advice({CLASSIFY: "people"})
     open_vault.dream(3)
     (one,) = of_model(open_vault)
-    path = vault / odd["path"]
+    path = vault / open_vault.read(odd["id"])["path"]
     path.write_text(path.read_text().replace("zzz", "zzz frotz"))
     assert of_model(open_vault) == []
     with pytest.raises(VaultmemError, match="no open proposal"):
@@ -568,6 +575,29 @@ def test_a_proposal_about_what_has_changed_is_none(
     model.otherwise = advice({})
     _aged(path)
     assert open_vault.dream(3)["proposals"] == 0 == open_vault.waiting()["proposals"]
+
+
+def test_what_an_earlier_dream_filed_is_asked_about_until_somebody_files_it_elsewhere(
+    model: ScriptedLlm, open_vault: Vault
+) -> None:
+    odd = open_vault.write(ODD)
+    open_vault.dream(1)
+    open_vault.dream(1)
+    filed = str(open_vault.read(odd["id"])["category"])
+    model.otherwise = advice({CLASSIFY: "people"})
+    assert open_vault.dream(3)["model"]["proposed"] == 1
+    open_vault.upgrade(odd["id"], category="project" if filed != "project" else "soul")
+    assert of_model(open_vault) == []
+    assert open_vault.dream(3)["model"]["asked"] == 0, "a person has decided"
+
+
+def test_that_it_is_where_it_belongs_is_no_proposal(model: ScriptedLlm, open_vault: Vault) -> None:
+    odd = open_vault.write(ODD)
+    open_vault.dream(1)
+    model.otherwise = advice({CLASSIFY: str(open_vault.read(odd["id"])["category"])})
+    told = open_vault.dream(3)["model"]
+    assert (told["asked"], told["proposed"]) == (1, 0)
+    assert of_model(open_vault) == []
 
 
 def test_answers_about_what_nobody_asked_are_not_kept(open_vault: Vault) -> None:
@@ -592,7 +622,7 @@ def test_nobody_waits_while_a_model_thinks(
     def answer(asked: Asked) -> Reply:
         with Vault(str(vault)) as another:  # would wait for a minute, and then give up
             written.append(another.write(f"Anne prefers trains {len(written)}")["id"])
-        return advice({CLASSIFY: "skills"})(asked)
+        return advice({CLASSIFY: "people"})(asked)
 
     model.otherwise = answer
     assert open_vault.dream(3)["model"]["proposed"] == 1
@@ -603,13 +633,13 @@ def test_a_person_sees_the_reason_and_the_remark(
     vault: Path, model: ScriptedLlm, open_vault: Vault
 ) -> None:
     open_vault.write(ODD)
-    model.otherwise = advice({CLASSIFY: "skills"}, "sounds like one")
+    model.otherwise = advice({CLASSIFY: "people"}, "sounds like one")
     words = ("--vault", str(vault))
     shown = ran("dream", "--level", "3", "--format", "text", *words)
     assert "1 proposal: vaultmem review" in shown.err
     assert "for notes of yours" not in shown.err
     listed = ran("review", "--format", "text", *words)
-    assert "a model would file it under skills" in listed.out
+    assert "a model would file it under people" in listed.out
     (one,) = ran("review", *words).data["proposals"]
     assert ran("review", one["id"], "--accept", *words).data["accepted"] is True
     model.otherwise = status(500)
@@ -626,7 +656,7 @@ def test_the_job_of_the_agent_asks_too(vault: Path, model: ScriptedLlm) -> None:
 
     with Idle(str(vault)) as opened:
         opened.write(ODD)
-        model.otherwise = advice({CLASSIFY: "skills"})
+        model.otherwise = advice({CLASSIFY: "people"})
         assert "1 proposal of a model" in jobs.JOBS["dream"].run(opened)
         model.otherwise = status(500)
         opened.write("zzz plugh frotz")
@@ -636,7 +666,7 @@ def test_the_job_of_the_agent_asks_too(vault: Path, model: ScriptedLlm) -> None:
 def test_through_an_agent_it_is_the_same(vault: Path, model: ScriptedLlm) -> None:
     with agent_on(vault), Vault(str(vault)) as opened:
         opened.write(ODD)
-        model.otherwise = advice({CLASSIFY: "skills"})
+        model.otherwise = advice({CLASSIFY: "people"})
         assert opened.dream(3)["model"]["proposed"] == 1
         (one,) = of_model(opened)
         assert opened.accept(str(one["id"]))["accepted"] is True

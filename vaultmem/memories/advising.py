@@ -69,9 +69,9 @@ def advise(session: Session, asked: Asked) -> Report:
             continue  # it says something else by now
         fields: dict[str, object] = {
             "kind": kind, "memories": names, "hashes": [one.hash for one in group], "choice": choice,
-            "reason": _reason(told.get("reason")), "model": model,
+            "reason": _reason(told.get("reason")), "model": model, "category": group[0].category,
         }  # fmt: skip
-        made[own] = (OPEN if _is_advice(kind, choice, names) else ASKED), fields
+        made[own] = (OPEN if _is_advice(kind, choice, group) else ASKED), fields
     before = {one.id for one in reviews.kept(session.desk.ledger)}
     reviews.advised(session.desk.ledger, made, session.now)
     new = [own for own, (state, _) in made.items() if state == OPEN and own not in before]
@@ -82,10 +82,14 @@ def _reason(given: object) -> str:
     return one_line(given, REASON) if isinstance(given, str) and given.strip() else ""
 
 
-def _is_advice(kind: str, choice: str, ids: list[str]) -> bool:
+def _is_advice(kind: str, choice: str, group: Meant) -> bool:
     if kind == CLASSIFY:
-        return choice in CATEGORIES and choice not in NOTHING
-    return choice in ids if kind == CONTRADICTION else bool(choice) and choice not in NOTHING
+        return choice in CATEGORIES and choice not in (*NOTHING, group[0].category)
+    return (
+        choice in [one.id for one in group]
+        if kind == CONTRADICTION
+        else bool(choice) and choice not in NOTHING
+    )
 
 
 def _living(session: Session) -> dict[str, Memory]:
@@ -112,6 +116,8 @@ def _advised(session: Session, kept: reviews.Kept, by_id: dict[str, Memory]) -> 
     group = _same(kept, by_id)
     if group is None or not are_of_a_kind(session, kind, group):
         return None
+    if kind == CLASSIFY and group[0].category != own.get("category"):
+        return None  # somebody has filed it elsewhere by now
     if kind == CONTRADICTION:
         group = tuple(sorted(group, key=lambda one: one.id == choice))
     reason, model = (str(own.get(key, "")) for key in ("reason", "model"))

@@ -1,4 +1,4 @@
-"""What a model may be asked about memories: those that no category was found for, and pairs that may say the same or
+"""What a model may be asked about memories: those whose category is not sure, and pairs that may say the same or
 contradict each other. What is private stays here, and so does all that is no memory."""
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from itertools import combinations
 
 from vaultmem.core import secrets
 from vaultmem.core.advice import CLASSIFY, CONTRADICTION, MERGE, MOST_OF_ONE
-from vaultmem.core.memory import INBOX, Memory
+from vaultmem.core.memory import Memory
 from vaultmem.core.private import is_private
 from vaultmem.core.statements import CAP, Statement, contradiction, contradicts, statements
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report
+from vaultmem.plans.classify import UNSURE
 from vaultmem.plans.likes import CLOSE, kin, may_join
 from vaultmem.plans.own import is_own
 from vaultmem.store import reviews
@@ -37,7 +38,7 @@ def doubts(session: Session, asked: Asked) -> Report:  # noqa: ARG001 - every ve
     look = _Look(session)
     found: list[Report] = []
     for kind, groups in (
-        (CLASSIFY, look.unfiled()),
+        (CLASSIFY, look.filed_unsurely()),
         (CONTRADICTION, look.on_one_subject()),
         (MERGE, look.near_ones()),
     ):
@@ -84,12 +85,12 @@ class _Look:
         ids = [one.id for one in group]
         return {"id": own, "kind": kind, "memories": ids, "texts": texts, "days": days}
 
-    def unfiled(self) -> list[Meant]:
-        """What the last dream could not file."""
+    def filed_unsurely(self) -> list[Meant]:
+        """What is still where a dream has filed it without being sure."""
         findings = reviews.findings(self._session.desk.ledger)
-        paths = [str(each["subject"]) for each in findings if each["kind"] == "unsure"]
+        paths = [str(each["subject"]) for each in findings if each["kind"] == UNSURE]
         found = [self._by_path[path] for path in paths if path in self._by_path]
-        return [(one,) for one in found if one.phase == INBOX and self._text(one).strip()]
+        return [(one,) for one in found if self._text(one).strip()]
 
     def near_ones(self) -> list[Meant]:
         """Pairs that are near in meaning, and not near enough to be merged by themselves; the nearest first."""
@@ -162,7 +163,7 @@ def are_of_a_kind(session: Session, kind: str, memories: Sequence[Memory]) -> bo
     if not all(may_be_asked(one) for one in memories):
         return False
     if kind == CLASSIFY:
-        return len(memories) == 1 and memories[0].phase == INBOX
+        return len(memories) == 1
     if len(memories) != 2 or memories[0].path == memories[1].path:
         return False
     if kind == CONTRADICTION:

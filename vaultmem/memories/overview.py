@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from vaultmem.core.places import INBOX
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.store import reviews
 
-WAITING = ("unsure", "contradiction", "fading")  # a person may want to do something about it
+WAITING = ("contradiction", "fading")  # a person may want to do something about it
 
 
 def waiting(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
@@ -18,9 +17,7 @@ def waiting(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG00
     found = []
     for each in reviews.findings(session.desk.ledger):
         memory = collection.at(str(each["subject"]))
-        if each["kind"] not in WAITING or memory is None or memory.archived:
-            continue
-        if each["kind"] != "unsure" or memory.phase == INBOX:
+        if each["kind"] in WAITING and memory is not None and not memory.archived:
             found.append({**each, "id": memory.id})
     open_ = sum(one.state == reviews.OPEN for one in reviews.kept(session.desk.ledger))
     return {"findings": found, "proposals": open_, "troubles": collection.troubles()}

@@ -18,12 +18,13 @@ from vaultmem.plans import expire as expiring
 from vaultmem.plans import links
 from vaultmem.plans import upgrade as upgrading
 from vaultmem.plans.adopt import leave_unquiet
+from vaultmem.plans.classify import UNSURE
 from vaultmem.plans.dream import DEEP, LIGHT, MEDIUM
 from vaultmem.store import reads, reviews, tokens
 from vaultmem.store.batches import Header, Outcome
 
 _NOTICED = {
-    LIGHT: ("unsure",),
+    LIGHT: (UNSURE,),
     MEDIUM: ("merged",),
     DEEP: ("contradiction", "fading", "cluster", "entity"),
 }
@@ -46,6 +47,9 @@ def dream(session: Session, asked: Asked) -> Report:
         _keep_findings(session, level, report)
         if level == DEEP:
             report["proposals"] = review.propose(session)
+    report["findings"] = [
+        one for one in _found(report) if one["kind"] != UNSURE
+    ]  # a model is asked
     if not asked.flag("dry_run") and not report["changes"] and not report["left"]:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
@@ -59,11 +63,23 @@ def _is_old_news(session: Session, asked: Asked, level: int) -> bool:
 
 
 def _keep_findings(session: Session, level: int, report: Report) -> None:
-    """Who was not there when a dream came can still see what it noticed."""
+    """Who was not there when a dream came can still see what it noticed. What it has filed without being sure no later
+    dream files again: that is kept as long as it is there."""
     kinds = [kind for at, noticed in _NOTICED.items() if at <= level for kind in noticed]
+    found = _found(report)
+    known, at = {each["subject"] for each in found}, session.desk.collection.at
+    older = [
+        each
+        for each in reviews.findings(session.desk.ledger)
+        if each["kind"] == UNSURE and each["subject"] not in known and at(str(each["subject"]))
+    ]
+    reviews.keep_findings(session.desk.ledger, kinds, [*found, *older], session.now)
+
+
+def _found(report: Report) -> list[dict[str, object]]:
     found = report["findings"]
     assert isinstance(found, list)
-    reviews.keep_findings(session.desk.ledger, kinds, found, session.now)
+    return found
 
 
 def _nothing(name: str) -> Report:

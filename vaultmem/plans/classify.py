@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vaultmem.adapter import Value
 from vaultmem.core import reminder_phrase
+from vaultmem.core.changes import Finding
 from vaultmem.core.classify import Verdict
 from vaultmem.core.importance import importance, memory_type, novelty, salience
 from vaultmem.core.intent import prose
@@ -17,6 +18,7 @@ from vaultmem.core.when import Moment, find, iso, reminder
 from vaultmem.plans.judge import BATCH, CAP, guesses, judged
 
 OTHERWISE = "knowledge"
+UNSURE = "unsure"  # finding: filed, though no category is likelier than not
 SHORT = 240  # characters: a longer text has more to say than when to be reminded
 LATE = 86400.0  # seconds a reminder may be over and still be worth giving
 
@@ -53,6 +55,8 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
     why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
+    if verdict.category is None:
+        draft.find(Finding(UNSURE, memory.path, why))
     if verdict.category is None and len(names) > 1 and names[1] not in memory.tags:
         draft.set(memory, why, tags=[*memory.tags, names[1]])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:

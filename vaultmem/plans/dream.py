@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vaultmem.core.view import Draft
 from vaultmem.plans.adopt import Seen, adopt, leave_unquiet
-from vaultmem.plans.classify import classify
+from vaultmem.plans.classify import UNSURE, classify
 from vaultmem.plans.compress import Means, compress
 from vaultmem.plans.counts import counts
 from vaultmem.plans.decay import THRESHOLD, decay
@@ -70,10 +70,10 @@ def consolidate(draft: Draft, options: Options) -> None:
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
     """Take the steps again as long as they change anything, for what one does may give another one work: a merged
-    memory says more than each did. What was found is found anew; that two were merged happens only once."""
+    memory says more than each did. What was found is found anew; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
-        draft.findings = [finding for finding in draft.findings if finding.kind == MERGED]
+        draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
         for step in steps:
             step(draft)
         if draft.revision == before:

@@ -47,11 +47,7 @@ MOST_ASKED = 2  # things from outside that the page asks about at once
 HALTED = "halted"  # the kind of finding with which a job asks before it goes on
 PERSONAL = ("vanished", HALTED, "approve")  # kinds for the page; the others are chores of the program
 MOST_PREFERENCES = 8
-WAITING = (
-    "contradiction",
-    "fading",
-    "unsure",
-)  # findings for which a person may want to do something
+WAITING = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (
     "vanished",
     "halted",
@@ -68,7 +64,6 @@ _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
     "contradiction": "{} contradictions between memories",
     "fading": "{} memories that notes build on are fading",
-    "unsure": "{} memories in the inbox could not be filed: vaultmem list --phase inbox",
     "copies": "{} sync conflict copies: vaultmem doctor names them",
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
@@ -317,7 +312,7 @@ def _findings(
     found: dict[str, list[Item]] = {kind: [] for kind in WAITING}
     for each in noticed:
         memory, kind = by_path.get(str(each.get("subject"))), str(each.get("kind"))
-        if memory is None or kind not in found or (kind == "unsure" and memory.category != INBOX):
+        if memory is None or kind not in found:
             continue
         others = [str(other) for other in _listed(each.get("others"))]
         ids = sorted(by_path[other].id if other in by_path else other for other in others)
@@ -343,8 +338,6 @@ def _listed(given: object) -> list[object]:
 
 
 def _advice(kind: str, short: str, others: list[str]) -> str:
-    if kind == "unsure":
-        return f": vaultmem upgrade {short} --category NAME files it"
     if kind == "fading":
         return f": vaultmem reinforce {short} keeps it"
     return f" ({', '.join(others)})" if others else ""
