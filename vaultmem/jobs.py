@@ -123,10 +123,13 @@ def _check(vault: Vault) -> str:
     first = "the first indexing was not finished, and is now; " if begun else ""
     if report.rebuilt and not begun:
         return f"the index was missing or damaged; built anew in {report.seconds:.1f} s"
+    generation = vault.state.generation()
     try:
         damage = _damage(vault)
     except DamagedError as error:
         damage = str(error).partition("; run vaultmem")[0]
+    if damage is None and generation != vault.state.generation():
+        return f"{first}the index was damaged; built anew when it was opened"
     if damage is None:
         counts = vault.counts()
         return (
