@@ -345,6 +345,26 @@ def test_search_finds_notes_unless_they_are_unwanted_and_never_private_ones(
     assert "Diary" not in call(box, opened, "memory_related", id="Tea").text
 
 
+def test_what_replaces_a_memory_is_told_and_what_held_on_a_day_is_recalled_as_of_it(
+    box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-01T09:00")
+    about = {"project": "orion", "expires": "2027-01-01"}
+    old = call(box, opened, "memory_write", content="Staging listens on port 8100", **about).data
+    assert opened.read(str(old["id"]))["project"] == "orion"
+    assert str(opened.read(str(old["id"]))["expires_at"]).startswith("2027-01-01")
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-20T09:00")
+    said = {"content": "Gate nine is where staging answers", "project": "orion"}
+    new = call(box, opened, "memory_write", replaces=old["id"], **said).data
+    assert new["replaced"] == [old["id"]]
+    today = call(box, opened, "memory_recall", query="staging").text
+    assert "Gate nine" in today
+    assert "8100" not in today
+    then = call(box, opened, "memory_recall", query="staging", as_of="2026-11-10").text
+    assert "8100" in then
+    assert "Gate nine" not in then
+
+
 def test_a_private_memory_and_a_private_task_stay_private(
     box: Toolbox, opened: Vault, vault: Path, write: Write
 ) -> None:
