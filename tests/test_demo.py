@@ -86,7 +86,7 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert all(one["seconds"] >= 0 for one in steps.values())
     assert ended.data["found_after"] > 0
     assert ended.data["seconds"] >= sum(one["seconds"] for one in steps.values())
-    assert steps["search sprockleford"]["out"].startswith("Kettle for the gauge hut\n")
+    assert steps["search --keyword sprockleford"]["out"].startswith("Kettle for the gauge hut\n")
     by_meaning = next(one for name, one in steps.items() if "--semantic" in name)
     assert "House/Damp quotes.md" in by_meaning["out"]
     assert "Home.md:" in steps["backlinks Roof"]["out"]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Health").mkdir()
     (vault / KNEE).write_text(
-        "# Knee\n\nThe stairs hurt.\n\n- [ ] ring the surgery 📅 2020-01-01\n"
+        f"# Knee\n\nThe stairs hurt.\n\n- [ ] ring the surgery 📅 {datetime.now().astimezone():%Y-%m-%d}\n"
     )
     (vault / "Fence.md").write_text(CLOSED_BY_NOTE)
     (vault / "Diary.md").write_text("---\nprivate: true\n---\nnobody reads of stairs here\n")
