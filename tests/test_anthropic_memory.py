@@ -267,7 +267,8 @@ def test_a_persons_memory_keeps_its_properties_and_is_no_longer_theirs_alone(
     assert files.vault.read("bob-1")["category"] == "preferences"
 
 
-def test_what_a_person_approved_is_not_edited_under_their_word(files: MemoryFiles) -> None:
+def test_what_a_person_approved_is_not_edited_under_their_word(vault: Path) -> None:
+    files = MemoryFiles(str(vault), by="assistant")  # one with a name needs no approval
     files.create("/memories/preferences/Tea.md", "Anne drinks tea.")
     own = files.vault.memories()[0]["id"]
     files.vault.sync()
