@@ -45,7 +45,11 @@ from vaultmem.store.ledger import Ledger
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside that the page asks about at once
 HALTED = "halted"  # the kind of finding with which a job asks before it goes on
-PERSONAL = ("vanished", HALTED, "approve")  # kinds for the page; the others are chores of the program
+PERSONAL = (
+    "vanished",
+    HALTED,
+    "approve",
+)  # kinds for the page; the others are chores of the program
 MOST_PREFERENCES = 8
 WAITING = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (
