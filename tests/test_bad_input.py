@@ -19,6 +19,7 @@ from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
 from tests.index_dump import assert_equals_rebuilt, catalog_dump, generation, other_state, synced
+from vaultmem.store import identity
 from vaultmem.store.state import State
 
 
@@ -35,6 +36,7 @@ def untouched(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
 
     def mark() -> None:
         vault = request.getfixturevalue("vault")
+        identity.remember(str(vault), "vaultmem")  # the marker of a memory folder is ours
         hashes.append((vault, tree_hash(vault)))
 
     yield mark
@@ -297,9 +299,7 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     for command in ("sync --no-embed", "sync --no-embed --rebuild"):
         ended = ran(*command.split(), "--vault", str(vault), "--format", "text")
         assert ended.code == 1, command
-        assert "30 of 30 files are gone" in one_line(
-            ended
-        ) or "the index was left as it is" in one_line(ended)
+        assert "nothing is written, and nothing of it is taken to be removed" in one_line(ended)
         assert catalog_dump(vault) == before
     assert len(found(vault, "apple")) == 10
     vault.rmdir()

@@ -349,10 +349,10 @@ def test_what_replaces_a_memory_is_told_and_what_held_on_a_day_is_recalled_as_of
     box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-01T09:00")
-    about = {"project": "orion", "expires": "2027-01-01"}
+    about = {"project": "orion", "expires": "2027-01-02T12:00"}
     old = call(box, opened, "memory_write", content="Staging listens on port 8100", **about).data
     assert opened.read(str(old["id"]))["project"] == "orion"
-    assert str(opened.read(str(old["id"]))["expires_at"]).startswith("2027-01-01")
+    assert str(opened.read(str(old["id"]))["expires_at"]).startswith("2027-01-02")
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-20T09:00")
     said = {"content": "Gate nine is where staging answers", "project": "orion"}
     new = call(box, opened, "memory_write", replaces=old["id"], **said).data

@@ -38,7 +38,8 @@ class Asked:
         if not isinstance(given, str):
             raise UsageError(f'"{name}" must be text')
         if len(given) > MAX_FIELD or "\n" in given or CONTROL.search(given):
-            raise VaultmemError(
+            kind = UsageError if name == "by" else VaultmemError  # a program names itself
+            raise kind(
                 f"{name} must be one line of at most {MAX_FIELD} characters without control characters"
             )
         return given.strip()
