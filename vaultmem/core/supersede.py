@@ -111,8 +111,9 @@ def relations(
     near = [
         alike(old, new) if each is None else each for old, each in zip(olds, known, strict=True)
     ]
+    nearest = max(near, default=0.0)
     for old, similarity, closeness in zip(olds, known, near, strict=True):
-        found = features(old, new, similarity, shared, is_nearest=closeness == max(near))
+        found = features(old, new, similarity, shared, is_nearest=closeness == nearest)
         same = _score(_SAME, found)
         are_two = _are_two(old, new)
         replaces = _NEVER if are_two else replacing(found, _REPLACES)

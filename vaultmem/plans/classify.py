@@ -15,7 +15,7 @@ from vaultmem.core.intent import prose
 from vaultmem.core.memory import INBOX, REMINDERS, Memory
 from vaultmem.core.view import Draft
 from vaultmem.core.when import Moment, find, iso, reminder
-from vaultmem.plans.judge import BATCH, CAP, guesses, judged
+from vaultmem.plans.judge import BATCH, CAP, best_guess, guesses, judged
 
 OTHERWISE = "knowledge"
 UNSURE = "unsure"  # finding: filed, though no category is likelier than not
@@ -43,7 +43,7 @@ def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     moment: Moment | None = None
     names = [name for name, _ in guesses(verdict)]
-    category = verdict.category or next(iter(names), OTHERWISE)
+    category = best_guess(verdict) or OTHERWISE
     if category == REMINDERS:
         moment = due(draft, memory, text)
         timed = _names_time(draft, memory, text) or any(
