@@ -137,6 +137,7 @@ class Agent:
         self._reminders.start()
         quiet = (lambda: self._reconciler.last_edit, lambda: self._gate.last_request)
         self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
+        self._upkeep.ran = self._reminders.changed  # jobs give notice and ask on the page
         self._upkeep.start()
 
     def stop(self) -> None:

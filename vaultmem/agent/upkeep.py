@@ -33,6 +33,7 @@ class Upkeep:
         self._surroundings = Surroundings(config, *lately)
         self._clock = Clock(jobs.planned(config), self._run, self._ledger, self._surroundings)
         self._clock.on_wake = woke
+        self.ran: Callable[[], None] = lambda: None  # hears of each job's end
 
     def start(self) -> None:
         """Run jobs from now on; one that was missed runs soon."""
@@ -60,5 +61,8 @@ class Upkeep:
         return jobs.listing(self._config, self._ledger, clock.seconds(), self._clock)
 
     def _run(self, name: str) -> str:
-        with self._lend() as vault:
-            return jobs.named(name).run(vault)
+        try:
+            with self._lend() as vault:
+                return jobs.named(name).run(vault)
+        finally:
+            self.ran()

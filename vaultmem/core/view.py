@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from vaultmem.adapter import Value
@@ -13,6 +13,9 @@ from vaultmem.core.memory import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.core.memory import INBOX, Memory, link_targets
 from vaultmem.core.stamps import seconds, stamp
 from vaultmem.core.titles import free_path
+
+LEAVING = ("expire", "decay")  # steps that archive for age, and the kinds of their findings
+NOTICE = timedelta(days=7)  # for which a fact stands on the page before a job archives it
 
 
 class View(Protocol):
@@ -97,6 +100,7 @@ class Draft:
         self.at_work: set[str] = set()  # paths of files that a person is likely typing in
         self.revision = 0  # goes up with every change
         self.findings: list[Finding] = []
+        self.notices: Mapping[str, str] | None = None  # see is_over(); None where none are given
         self._states: dict[str, _State] = {}  # by path
         self._aside: set[str] = set()
         self._new: list[Change] = []
@@ -152,6 +156,21 @@ class Draft:
         if len(self._states) + len(self._new) + len(fresh) + new <= self.limit:
             return True
         self.left |= fresh or {memory.path for memory in memories}
+        return False
+
+    def is_over(self, memory: Memory, end: float, job: str) -> bool:
+        """Whether a memory whose time ends at `end` may go. An event or a working note passes by its nature. Of a fact
+        or a preference an unattended job gives notice first: `notices` has the day on which it leaves, by id."""
+        now = self.view.now
+        is_ended = end <= now.timestamp()
+        if self.notices is None or memory.is_passing:
+            return is_ended
+        day = self.notices.get(memory.id, "")
+        if is_ended and "" < day <= now.date().isoformat():
+            return True
+        soon = now + NOTICE
+        if end <= soon.timestamp():
+            self.find(Finding(job, memory.path, "its time ends soon"))
         return False
 
     def leave(self, memory: Memory) -> None:

@@ -14,7 +14,7 @@ from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories import own_notes
+from vaultmem.memories import leaving, own_notes
 from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.reports import Report, planned
 from vaultmem.store.batches import Header
@@ -83,6 +83,10 @@ def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = 
                 settled.changes += _changes(due, planned(session, step.plan))
             else:
                 _carry_out(session, step, settled)
+    kept = leaving.keep(session, answers, dry_run=dry_run)
+    settled.done += kept.done
+    settled.skipped += kept.skipped
+    settled.changes += kept.changes
     return settled.report()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from vaultmem.core import durations
 from vaultmem.core.changes import Plan
 from vaultmem.core.view import Draft
-from vaultmem.memories import changed_note, review, unattended
+from vaultmem.memories import changed_note, leaving, review, unattended
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, done, planned
@@ -184,19 +184,24 @@ def _options(session: Session) -> dreaming.Options:
 
 def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     limit = session.desk.config.number("dream.max_changes")
+    is_job = asked.flag("unattended") or asked.flag("only_news")
+    notices = leaving.notices(session) if is_job and not asked.flag("dry_run") else None
     draft = session.draft(int(asked.number("limit", limit, 1, 1_000_000)))
+    draft.notices = notices
     _leave_undone(session, draft)
     step(session, draft)
     plan = draft.plan(name)
     aside = {"aside": len(draft.at_work)}
     if asked.flag("dry_run"):
         return {**planned(session, plan), **aside}
-    if asked.flag("unattended") or asked.flag("only_news"):
+    if is_job:
         unattended.check(session, name.partition(" ")[0], plan)
     who = asked.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)
     report = done(plan, session.carry_out(plan, header))
+    if notices is not None:
+        leaving.give(session, name, notices, _found(report))
     changed_note.keep(session)
     return {**report, **aside}
 

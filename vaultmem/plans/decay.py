@@ -16,13 +16,14 @@ def decay(draft: Draft, threshold: float = THRESHOLD, *, facts: bool = False) ->
     policy is not "stable"; with `facts`, every memory that was not written as stable."""
     now = draft.view.now.timestamp()
     for memory in draft.memories():
-        age = now - _last_touched(memory)
-        if memory.phase == INBOX or age <= threshold or not _may_fade(memory, facts=facts):
+        if memory.phase == INBOX or not _may_fade(memory, facts=facts):
             continue
         if draft.reads(memory) or _is_spared(memory):
             continue
-        if draft.may(memory):
-            why = f"never read in {age / 86400:.0f} days, longer than {spoken(threshold)}"
+        since = _last_touched(memory)
+        if draft.is_over(memory, since + threshold, "decay") and draft.may(memory):
+            age = (now - since) / 86400
+            why = f"never read in {age:.0f} days, longer than {spoken(threshold)}"
             draft.archive(memory, "decay", f"{why} ({memory.decay_policy})")
 
 

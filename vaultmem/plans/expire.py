@@ -19,23 +19,23 @@ def expire(draft: Draft, ttl: float = TTL, reads: int = READS, *, facts: bool = 
     now = draft.view.now.timestamp()
     over: list[Memory] = []
     for memory in draft.memories():
-        why = _why(memory, now, ttl)
-        if why is None:
+        since = max(memory.created, memory.updated)
+        if memory.expires is not None and draft.is_over(memory, memory.expires, "expire"):
+            said = memory.text("expires_at")
+            _archive(draft, memory, f"expired at its own word, expires_at {said}")
             continue
-        by_its_word = memory.expires is not None and memory.expires <= now
-        if not by_its_word and (is_awaited(memory) or draft.reads(memory) >= reads):
+        if memory.phase != INBOX or now - since <= ttl:
             continue
-        if not by_its_word and not (facts or memory.is_passing):
+        if is_awaited(memory) or draft.reads(memory) >= reads:
+            continue
+        if not (facts or memory.is_passing):
             over.append(memory)
-        elif draft.may(memory):
-            draft.archive(memory, "expire", why)
+        elif draft.is_over(memory, since + ttl, "expire"):
+            age = f"{(now - since) / 86400:.0f} days"
+            _archive(draft, memory, f"in the inbox for {age}, longer than {spoken(ttl)}")
     file_all(draft, over)
 
 
-def _why(memory: Memory, now: float, ttl: float) -> str | None:
-    if memory.expires is not None and memory.expires <= now:
-        return f"expired at its own word, expires_at {memory.text('expires_at')}"
-    age = now - max(memory.created, memory.updated)
-    if memory.phase == INBOX and age > ttl:
-        return f"in the inbox for {age / 86400:.0f} days, longer than {spoken(ttl)}"
-    return None
+def _archive(draft: Draft, memory: Memory, why: str) -> None:
+    if draft.may(memory):
+        draft.archive(memory, "expire", why)

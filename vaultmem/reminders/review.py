@@ -34,6 +34,7 @@ from vaultmem.core.pending_page import Item, item_id
 from vaultmem.core.places import ENTRIES, INBOX, category_of
 from vaultmem.core.private import is_private
 from vaultmem.core.stamps import seconds
+from vaultmem.core.view import LEAVING
 from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError
 from vaultmem.reminders import troubled
@@ -45,24 +46,12 @@ from vaultmem.store.ledger import Ledger
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside that the page asks about at once
 HALTED = "halted"  # the kind of finding with which a job asks before it goes on
-PERSONAL = (
-    "vanished",
-    HALTED,
-    "approve",
-)  # kinds for the page; the others are chores of the program
+PERSONAL = ("vanished", HALTED, "leaving", "approve")  # for the page; the others are chores
 MOST_PREFERENCES = 8
 WAITING = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (
-    "vanished",
-    "halted",
-    "approve",
-    *WAITING,
-    "proposals",
-    "copies",
-    "unreadable",
-    "stray",
-    "inbox",
-)
+    "vanished", "halted", "leaving", "approve", *WAITING, "proposals", "copies", "unreadable", "stray", "inbox",
+)  # fmt: skip
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
@@ -117,7 +106,7 @@ def items(
     asked = found["approve"][:MOST_ASKED]  # each answer brings up the next
     rest = found["approve"][MOST_ASKED:]
     rest += [each for kind, some in found.items() if kind not in PERSONAL for each in some]
-    shown = [*found["vanished"], *found[HALTED], *asked]
+    shown = [*found["vanished"], *found[HALTED], *found["leaving"], *asked]
     if rest:
         key = "\0".join(sorted(item.id for item in rest))
         said = CHORES.format(plural(len(rest), "thing"))
@@ -179,6 +168,7 @@ def _found(
         if vanished
         else [],
         HALTED: _halted(noticed),
+        "leaving": _leaving(sight, noticed, memories),
         "approve": _to_approve(sight, dues, memories, answers),
         **_findings(noticed, memories),
         "proposals": _proposals(sight),
@@ -219,9 +209,8 @@ def _preference(memory: _Memory) -> str:
 
 
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
-    return Item(
-        id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=kind == "approve"
-    )  # fmt: skip
+    asks = kind in ("approve", "leaving")
+    return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
 
 
 # --- Memories
@@ -335,6 +324,28 @@ def _halted(noticed: Iterable[dict[str, object]]) -> list[Item]:
 def halted_id(found: Mapping[str, object]) -> str:
     """The id of the item for what a job has asked."""
     return item_id(str(found["subject"]), f"{HALTED}\0{found['at']}")
+
+
+def _leaving(
+    sight: Sight, noticed: Iterable[Mapping[str, object]], memories: Iterable[_Memory]
+) -> list[Item]:
+    """What jobs archive soon, the next first."""
+    given = [one for one in noticed if one.get("kind") in LEAVING]
+    by_id = {each.id: each for each in memories}
+    found = []
+    for one in sorted(given, key=lambda one: str(one["leaves"])):
+        if memory := by_id.get(str(one["id"])):
+            hidden = is_private(memory.properties)
+            words = PRIVATE if hidden else _content(sight, memory)
+            said = f"leaves on {one['leaves']}; tick to keep it: {words}"
+            title = "" if hidden else memory.title
+            found.append(_item("leaving", leaving_id(one), said, memory.path, title))
+    return found
+
+
+def leaving_id(found: Mapping[str, object]) -> str:
+    """The id of the item for a memory that leaves."""
+    return item_id(str(found["id"]), f"leaving\0{found['leaves']}")
 
 
 def _listed(given: object) -> list[object]:

@@ -1,0 +1,165 @@
+"""Before a job archives a fact for its age, the page says so for seven days, and a tick keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.index_dump import other_state
+from vaultmem.api import Vault
+from vaultmem.errors import UsageError
+from vaultmem.jobs import JOBS
+
+FIRST = datetime(2031, 5, 1, 7)  # noqa: DTZ001 - the clock on the wall
+ARCHIVING = ("expire", "decay", "consolidate")
+NIGHTLY = ("expire", "upgrade", "decay", "consolidate", "dream")
+FACT = "The spare key lies under the third flowerpot"
+
+
+class Life:
+    """A vault day by day: the jobs of the night, then the page in the morning."""
+
+    def __init__(self, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.vault, self._monkeypatch = vault, monkeypatch
+        self.go(0)
+
+    def go(self, day: int) -> None:
+        self.day = day
+        self._monkeypatch.setenv(
+            "VAULTMEM_NOW", f"{FIRST + timedelta(day, hours=day > 0):%Y-%m-%dT%H:%M}"
+        )
+
+    def write(self, text: str, **options: str) -> str:
+        with Vault(self.vault) as opened:
+            return str(opened.write(text, **options)["id"])
+
+    def night(self, day: int, jobs: tuple[str, ...] = NIGHTLY) -> list[str]:
+        """The lines of the page about what leaves, on the morning of that day."""
+        self.go(day)
+        with Vault(self.vault) as opened:
+            opened.sync()
+            for name in jobs:
+                JOBS[name].run(opened)
+        return self.morning()
+
+    def morning(self) -> list[str]:
+        with Vault(self.vault) as opened:
+            opened.sync()
+            opened.ask("notify")
+            opened.ask("settle")
+            opened.ask("notify")
+        page = self.vault / "vaultmem" / "pending.md"
+        lines = page.read_text("utf-8").splitlines() if page.exists() else []
+        return [line for line in lines if "leaves on" in line]
+
+    def tick(self) -> None:
+        page = self.vault / "vaultmem" / "pending.md"
+        text = page.read_text("utf-8")
+        assert "- [ ] leaves on" in text
+        page.write_text(text.replace("- [ ] leaves on", "- [x] leaves on"), "utf-8")
+
+    def lives(self, id_: str) -> bool:
+        with Vault(self.vault) as opened:
+            return id_ in {each["id"] for each in opened.memories()}
+
+
+@pytest.fixture
+def life(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with other_state(tmp_path / "state"):
+        yield Life(vault, monkeypatch)
+
+
+def day(number: int) -> str:
+    return f"{FIRST + timedelta(days=number):%Y-%m-%d}"
+
+
+FACTS: dict[str, tuple[dict[str, str], int]] = {  # how it is written, and on which day it leaves
+    "The spare key lies under the third flowerpot": ({"expires": "10d"}, 10),  # on its own day
+    "Parking is free on Weaver Street": ({"expires": "2d"}, 8),  # when that was said long enough
+    "Ada lends her ladder to neighbours": ({"decay": "contextual", "category": "knowledge"}, 12),
+    "The choir meets in room nine": ({"category": "knowledge"}, 12),
+    "Buses stop at the mill": ({}, 14),  # after a week in the inbox
+}
+
+
+def test_a_fact_leaves_after_seven_days_on_the_page(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_MEMORIES_DECAY_AFTER", "12d")
+    monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", "all")
+    ids = {text: life.write(text, **options) for text, (options, _) in FACTS.items()}
+    told = {number: life.night(number, ARCHIVING) for number in range(1, 15)}
+    for text, (_, leaves) in FACTS.items():
+        said = {number: line for number, lines in told.items() for line in lines if text in line}
+        assert [*said] == [*range(leaves - 7, leaves)], text
+        assert all(f"leaves on {day(leaves)}" in line for line in said.values())
+        assert not life.lives(ids[text])
+
+
+def test_what_passes_anyway_and_what_a_person_types_wait_for_nothing(life: Life) -> None:
+    event = life.write("Yesterday we walked around the weir", memory_type="episodic", expires="3d")
+    fact = life.write(FACT, expires="3d")
+    assert len(life.night(1, ARCHIVING)) == 1
+    life.night(4, ARCHIVING)
+    assert (life.lives(event), life.lives(fact)) == (False, True)
+    with Vault(life.vault) as opened:
+        opened.expire()
+    assert not life.lives(fact)
+
+
+def test_a_computer_that_was_off_and_a_new_index_do_not_cut_the_notice_short(life: Life) -> None:
+    fact = life.write(FACT, expires="3d")
+    assert len(life.night(0, ARCHIVING)) == 1
+    monday = life.write("Bins go out on Mondays", expires="8d")
+    with Vault(life.vault) as opened:
+        opened.sync(rebuild=True)
+    (line,) = life.night(10, ARCHIVING)  # off for ten days, in which both have ended
+    assert f"leaves on {day(17)}" in line
+    assert not life.lives(fact)
+    assert life.night(16, ARCHIVING) == [line]
+    assert (life.night(17, ARCHIVING), life.lives(monday)) == ([], False)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["ticked", "ticked and off until it is over"])
+def test_a_tick_keeps_it_and_can_be_undone(life: Life, late: bool) -> None:
+    fact = life.write(FACT, expires="9d")
+    assert len(life.night(3, ARCHIVING)) == 1
+    life.tick()
+    if not late:
+        assert life.morning() == []
+    for number in (10, 20, 30):
+        assert life.night(number, ARCHIVING) == []
+    with Vault(life.vault) as opened:
+        kept = opened.read(fact)
+        assert (kept["expires_at"], kept["decay_policy"]) == (None, "stable")
+        (done,) = [one for one in opened.history() if one["why"].startswith("kept: ")]
+        assert (done["by"], done["kind"]) == ("you", "person")
+        opened.undo(str(done["commit"]))
+        assert opened.read(fact)["expires_at"] is not None
+
+
+def test_what_was_snoozed_is_given_notice_again(life: Life) -> None:
+    fact = life.write(FACT, expires="9d")
+    (line,) = life.night(3, ARCHIVING)
+    with Vault(life.vault) as opened:
+        opened.snooze(line.rpartition("^")[2], "20d")
+    assert life.night(13, ARCHIVING) == []
+    (again,) = life.night(23, ARCHIVING)
+    assert f"leaves on {day(30)}" in again
+    assert (life.night(30, ARCHIVING), life.lives(fact)) == ([], False)
+
+
+def test_what_is_private_is_not_quoted_and_no_assistant_keeps_or_sees_it(life: Life) -> None:
+    life.write(FACT, expires="9d")
+    file = next(life.vault.glob("vaultmem/inbox/*.md"))
+    file.write_text(file.read_text("utf-8").replace("---\n", "---\nprivate: true\n", 1), "utf-8")
+    (line,) = life.night(3, ARCHIVING)
+    assert "(private)" in line
+    assert "flowerpot" not in line
+    with Vault(life.vault) as opened, pytest.raises(UsageError, match="only you"):
+        opened.done(line.rpartition("^")[2], by="codex")

@@ -1,0 +1,115 @@
+"""Nothing vanishes unseen: before a job archives a fact or a preference for its age, the page says so for seven days.
+
+The day on which it leaves stands in the ledger, so neither a rebuilt index nor a computer that was off cuts the notice
+short. A tick keeps the memory: it loses its end and is marked as stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from vaultmem.core.answers import DONE, SNOOZED, Answer, asleep
+from vaultmem.core.changes import Plan
+from vaultmem.core.memory import INBOX, Memory
+from vaultmem.core.view import LEAVING, NOTICE
+from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.reports import planned
+from vaultmem.plans.classify import file_all
+from vaultmem.reminders.review import leaving_id
+from vaultmem.store import reviews
+from vaultmem.store.batches import Header
+
+_NOT_NOW = "9999-12-31"
+Row = Mapping[str, object]  # a finding, the "id" of the memory, and the day on which it "leaves"
+
+
+class Kept:
+    """What became of the ticks, as carrying out any answer reports it."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+        self.skipped: list[object] = []
+        self.changes: list[object] = []
+
+
+def notices(session: Session) -> dict[str, str]:
+    """The notices that were given: the day on which a memory leaves, by id. What is ticked, be it on the page a moment
+    ago, is kept first. What was snoozed is given notice again when it wakes."""
+    now = datetime.fromtimestamp(session.now).astimezone()
+    answers = session.desk.waiting.answers(now)
+    keep(session, answers)
+    found: dict[str, str] = {}
+    for row in _rows(session):
+        answer = answers.get(leaving_id(row))
+        state = answer.state if answer else ""
+        if state == DONE or asleep(answer, now.isoformat()[:16]):
+            found[str(row["id"])] = _NOT_NOW
+        elif state != SNOOZED:
+            found[str(row["id"])] = str(row["leaves"])
+    return found
+
+
+def give(
+    session: Session, job: str, given: Mapping[str, str], found: Iterable[Mapping[str, object]]
+) -> None:
+    """Give notice of what a job has found to leave soon, and forget its notices that are past."""
+    kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
+    if not kinds:
+        return
+    known = {str(row["id"]): row for row in _rows(session) if row["id"] in given}
+    day = (datetime.fromtimestamp(session.now).astimezone() + NOTICE).date().isoformat()
+    rows = []
+    for each in found:
+        memory = session.desk.collection.at(str(each["subject"]))
+        if each["kind"] in LEAVING and memory is not None:
+            leaves = known.get(memory.id, {}).get("leaves", day)
+            rows.append({**each, "id": memory.id, "leaves": leaves})
+    reviews.keep_findings(session.desk.ledger, kinds, rows, session.now)
+
+
+def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = False) -> Kept:
+    """Keep what was ticked."""
+    kept = Kept()
+    open_ = []
+    for row in _rows(session):
+        id_ = leaving_id(row)
+        answer = answers.get(id_)
+        memory = next((one for one in session.desk.collection.live() if one.id == row["id"]), None)
+        if answer is None or answer.state != DONE or memory is None:
+            open_.append(row)
+        elif dry_run:
+            changes = planned(session, _plan(session, memory))["changes"]
+            assert isinstance(changes, list)
+            kept.changes += [{**one, "due": id_} for one in changes]
+        elif not _carry_out(session, id_, memory, kept):
+            open_.append(row)
+    if kept.done:
+        reviews.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
+    return kept
+
+
+def _carry_out(session: Session, id_: str, memory: Memory, kept: Kept) -> bool:
+    plan = _plan(session, memory)
+    outcome = session.carry_out(
+        plan, Header(YOU, "person", f"kept: {memory.title}"[:200], session.now)
+    )
+    if outcome.skipped:
+        path, reason = outcome.skipped[0]
+        kept.skipped.append({"due": id_, "path": path, "reason": reason})
+        return False
+    path = plan.changes[0].target if plan.changes else memory.path
+    kept.done.append({"due": id_, "text": memory.title, "path": path, "action": "kept"})
+    return True
+
+
+def _plan(session: Session, memory: Memory) -> Plan:
+    draft = session.draft()
+    draft.set(memory, "kept", expires_at=None, decay_policy="stable")
+    if memory.phase == INBOX:
+        file_all(draft, [memory])
+    return draft.plan("keep")
+
+
+def _rows(session: Session) -> list[Row]:
+    return [one for one in reviews.findings(session.desk.ledger) if one["kind"] in LEAVING]
