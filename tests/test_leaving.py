@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import ran
 from tests.index_dump import other_state
 from vaultmem.api import Vault
 from vaultmem.errors import UsageError
@@ -163,3 +164,45 @@ def test_what_is_private_is_not_quoted_and_no_assistant_keeps_or_sees_it(life: L
     assert "flowerpot" not in line
     with Vault(life.vault) as opened, pytest.raises(UsageError, match="only you"):
         opened.done(line.rpartition("^")[2], by="codex")
+
+
+def test_to_be_told_by_hook_page_or_bell_is_use(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = {
+        how: life.write(text, decay="contextual", **options)
+        for how, text, options in (
+            ("nobody", "The boiler is from 1998", {"category": "knowledge"}),
+            ("prompt", "The weir was repaired in 2029", {"category": "knowledge"}),
+            ("page", "Prefer dark mode in every editor", {"category": "preferences"}),
+        )
+    }
+    with Vault(life.vault) as opened:
+        ids["bell"] = str(opened.remind("Water the ferns", at="2031-05-01T07:30")["id"])
+        opened.sync()
+    with monkeypatch.context() as patched:
+        patched.setenv("VAULTMEM_PENDING_PATH", "off")
+        patched.setenv("VAULTMEM_NOTIFY_METHOD", "file")
+        patched.setenv("VAULTMEM_NOW", "2031-05-01T08:00")
+        with Vault(life.vault) as opened:
+            assert len(opened.ask("notify")["told"]) == 1
+        assert ids["bell"] in Path(opened.state.path("told")).read_text("utf-8")
+    hook = ("hook", "session-start", "--harness", "claude", "--vault", str(life.vault))
+    assert "repaired" in ran(*hook, "--prompt", "When was the weir repaired?").out
+    life.night(1, ("decay",))
+    life.night(2, ("decay",))
+    with Vault(life.vault) as opened:
+        reads = {str(one["id"]): one["access_count"] for one in opened.memories()}
+        written = opened.dream(2)
+    assert {how: reads[id_] for how, id_ in ids.items()} == {
+        "nobody": 0, "prompt": 1, "page": 1, "bell": 1,
+    }  # fmt: skip
+    assert written["changes"]
+    life.night(3, NIGHTLY)
+    assert "Prefer" in ran(*hook).out
+    with Vault(life.vault) as opened:
+        assert not opened.dream(2)["changes"]  # no note is written for what is told again
+    monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", "all")
+    for number in (33, 41):
+        life.night(number, ("decay",))
+    assert [how for how, id_ in ids.items() if not life.lives(id_)] == ["nobody"]

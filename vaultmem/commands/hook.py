@@ -64,11 +64,11 @@ def run(args: argparse.Namespace, output: Output) -> int:
             raise StateError("the process that asks does it itself") from error
         said = " ".join(f"{error}".split()) or type(error).__name__
         output.remark(f"vaultmem: {said}")
-    told = answer(args.harness, text)
-    while len(json_text(told, 2)) > MOST:  # characters that JSON writes as several
+    reply = answer(args.harness, text)
+    while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
         text = text[: len(text) * 3 // 4]
-        told = answer(args.harness, text)
-    output.data(told)
+        reply = answer(args.harness, text)
+    output.data(reply)
     return 0
 
 
@@ -90,7 +90,7 @@ def _text(args: argparse.Namespace, output: Output) -> str:
     folder = given.path if in_agent else listing.vault_of(given)
     kept = None if in_agent else listing.kept(folder, now)
     if kept is not None and not args.prompt:
-        return context(args.harness, folder, listing.by_section(_seen(kept.rows, args), DAYS, now))
+        return _told(args, folder, listing.by_section(_seen(kept.rows, args), DAYS, now), {})
     from vaultmem.api import Vault
 
     troubles: list[str] = []
@@ -100,7 +100,20 @@ def _text(args: argparse.Namespace, output: Output) -> str:
         recalled = _recalled(vault, args, found, troubles)
     if troubles:
         output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
-    return context(args.harness, folder, found, recalled)
+    return _told(args, folder, found, recalled)
+
+
+def _told(
+    args: argparse.Namespace, folder: str, found: dict[str, list[Row]], recalled: dict[str, str]
+) -> str:
+    """What to tell; the memories in it count as used."""
+    text = context(args.harness, folder, found, [*recalled.values()])
+    lines = [(row["memory"], row["text"]) for rows in found.values() for row in rows]
+    if ids := [id_ for id_, line in (*lines, *recalled.items()) if id_ and line in text]:
+        from vaultmem.reminders import told
+
+        told.note(paths.state_folder(folder), ids, clock.seconds())
+    return text
 
 
 def _rows(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> list[Row]:
@@ -124,17 +137,17 @@ def _seen(rows: list[Row], args: argparse.Namespace) -> list[Row]:
 
 def _recalled(
     vault: Vault, args: argparse.Namespace, found: dict[str, list[Row]], troubles: list[str]
-) -> list[str]:
+) -> dict[str, str]:
     if not args.prompt:
-        return []
+        return {}
     from vaultmem.harnesses.recall import recall
 
-    told = {row["id"] for row in found["preferences"]}
+    known = {row["id"] for row in found["preferences"]}
     try:
-        return recall(vault, args.prompt, told, args.harness)
+        return recall(vault, args.prompt, known, args.harness)
     except VaultmemError as error:
         troubles.append(str(error))
-        return []
+        return {}
 
 
 def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:

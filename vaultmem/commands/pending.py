@@ -78,7 +78,7 @@ def _listed(args: argparse.Namespace, output: Output, now: float) -> Listed:
 
 
 def _as_json(row: Row) -> dict[str, object]:
-    hidden = ("section", "place", "scope", "author")
+    hidden = ("section", "place", "scope", "author", "memory")
     own = {name: found for name, found in row.items() if name not in hidden}
     return {**own, "by": row["author"]} if row["author"] else own
 

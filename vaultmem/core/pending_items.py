@@ -121,7 +121,7 @@ def item_of(due: Due, section: str) -> Item:
     """How it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), _title_of(due), due.repeat or None,
-        scope=due.scope, author=due.author,
+        scope=due.scope, author=due.author, memory=due.memory,
     )  # fmt: skip
 
 

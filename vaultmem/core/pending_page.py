@@ -62,6 +62,7 @@ class Item:
     scope: str = "global"  # who sees it; the page itself is the person's
     rank: int = 0  # what of one section and day comes first
     author: str = ""  # the assistant that wrote it; "" for the person
+    memory: str = ""  # the id of the memory that it tells of
 
 
 def item_id(source: str, key: str, length: int = _SHORTEST_ID) -> str:

@@ -17,13 +17,13 @@ BUDGET = 600  # tokens
 MOST_WORDS = 40  # of a prompt
 
 
-def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> list[str]:
-    """Memories with words of the prompt for the assistant `by`, one line each, but not the preferences whose ids are
-    `told` already. By words alone: what is only near in meaning would be told at every greeting, and a hook is not to
-    load a model. It is not counted as read: that would make what the next hook finds ready out of date."""
+def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> dict[str, str]:
+    """Memories with words of the prompt for the assistant `by`, one line each by id, but not the preferences whose ids
+    are `told` already. By words alone: what is only near in meaning would be told at every greeting, and a hook is not
+    to load a model. It is not counted as read here: the hook notes all that it tells (reminders.told)."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
-        return []
+        return {}
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
     from vaultmem.memories.table import do
@@ -39,10 +39,10 @@ def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> list[st
         for one in found["memories"]
         if one["vouched"] and item_id(str(one["id"]), "preference") not in told
     ]
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     left = BUDGET
     for one in fresh[:MOST_RECALLED]:
         left -= one["tokens"]
         if left >= 0:
-            lines.append(one_line(one["content"]))
+            lines[str(one["id"])] = one_line(one["content"])
     return lines

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from vaultmem.core import durations
 from vaultmem.core.changes import Plan
 from vaultmem.core.view import Draft
+from vaultmem.errors import StateError
 from vaultmem.memories import changed_note, leaving, review, unattended
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -20,6 +22,7 @@ from vaultmem.plans import upgrade as upgrading
 from vaultmem.plans.adopt import leave_unquiet
 from vaultmem.plans.classify import UNSURE
 from vaultmem.plans.dream import DEEP, LIGHT, MEDIUM
+from vaultmem.reminders import told
 from vaultmem.store import reads, reviews, tokens
 from vaultmem.store.batches import Header, Outcome
 
@@ -185,6 +188,7 @@ def _options(session: Session) -> dreaming.Options:
 def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     limit = session.desk.config.number("dream.max_changes")
     is_job = asked.flag("unattended") or asked.flag("only_news")
+    _count_told(session)
     notices = leaving.notices(session) if is_job and not asked.flag("dry_run") else None
     draft = session.draft(int(asked.number("limit", limit, 1, 1_000_000)))
     draft.notices = notices
@@ -204,6 +208,15 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
         leaving.give(session, name, notices, _found(report))
     changed_note.keep(session)
     return {**report, **aside}
+
+
+def _count_told(session: Session) -> None:
+    """What was told at a start, on the page or by the desktop is in use."""
+    desk = session.desk
+    if found := told.take(desk.state.folder):
+        with suppress(StateError, OSError):  # then the next job does it
+            reads.use(desk.ledger, found, session.now)
+            told.forget(desk.state.folder)
 
 
 def _leave_undone(session: Session, draft: Draft) -> None:

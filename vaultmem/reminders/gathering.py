@@ -82,6 +82,7 @@ def _row(item: Mapping[str, Any]) -> Row:
         "scope": item.get("scope") or EVERYBODY,
         "repeat": one_line(repeat, _SHORT) if repeat else None,
         "author": one_line(item.get("author") or "", _SHORT),
+        "memory": item.get("memory") or "",
     }
 
 

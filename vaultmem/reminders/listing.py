@@ -31,13 +31,14 @@ if TYPE_CHECKING:
         scope: str  # who sees it
         repeat: str | None
         author: str  # the assistant that wrote it; "" for the person
+        memory: str  # the id of the memory that it tells of; "" for none
 
 
 NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
 SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
 _MOST = 16_000_000  # bytes
-_WORDS = ("id", "section", "text", "source", "place", "title", "scope", "author")
+_WORDS = ("id", "section", "text", "source", "place", "title", "scope", "author", "memory")
 _OR_NONE = ("due", "repeat")
 
 

@@ -199,6 +199,7 @@ def preferences(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
             scope=scope_of(each.properties, memory=True),
             rank=number,
             author=author(each.properties),
+            memory=each.id,
         )
         for number, each in enumerate(newest[:MOST_PREFERENCES])
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,12 +17,13 @@ from vaultmem.core.pending_acks import Ack
 from vaultmem.core.pending_page import Item, ordered, shown_text
 from vaultmem.core.places import page_path
 from vaultmem.core.stamps import stamp
-from vaultmem.reminders import review
+from vaultmem.reminders import review, told
 from vaultmem.reminders.finding import Finder
 from vaultmem.reminders.following import Following
 from vaultmem.reminders.page import Page
 from vaultmem.reminders.record import Record
 from vaultmem.reminders.telling import Teller
+from vaultmem.store import vault
 
 if TYPE_CHECKING:
     from vaultmem.config import Config
@@ -209,6 +210,9 @@ class Waiting:
             self.record.add(self._answers(acks, now, texts).values(), [], now.timestamp())
 
         done = self.page.refresh(items, now, record)
+        if done.written:
+            page = vault.read(self.vault, self.path).text
+            self._use((item.memory for item in items if f"{item.id}\n" in page), now)
         return Looked(done.written, len(done.acks), done.troubles)
 
     def _answers(
@@ -243,7 +247,7 @@ class Waiting:
                 self.mind(vanished)
                 with self._writing:
                     self._follow(catalog, now)
-            answers, told = self.answers(now), self.record.told()
+            answers, heard = self.answers(now), self.record.told()
             dues = self.dues(catalog, now, answers)
             rules = alarms.Rules(
                 self.config.text("notify.day_at"),
@@ -251,13 +255,18 @@ class Waiting:
                 self.config.text("notify.again"),
                 EACH if self.config.text("notify.method") == "file" else alarms.MOST_SINGLE,
             )
-            planned = alarms.plan(dues, answers, told, now, rules)
+            planned = alarms.plan(dues, answers, heard, now, rules)
             planned = planned._replace(next=self._sooner(planned.next, now))
             if dry_run:
                 return planned
             told_now = self.teller.tell(
-                planned, lambda heard: self.record.add([], heard, now.timestamp())
+                planned, lambda each: self.record.add([], each, now.timestamp())
             )
             with self._writing:
                 self._following.keep(dues, answers, self.record.told())
+            rung = {each.id for alarm in told_now for each in alarm.told}
+            self._use((due.memory for due in dues if due.id in rung), now)
             return planned._replace(tell=told_now)
+
+    def _use(self, memories: Iterable[str], now: datetime) -> None:
+        told.note(self._state.folder, memories, now.timestamp())

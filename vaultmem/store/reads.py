@@ -52,6 +52,22 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]
     return {memory: count.number for memory, count in known.items()}
 
 
+def use(ledger: Ledger, told: Mapping[str, float], now: float) -> None:
+    """Memories were told of unasked, by id and time: they are in use, and counted once however often that is. What is
+    told at every start is not worth more for it, and its file is not to be written each night for the count."""
+    with ledger.writing(now) as db:
+        for memory, at in told.items():
+            row = db.execute(
+                "SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)
+            ).fetchone()
+            before = _count(row)[1] if row else ReadCount(0, at, ())
+            times = sorted({*before.times, at})[-TIMES:]
+            db.execute(
+                "INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)",
+                (memory, max(before.number, 1), max(before.last, at), json.dumps(times)),
+            )
+
+
 def seen(ledger: Ledger) -> dict[str, Left]:
     """How vaultmem left the memories that it wrote or filed, by id."""
     found = ledger.rows("SELECT id, path, hash, category FROM seen", _left)
