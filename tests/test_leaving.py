@@ -206,3 +206,28 @@ def test_to_be_told_by_hook_page_or_bell_is_use(
     for number in (33, 41):
         life.night(number, ("decay",))
     assert [how for how, id_ in ids.items() if not life.lives(id_)] == ["nobody"]
+
+
+@pytest.mark.parametrize("forget", ["events", "all"])
+def test_what_is_due_leaves_by_no_job(
+    life: Life, monkeypatch: pytest.MonkeyPatch, forget: str
+) -> None:
+    monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", forget)
+    with Vault(life.vault) as opened:
+        ids = {
+            str(opened.remind(text, at=at, **options)["id"])
+            for text, at, options in (
+                ("Renew the lease", "2031-05-03", {}),
+                ("Call the plumber", "2031-05-04T09:00", {"by": "codex"}),
+                ("Grandmother's birthday", "2031-06-20", {"repeat": "every year"}),
+                ("Water the ferns", "2031-05-05", {"repeat": "every Monday"}),
+            )
+        }
+    ids.add(life.write("Remind me to return the drill on 6 May"))  # files itself as one
+    life.write("Yesterday we walked around the weir", memory_type="episodic")
+    for number in range(1, 66, 8):
+        life.night(number)
+    with Vault(life.vault) as opened:
+        assert {str(one["id"]) for one in opened.memories()} == ids
+        pending = {one["text"] for one in opened.ask("pending")["items"]}
+    assert {"Renew the lease", "Call the plumber", "Water the ferns"} <= pending
