@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.index_dump import assert_equals_rebuilt, generation, synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
 from vaultmem.errors import StateError
+from vaultmem.store import keyword
 
 Write = Callable[..., Path]
 
@@ -100,27 +103,63 @@ def test_what_could_not_be_indexed_is_found_when_it_can(
     assert [one["path"] for one in found] == [written.data["path"]]
 
 
+def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tantivy makes its lock there from a thread of its own, also while the links are removed."""
+    folder, opened = str(generation(indexed) / "kw"), keyword._opened
+    makers: list[threading.Thread] = []
+
+    def make(place: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            while True:
+                Path(place, ".tantivy-meta.lock").touch()
+
+    def stand_in(place: str) -> object:
+        if place == folder:
+            raise StateError("write-protected")
+        makers.append(threading.Thread(target=make, args=[place]))
+        makers[-1].start()
+        return opened(place)
+
+    (tmp_path / "temp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
+    monkeypatch.setattr(keyword, "_opened", stand_in)
+    for _ in range(20):
+        assert not keyword.open_to_read(folder)[2]
+    for maker in makers:
+        maker.join()
+
+
 STATE_DISK = """
-import os, subprocess, sys
+import glob, os, subprocess, sys, tempfile
 place, how = sys.argv[1:]
 vault, disk = place + "/vault", place + "/disk"
 os.makedirs(vault + "/.obsidian"); os.makedirs(disk)
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", disk], check=True)
-os.environ.update(VAULTMEM_STATE=disk + "/state", VAULTMEM_EMBEDDING_MODEL="off")
+os.makedirs(place + "/temp")
+os.environ.update(VAULTMEM_STATE=disk + "/state", VAULTMEM_EMBEDDING_MODEL="off", TMPDIR=place + "/temp")
+from tests.cli_run import ran
 def asked(*words):
-    command = [sys.executable, "-m", "vaultmem", *words, "--vault", vault, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, (words, done.stderr)
-    return done.stdout
+    done = ran(*words, "--vault", vault, "--format", "json")
+    assert done.code == 0 and done.err.count("damaged") <= 1, (words, done.err)
+    damage.append("damaged" in done.err)
+    return done.out
+damage = []
 for number in range(3):
     with open(f"{vault}/Note {number}.md", "w") as file:
         file.write(f"An apple {number} [[Note 1]]\\n\\n- [ ] task {number}\\n")
-asked("sync"); asked("write", "The pear is ripe in autumn")
+asked("sync"); asked("write", "The pear is ripe in autumn"); asked("history"); asked("write", "Plums are blue")
 DOORS = (["search", "apple"], ["search", "pear"], ["recall", "pear"], ["list"], ["tasks"], ["links", "Note 2"],
          ["backlinks", "Note 1"], ["unresolved"], ["related", "Note 2"], ["why", "apple", "Note 2"],
-         ["agent", "--prompt", "pear"])
+         ["agent", "--prompt", "pear"], ["history"], ["pending"], ["status"])
 before = [asked(*words) for words in DOORS]
-if how == "full":
+asked("write", "Cherries are red")
+if how.startswith("damaged"):
+    for name in glob.glob(f"{disk}/state/*/gen-*/kw/*.term"):
+        with open(name, "rb+") as file:
+            data = file.read(); file.seek(0); file.write(bytes(255 - byte for byte in data))
+if how.endswith("full"):
     with open(disk + "/fill", "wb", 0) as file:
         try:
             while True: file.write(b"x" * 1024)
@@ -130,10 +169,14 @@ else:
 for words, said in zip(DOORS, before):
     now = asked(*words)
     assert ("apple" in now) == ("apple" in said) and ("pear" in now) == ("pear" in said), (words, said, now)
+assert any(damage) == how.startswith("damaged"), damage
+assert not glob.glob(tempfile.gettempdir() + "/vaultmem-*"), "something is left"
 """
 
 
 @mounts
-@pytest.mark.parametrize("how", ["full", "write-protected"])
+@pytest.mark.parametrize(
+    "how", ["full", "write-protected", "damaged, full", "damaged, write-protected"]
+)
 def test_a_state_disk_that_takes_nothing_stops_no_reader(tmp_path: Path, how: str) -> None:
     runs_with_mounts(STATE_DISK, tmp_path, how)

@@ -22,10 +22,12 @@ from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import (
     DamagedError,
+    LockedError,
     ModelError,
     NoteNotFoundError,
+    StateError,
     VaultmemError,
-)
+)  # fmt: skip
 from vaultmem.memories.verbs import MemoryVerbs
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
@@ -91,6 +93,7 @@ class Vault(MemoryVerbs):
         self.config = settings.load(self.path)
         self.state = State(self.path)
         self._searcher: Searcher | None = None
+        self._elsewhere: State | None = None  # of an index that its own folder could not take
 
     def __enter__(self) -> Vault:
         return self
@@ -102,6 +105,7 @@ class Vault(MemoryVerbs):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        self._elsewhere = None  # which removes it
         if said := as_state_error(error):
             raise said from error
 
@@ -127,10 +131,11 @@ class Vault(MemoryVerbs):
 
     def _refreshed(self) -> Searcher:
         held = self._searcher  # another index may have taken its place
-        if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
+        state = self._elsewhere or self.state
+        if held and (held.generation != state.generation() or held.catalog.is_outdated()):
             self.close()
         if self._searcher is None:
-            self._searcher = Searcher(self.path, self.config)
+            self._searcher = Searcher(self.path, self.config, index=self._elsewhere)
         else:
             self._searcher.refresh()
         return self._searcher
@@ -151,8 +156,19 @@ class Vault(MemoryVerbs):
             self.close()
             if generation == self.state.generation():  # else somebody has just done so
                 _say(str(error))
-                self.sync(rebuild=True)
+                self._rebuild()
             return work()
+
+    def _rebuild(self) -> None:
+        """Build the index anew, for this process alone where the state folder takes nothing."""
+        try:
+            self.sync(rebuild=True)
+        except LockedError:
+            raise
+        except (StateError, OSError):
+            from vaultmem.sync import built_elsewhere
+
+            self._elsewhere = built_elsewhere(self.path, self.config)
 
     def _index_writes(self) -> None:
         """The agent puts many writes into the index at once, unless somebody looks."""
@@ -182,12 +198,8 @@ class Vault(MemoryVerbs):
         if done is not None:
             return Report(**{name: done[name] for name in Report._fields})
         return sync(
-            self.path,
-            self.config,
-            rebuild=rebuild,
-            confirm_removals=confirm_removals,
-            progress=progress,
-        )
+            self.path, self.config, rebuild=rebuild, confirm_removals=confirm_removals, progress=progress
+        )  # fmt: skip
 
     def changes(self) -> Report:
         """What sync() would do, without doing it."""

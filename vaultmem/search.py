@@ -128,8 +128,8 @@ class Searcher:
     """
 
     def __init__(
-        self, folder: str, config: Config, now: Callable[[], float] = clock.seconds
-    ) -> None:
+        self, folder: str, config: Config, now: Callable[[], float] = clock.seconds, index: State | None = None
+    ) -> None:  # fmt: skip
         self.folder = folder
         self.config = config
         self.state = State(folder)
@@ -138,7 +138,7 @@ class Searcher:
         self._meaning: Meaning | None = None
         self._remembered: Remembered | None = None
         self._texts = NoteTexts(folder)
-        generation = self.state.generation()
+        generation = (index or self.state).generation()
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
         self.generation = generation

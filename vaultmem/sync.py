@@ -22,8 +22,8 @@ from vaultmem.store.state import State
 from vaultmem.store.walk import walk
 
 __all__ = [
-    "Report", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of", "spelled", "sync",
-    "tidied",
+    "Report", "built_elsewhere", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of",
+    "spelled", "sync", "tidied",
 ]  # fmt: skip
 
 
@@ -43,6 +43,20 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
         except DamagedError:
             report = _sync_locked(state, config, work, rebuild=True)
     return report._replace(seconds=time.monotonic() - started)
+
+
+def built_elsewhere(folder: str, config: Config) -> State:
+    """An index in a temporary folder, which lasts as long as this value: for who only reads, where the state folder
+    takes nothing."""
+    import shutil
+    import tempfile
+    import weakref
+
+    state = State(folder, tempfile.mkdtemp(prefix="vaultmem-"))
+    weakref.finalize(state, shutil.rmtree, state.folder, ignore_errors=True)
+    with state.lock(), spoken():
+        rebuilt(state, config, Work(True, Silent()))[0].close()
+    return state
 
 
 def changes(folder: str, config: Config) -> Report:

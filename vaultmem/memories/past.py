@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Callable
 
 from vaultmem.adapter import Value
@@ -10,8 +12,10 @@ from vaultmem.core.places import ARCHIVE
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import (
     FrontMatterError,
+    LockedError,
     NoteChangedError,
     NoteNotFoundError,
+    StateError,
     UsageError,
     VaultmemError,
 )
@@ -24,6 +28,8 @@ from vaultmem.store.batches import Outcome, Wish
 from vaultmem.store.commits import Record
 from vaultmem.store.vault import decode
 
+log = logging.getLogger("vaultmem.memories")
+
 MOST = 1_000
 ALL = 10_000  # that are looked through for some of them
 UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
@@ -32,7 +38,7 @@ UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its ch
 def history(session: Session, asked: Asked) -> Report:
     """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
     somebody asks for them: they would be most of it."""
-    _remember(session)
+    _catch_up(session)
     path = _path(session, asked.text("id")) if asked.text("id") else None
     limit, by = int(asked.number("limit", 20, 1, MOST)), asked.text("by") or None
     every = bool(path or by or asked.flag("conversations"))
@@ -43,7 +49,7 @@ def history(session: Session, asked: Asked) -> Report:
 
 def diff(session: Session, asked: Asked) -> Report:
     """What one commit changed."""
-    _remember(session)
+    _catch_up(session)
     history_ = session.desk.history
     commit = history_.resolve(asked.needed("commit"))
     return {**_shown(history_.show(commit)), "diff": history_.diff(commit)}
@@ -118,6 +124,20 @@ def _previewed(session: Session, wish: Wish) -> dict[str, object]:
     old = None if wish.path is None else session.desk.bytes_of(wish.path)
     text = unified(wish.path, wish.target, old or b"", wish.render(old))
     return {"path": wish.path, "target": wish.target, "why": wish.why, "diff": text}
+
+
+def _catch_up(session: Session) -> None:
+    """Have the history know what was done, for who only reads it; where nothing can be written, it is as it was."""
+    state = session.desk.state
+    try:
+        with contextlib.nullcontext() if state.holds_lock() else state.lock():
+            session.desk.heal()
+            _remember(session)
+    except LockedError:
+        raise
+    except (StateError, OSError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        log.warning("vaultmem: %s; what was done last may be missing here", why)
 
 
 def _remember(session: Session) -> None:

@@ -13,6 +13,7 @@ from vaultmem.core.defused import one_line, words
 from vaultmem.core.pending_items import PRIVATE
 from vaultmem.core.pending_page import WORDS
 from vaultmem.core.places import GENERATED, page_path
+from vaultmem.errors import StateError
 from vaultmem.paths import make_private
 from vaultmem.reminders.listing import DAYS, NAME, Listed, stats, surroundings
 from vaultmem.store.lines import SETTLED_NS
@@ -88,9 +89,9 @@ def _row(item: Mapping[str, Any]) -> Row:
 
 def _write(folder: str, listing: object) -> None:
     """Put it in its place, all or nothing. What cannot be kept is found anew each time."""
-    path = os.path.join(make_private(folder), NAME)
-    part = f"{path}.tmp"
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, StateError):
+        path = os.path.join(make_private(folder), NAME)
+        part = f"{path}.tmp"
         with contextlib.suppress(FileNotFoundError):
             if abs(time.time() - os.lstat(part).st_mtime) > _STALE:
                 os.unlink(part)  # of a kill

@@ -101,7 +101,6 @@ class History:
         known = self._tokens(tip, 2 * len(waiting) + 1)
         fresh = [batch for batch in waiting if batch.token not in known]
         with self._repository.spooled() as file:
-            assert file is not None
             stream = Stream(file, tip)
             intake = Intake(stream, self._repository.tree(tip), self._memories)
             if tip is None:

@@ -118,13 +118,19 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
     except DamagedError:
         raise
     except StateError:
-        import tempfile  # most never need it
+        import shutil  # most never need these
+        import tempfile
 
-        with tempfile.TemporaryDirectory(prefix="vaultmem-") as elsewhere:
+        elsewhere = tempfile.mkdtemp(prefix="vaultmem-")
+        try:
             for name in os.listdir(folder):
                 if not name.endswith(".lock"):
                     os.symlink(os.path.join(folder, name), os.path.join(elsewhere, name))
             return *_opened(elsewhere), False
+        finally:
+            # A thread of Tantivy looks once more and makes its lock there, maybe while the folder is being emptied.
+            os.rename(elsewhere, gone := f"{elsewhere}.gone")
+            shutil.rmtree(gone, ignore_errors=True)
 
 
 @spoken()

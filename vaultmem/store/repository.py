@@ -177,7 +177,7 @@ class Repository:
 
     def run(self, *arguments: str, given: bytes | None = None) -> bytes:
         """What git prints; StateError when it fails."""
-        with self.spooled(given) as stream:
+        with _held(given) as stream:
             code, output, said = self._execute(arguments, stream.fileno() if stream else None)
         if code:
             raise self._failure(said)
@@ -187,16 +187,9 @@ class Repository:
         """How git ends, and what it prints."""
         return self._execute(arguments, None)[:2]
 
-    @contextmanager
-    def spooled(self, given: bytes | None = b"") -> Iterator[IO[bytes] | None]:
-        """A file without a name beside the repository, which git may read; None for None."""
-        if given is None:
-            yield None
-            return
-        with tempfile.TemporaryFile(dir=os.path.dirname(self.folder)) as stream:
-            stream.write(given)
-            stream.flush()
-            yield stream
+    def spooled(self) -> IO[bytes]:
+        """A file without a name beside the repository, which git may read."""
+        return tempfile.TemporaryFile(dir=os.path.dirname(self.folder))
 
     def _execute(self, arguments: Sequence[str], given: int | None) -> tuple[int, bytes, str]:
         """GitPython can add variables for git and cannot take any away: env does that. `given` is an
@@ -248,6 +241,18 @@ class Repository:
         return StateError(
             f"the history cannot be used: {_first_line(said)}; vaultmem doctor looks into it"
         )
+
+
+@contextmanager
+def _held(given: bytes | None) -> Iterator[IO[bytes] | None]:
+    """What git is to read in a file without a name, not beside the repository: to look takes no room there."""
+    if given is None:
+        yield None
+        return
+    with tempfile.TemporaryFile() as stream:
+        stream.write(given)
+        stream.flush()
+        yield stream
 
 
 def _first_line(said: str) -> str:

@@ -26,9 +26,9 @@ _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": keyword.AN
 class State:
     """Where the derived files of a vault are. Nothing in here is worth a backup."""
 
-    def __init__(self, vault: str) -> None:
+    def __init__(self, vault: str, folder: str | None = None) -> None:
         self.vault = vault
-        self.folder = state_folder(vault)
+        self.folder = folder or state_folder(vault)
         self._held: int | None = None
 
     def manifest(self) -> dict[str, object]:
@@ -143,22 +143,26 @@ class State:
         try:
             handle = _no_link(self.path("lock"), os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise StateError(
-                f"cannot write to the state folder {self.folder}: {error.strerror}"
-            ) from error
+            raise self._unwritable(error) from error
         try:
             if not _take(handle):
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
                 raise LockedError(
                     f"another vaultmem (process {holder}) is at work on this vault; wait for it to end"
                 )
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
+            try:
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
+            except OSError as error:
+                raise self._unwritable(error) from error
             self._held = handle
             yield
         finally:
             self._held = None
             os.close(handle)  # which also gives the lock back
+
+    def _unwritable(self, error: OSError) -> StateError:
+        return StateError(f"cannot write to the state folder {self.folder}: {error.strerror}")
 
 
 def _no_link(path: str, flags: int) -> int:
