@@ -327,7 +327,7 @@ def test_an_item_sleeps_until_then(bench: Open, given: str | None, until: str) -
 )  # fmt: skip
 def test_no_item_sleeps_until_what_is_past_or_no_time(bench: Open, given: str) -> None:
     on = bench()
-    with pytest.raises(UsageError, match="--until must be"):
+    with pytest.raises(UsageError, match='"until" must be'):
         on.answer(on.id("call Anne"), SNOOZED, until=given)
     assert on.stated() == {}
 

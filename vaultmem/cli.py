@@ -146,14 +146,14 @@ def _run_command(name: str, words: list[str]) -> int:
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output
 
-    output = Output(asked_format(words))
+    output, reader = Output(asked_format(words)), parser(name)
     try:
-        args = parser(name).parse_args(prepared(name, words))
+        args = reader.parse_args(prepared(name, words))
         output = Output(args.format)
         code = int(module_of(name).run(args, output))
         sys.stdout.flush()
     except VaultmemError as error:
-        output.error(str(error))
+        output.error(reader.spelled(str(error)))
         refused = getattr(module_of(name), "refused", None)  # whoever calls it may not bear a code
         if refused is not None and isinstance(error, UsageError):
             return int(refused(output))

@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+_PARAMETER = re.compile(r'"([a-z_]+)"(?= )')
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, in the format of the other errors."""
 
     def error(self, message: str) -> NoReturn:
         """Not the usage and an exit, but an error like others."""
         raise UsageError(f"{message}; see {self.prog} --help")
+
+    def spelled(self, said: str) -> str:
+        """A message that begins with the name of a parameter, with the option that gives it here."""
+        found = _PARAMETER.match(said)
+        options = (one.option_strings for one in self._actions if found and one.dest == found[1])
+        option = next((names[-1] for names in options if names), None)
+        return option + said[found.end() :] if found and option else said
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

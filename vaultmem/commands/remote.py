@@ -73,7 +73,7 @@ def _carry_out(command: Command, args: argparse.Namespace, output: Output) -> in
     except (UsageError, StateError):  # the caller may do better, and says it better
         raise
     except VaultmemError as error:
-        output.error(str(error))
+        output.error(command.parser.spelled(str(error)))
         return error.exit_code
 
 

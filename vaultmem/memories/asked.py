@@ -19,7 +19,6 @@ MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_TYPED = {"since": "--from", "until": "--to"}  # days, as the command line calls them
 _AHEAD = re.compile(r"next|coming|下")  # no Friday of the past
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
 
@@ -40,7 +39,7 @@ class Asked:
         if len(given) > MAX_FIELD or "\n" in given or CONTROL.search(given):
             kind = UsageError if name == "by" else VaultmemError  # a program names itself
             raise kind(
-                f"{name} must be one line of at most {MAX_FIELD} characters without control characters"
+                f'"{name}" must be one line of at most {MAX_FIELD} characters without control characters'
             )
         return given.strip()
 
@@ -179,7 +178,7 @@ class Asked:
             found = None if spoken is None else spoken.timestamp()
         if found is None:
             raise UsageError(
-                f"--{name} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, "
+                f'"{name}" must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, '
                 f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {given!r}"
             )
         return found
@@ -196,7 +195,7 @@ class Asked:
             spoken = _spoken(given, now or clock.local(), ahead=False)
         if spoken is None:
             raise UsageError(
-                f"{_TYPED.get(name, f'--{name}')} must be a day such as 2026-11-22 or yesterday, not {given!r}"
+                f'"{name}" must be a day such as 2026-11-22 or yesterday, not {given!r}'
             )
         return spoken.date().isoformat()
 

@@ -10,7 +10,7 @@ from vaultmem.tools.near import nearest
 
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
 _SHOWN = 40
-_SAME_AS = {"since": "from", "until": "to"}  # as the verbs of memories call them
+SAME_AS = {"since": "from", "until": "to"}  # as the verbs of memories call them
 
 
 def an_object(
@@ -85,7 +85,7 @@ def check(schema: Mapping[str, object], given: object) -> dict[str, object]:
 
 def _named(name: str, properties: Mapping[str, object], given: Mapping[str, object]) -> str:
     """How a parameter is called that has another name elsewhere."""
-    ours = _SAME_AS.get(name, name)
+    ours = SAME_AS.get(name, name)
     if name in properties or ours not in properties:
         return name
     if ours in given:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.tools.schema import SAME_AS
+
 # What these commands do, a tool does too.
 _COMMAND = re.compile(
     r"\bvaultmem (write|read|delete|list|search|tag|recall|pending|done|related)\b(?! --)"
 )
+_PARAMETER = re.compile(r'"([a-z_]+)"')
 _OPTION = re.compile(r"(?<![\w'\"-])--([a-z][a-z-]+)")
 # For these a person is needed anyway, and has to be told what to type.
 _OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
@@ -17,6 +20,9 @@ _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
 def for_tools(said: str) -> str:
     """A message without what only somebody at a command line could do."""
     first, *advice = " ".join(said.split()).split("; ")
+    named = _PARAMETER.match(first)
+    if named and named[1] in SAME_AS:
+        first = f'"{SAME_AS[named[1]]}"{first[named.end() :]}'
     kept = [first, *(one for one in map(_called, advice) if not _is_typed(one))]
     return _OPTION.sub(lambda found: f'"{found[1].replace("-", "_")}"', "; ".join(kept))
 
