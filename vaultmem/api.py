@@ -10,6 +10,7 @@ with Vault("~/notes") as vault:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -73,12 +74,14 @@ class Embedded:
     remark: str | None
 
 
-def _say(damage: str) -> None:
-    """To a person, or to the log of a program."""
-    import logging
+def searched(searcher: Searcher, ask: Ask) -> Answer:
+    """What a search finds, and where that leaves room, what the archive has."""
+    answer = searcher.search(ask)
+    if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
+        from vaultmem.last_tier import archived  # few need it
 
-    log = logging.getLogger("vaultmem.index")
-    log.warning("vaultmem: %s; building it anew", damage.partition(" (")[0])
+        answer.results.extend(archived(searcher, ask)[: ask.limit - len(answer.results)])
+    return answer
 
 
 class Vault(MemoryVerbs):
@@ -155,12 +158,15 @@ class Vault(MemoryVerbs):
                 raise
             self.close()
             if generation == self.state.generation():  # else somebody has just done so
-                _say(str(error))
-                self._rebuild()
+                self._rebuild(str(error))
             return work()
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, damage: str) -> None:
         """Build the index anew, for this process alone where the state folder takes nothing."""
+        import logging
+
+        log = logging.getLogger("vaultmem.index")  # a person sees it, or the log of a program
+        log.warning("vaultmem: %s; building it anew", damage.partition(" (")[0])
         try:
             self.sync(rebuild=True)
         except LockedError:
@@ -242,7 +248,7 @@ class Vault(MemoryVerbs):
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
         how = bool(ask.semantic)
-        answer = self.mended(lambda: self.searcher().search(ask.decided(how)))
+        answer = self.mended(lambda: searched(self.searcher(), ask.decided(how)))
         if ask.semantic is None and self.has_meaning(ask):
             answer.remarks.append(BY_WORDS)
         return answer
@@ -298,11 +304,9 @@ class Vault(MemoryVerbs):
                 f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path"
             )
         near = catalog_read.similar_titles(catalog, name, but)
-        advice = (
-            f"did you mean {' or '.join(near)}?"
-            if near
-            else "vaultmem search finds notes by their words"
-        )
+        advice = "vaultmem search finds notes by their words"
+        if near:
+            advice = f"did you mean {' or '.join(near)}?"
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def _with_id(self, given: str) -> list[str]:
@@ -346,14 +350,9 @@ class Vault(MemoryVerbs):
     def unresolved(self) -> list[UnresolvedLink]:
         """Links that lead nowhere, by source."""
         catalog = self.searcher().catalog
+        owners = catalog_read.alias_owners
         return [
-            UnresolvedLink(
-                link.path,
-                link.kind,
-                link.source,
-                link.line,
-                catalog_read.alias_owners(catalog, link.path),
-            )
+            UnresolvedLink(link.path, link.kind, link.source, link.line, owners(catalog, link.path))
             for link in catalog_read.unresolved(catalog)
         ]
 

@@ -75,6 +75,7 @@ class Result:
     marks: list[tuple[int, int]]  # found words in the snippet
     more: list[tuple[int, int]]  # line ranges of other blocks of the note that were found
     original: str | None  # the note of which this one is a sync conflict copy
+    archived: str = ""  # of a memory that is told last: why it is in the archive
 
 
 @value
@@ -133,11 +134,12 @@ class Searcher:
         self.folder = folder
         self.config = config
         self.state = State(folder)
+        self.archive = f"{folder}/{config.text('memory_folder')}/archive"
         self.half_life = config.seconds("memories.half_life") / 3600
         self._now = now
         self._meaning: Meaning | None = None
         self._remembered: Remembered | None = None
-        self._texts = NoteTexts(folder)
+        self.texts = NoteTexts(folder)
         generation = (index or self.state).generation()
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
@@ -196,10 +198,9 @@ class Searcher:
     def _is_newer(self, known: Remembered) -> bool:
         """Whether there is more to see than was seen."""
         try:
-            has_more = self.keyword.refresh()
+            return self.keyword.refresh() or self.catalog.version() != known.version
         except StateError:  # it cannot be looked at now; what was found stands
             return False
-        return has_more or self.catalog.version() != known.version
 
     def _hits(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
         query = language.parse(ask.text)
@@ -230,7 +231,7 @@ class Searcher:
         if least is None:
             least = self.config.share("memories.min_confidence")
         faded = known.faded(least, self._now()) | known.gone
-        if ask.notes is None and not ask.compressed and known.summed_up:
+        if ask.notes is None and not ask.compressed:
             faded = faded | known.summed_up
         fields = {each.field for each in (*query.filters, *ask.filters)}
         if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and known.spoken:
@@ -282,10 +283,9 @@ class Searcher:
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Hit]:
         """With nothing to rank by, the newest notes that pass the filters."""
-        only = None if question.all_but else question.notes
-        notes = filters.newest_first(self.catalog, only)
-        if question.all_but and question.notes is not None:
-            hidden = set(question.notes)
+        notes = filters.newest_first(self.catalog, None if question.all_but else question.notes)
+        if question.all_but:
+            hidden = set(question.notes or ())
             notes = [note for note in notes if note not in hidden]
         if question.query.excluded:
             found = self.keyword.search(question, self.keyword.block_count() or 1)
@@ -336,7 +336,7 @@ class Searcher:
 
     def _results(self, page: _Page, hits: list[rank.Hit]) -> list[Result]:
         places = page.known.places([_pair(hit.block) for hit in hits])
-        texts = self._texts.read(place.raw or place.path for place in places.values())
+        texts = self.texts.read(place.raw or place.path for place in places.values())
         page.ranges = page.known.ranges([pair for hit in hits for pair in page.others(hit)])
         return [
             self._result(page, hit, place, texts[place.raw or place.path])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from vaultmem.agent.pool import Borrowed, Pool
-from vaultmem.api import Embedded, Vault
+from vaultmem.api import Embedded, Vault, searched
 from vaultmem.config import Config
 from vaultmem.memories.table import only_reads
 from vaultmem.progress import Progress, Silent
@@ -157,7 +157,7 @@ class AgentVault(Vault):
         by_meaning = self._writer.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._writer.first_vectors()
-        answer = self._lent(meaning=by_meaning).search(ask.decided(by_meaning))
+        answer = searched(self._lent(meaning=by_meaning), ask.decided(by_meaning))
         answer.remarks.extend(self._writer.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
             self._writer.warm()

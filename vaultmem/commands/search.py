@@ -39,7 +39,8 @@ query language:
   before:2026-03 after:2025     by the day of the note: YYYY, YYYY-MM or YYYY-MM-DD
   -tag:draft           any of these can be turned round
 Dates in words ("in March 2025", "12 March", 三月十二日) bring up notes of that time. Anything else is
-searched as words. A word that no note has is searched in its nearest spelling, and that is said.
+searched as words. A word that no note has is searched in its nearest spelling, and that is said. Where that leaves
+room, memories follow that age or something newer has put into the archive: "(archived DAY)", "(replaced by ID)".
 
 --batch reads one query a line from stdin, plain text or JSON {"id": …, "query": …, "limit": …}, and writes
 one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}. A line that cannot be read
@@ -210,6 +211,7 @@ def as_json(result: Result, others: Attributions) -> dict[str, object]:
         **{name: own.get(name) for name in _OWN},
         "decay_policy": policy(own.get("decay_policy")) if own.get("id") else None,
         "attribution": others.get(str(own.get("id"))),
+        "archived": result.archived,
         "confidence": result.confidence if own.get("id") else None,
         "heading": " > ".join(result.headings),
         "label": result.label,
@@ -247,6 +249,7 @@ def _show(answer: Answer, others: Attributions, output: Output) -> None:
         where = f"{result.path}:{result.line}-{result.end_line}"
         extra = [where, result.day or "", f"score {result.score:.1f}" if result.score else ""]
         extra.append(others.get(str(result.properties.get("id")), ""))
+        extra.append(result.archived and f"({result.archived})")
         if result.original:
             extra.append("sync conflict copy")
         if result.more:

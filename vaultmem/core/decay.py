@@ -81,6 +81,7 @@ def aging(properties: Mapping[str, object]) -> Aging:
     return aging_of(kind, named["id"], *(named.get(key) for key in TIMES))
 
 
+FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone
 TIMES = ("created_at", "last_reinforced_at", "updated_at")
 
 

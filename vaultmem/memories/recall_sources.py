@@ -40,7 +40,6 @@ AROUND = 4  # lines on either side of a turn: two other turns
 MOST_ANSWERS = 8  # of the catalog, remembered
 MOST_ARCHIVED = 300  # memories of the archive that are looked at, the last that went there
 LEAST_SHARED = 0.5  # of the question's words, from which one of the archive answers it
-_AGED = ("expire", "decay", "consolidate")  # who archives for age alone
 _TALK = ("session_id", "conversation_id", "role")
 
 
@@ -229,7 +228,7 @@ class Sources:
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
             until=seconds(own.get("until")) if own.get("replaced_by") else None,
-            forgotten=own.get("by") in _AGED and not own.get("replaced_by"),
+            forgotten=own.get("by") in decay.FORGETTING and not own.get("replaced_by"),
             private=is_private(own),
             vouched=origin == access.Origin(),
             writer=origin.writer,

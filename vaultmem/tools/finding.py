@@ -9,7 +9,7 @@ from itertools import islice
 from vaultmem import now as clock
 from vaultmem.core import limits
 from vaultmem.core.conversation import is_talk
-from vaultmem.core.places import ARCHIVE, in_conversation
+from vaultmem.core.places import in_conversation
 from vaultmem.core.query import Filter, day_range
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import TYPE_CHECKING
@@ -48,7 +48,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
     limit = call.number("limit", LIMIT, 1, limits.RESULTS)
     hits = list(islice(_hits(ready(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
-    linked = _linked(vault, [hit.path for hit in hits[:LINKING]])
+    linked = _linked(vault, [hit.path for hit in hits[:LINKING] if not hit.archived])
     tags = {tag.lower().lstrip("#") for tag in call.texts("tags")} | _tag_words(call.text("query"))
     now = clock.seconds()
     weighed = []
@@ -57,7 +57,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
         near = LINK_SHARE if hit.path in linked else 0.0
         fresh = RECENT_SHARE * _recency(hit, now)
         weighed.append((hit, round(hit.score / best + tagged + near + fresh, 3)))
-    weighed.sort(key=lambda one: -one[1])
+    weighed.sort(key=lambda one: (bool(one[0].archived), -one[1]))
     return _told(vault, call, weighed[:limit])
 
 
@@ -95,8 +95,6 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result
 
 def _is_hidden(hit: Result, folder: str, scope: str) -> bool:
     """What is said in a conversation is nobody's memory yet: it is shown to whoever asks for that conversation."""
-    if hit.path.startswith(f"{folder}/{ARCHIVE}/"):
-        return True
     return in_conversation(hit.path, folder) and not is_talk(scope)
 
 
@@ -119,7 +117,8 @@ def _told(vault: Vault, call: Call, found: list[tuple[Result, float]]) -> Outcom
     each: list[str] = []
     for hit, score in found:
         own = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
-        places.append({**own, "path": hit.path, "line": hit.line, "score": score})
+        away = {"archived": hit.archived} if hit.archived else {}
+        places.append({**own, "path": hit.path, "line": hit.line, "score": score, **away})
         each.append(_line(hit, others.get(str(hit.properties.get("id")))))
     return Outcome(
         lines(f"{len(found)} found", each, "nothing found"),
@@ -131,7 +130,7 @@ def _line(hit: Result, whose: str | None) -> str:
     """A hit in one line: the note and the line, for a memory its id, its day and whose words it has, and the words that
     were found."""
     known = {name: hit.properties.get(name) for name in ("id", "created_at")}
-    own = about({**known, "attribution": whose})
+    own = ", ".join(filter(None, (about({**known, "attribution": whose}), hit.archived)))
     where = f"{_named(hit.title, hit.path)}:{hit.line}{f' ({own})' if own else ''}"
     return f"- {where}: {quoted(hit.snippet or hit.content)}"
 
