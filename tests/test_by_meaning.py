@@ -70,6 +70,23 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
 
 
+def test_what_was_just_written_comes_before_what_resembles_it(projects: Path) -> None:
+    """Though it has no vector yet, and all of them have."""
+    with Vault(str(projects)) as opened:
+        for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
+            opened.write(f"The {name} valve is in the cellar")
+        opened.sync()
+        opened.embed()
+        opened.write("The zolpane valve is in the cellar")
+        asked = "where is the zolpane valve"
+        (first, *_) = opened.search(asked, semantic=True)
+        assert first.title == "The zolpane valve is in the cellar"
+        assert first.similarity is None
+        assert "meaning, not embedded yet" in first.parts
+        told = opened.recall(asked, top_k=1)["memories"]
+        assert [one["title"] for one in told] == [first.title]
+
+
 def test_a_vault_without_a_model_has_nothing_to_say(
     projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

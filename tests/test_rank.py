@@ -84,6 +84,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
         if near := meaning.get(block):
             own[block] += rank.COSINE_WEIGHT * near.block + rank.AROUND_WEIGHT * near.around
             own[block] += rank.WHOLE_WEIGHT * near.whole
+        own[block] += rank.guessed(keyword, meaning).get(block, 0.0)
     for block, score in own.items():
         beside = sorted((own[b] for b in own if b >> BITS == block >> BITS), reverse=True)
         shares = zip(rank.NOTE_SHARE, beside, strict=False)
@@ -91,6 +92,20 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
         whole = score + share
         expected = whole / 2 if block >> BITS in copies and whole > 0 else whole
         assert ranking.hit(block).score == pytest.approx(expected, abs=1e-9)
+
+
+@given(keyword=scored, meaning=close)
+def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness]
+) -> None:
+    ranking = rank.Ranking(keyword, meaning, 0)
+    for block in keyword.keys() - meaning.keys():
+        no_better = [
+            one for one in keyword.keys() & meaning.keys() if keyword[one] <= keyword[block]
+        ]
+        score = ranking.hit(block).score
+        assert all(score >= ranking.hit(one).score - 1e-9 for one in no_better)
+        assert bool(no_better) == ("meaning, not embedded yet" in ranking.hit(block).parts)
 
 
 @given(st.integers(0, 5), cosines, cosines, points)

@@ -8,7 +8,7 @@ keyword engine gives them, cosines lie in [-1, 1].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.core.values import value
 
@@ -160,8 +160,10 @@ class Ranking:
         self._meaning = meaning
         self._bits = note_bits
         self._copies = copies
-        own = [(-self._own_score(block), block) for block in meaning]
-        own += [(-score, block) for block, score in keyword.items() if block not in meaning]
+        self._guessed = guessed(keyword, meaning)
+        near = meaning.keys() | self._guessed.keys()
+        own = [(-self._own_score(block), block) for block in near]
+        own += [(-score, block) for block, score in keyword.items() if block not in near]
         own.sort()
         totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
         self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
@@ -198,10 +200,34 @@ class Ranking:
         if block in self._keyword:
             parts["keyword"] = self._keyword[block]
         if close := self._meaning.get(block):
-            parts["meaning"] = COSINE_WEIGHT * close.block
-            parts["meaning around it"] = AROUND_WEIGHT * close.around
-            parts["meaning of the note"] = WHOLE_WEIGHT * close.whole
+            parts |= _points(close)
+        elif block in self._guessed:
+            parts["meaning, not embedded yet"] = self._guessed[block]
         return parts
+
+
+def _points(close: Closeness) -> dict[str, float]:
+    return {
+        "meaning": COSINE_WEIGHT * close.block,
+        "meaning around it": AROUND_WEIGHT * close.around,
+        "meaning of the note": WHOLE_WEIGHT * close.whole,
+    }
+
+
+def guessed(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
+    """The points for its meaning of each block that has the words and no vector yet: those of the nearest block that
+    fits the words no better. Else what was written just now would stand below whatever resembles it."""
+    if keyword.keys() <= meaning.keys():
+        return {}
+    found: dict[int, float] = {}
+    most: float | None = None
+    for block in sorted(keyword, key=lambda one: (keyword[one], one not in meaning)):
+        if block in meaning:
+            points = sum(_points(meaning[block]).values())
+            most = points if most is None else max(most, points)
+        elif most is not None:
+            found[block] = most
+    return found
 
 
 def grouped(
