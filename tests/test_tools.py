@@ -256,6 +256,8 @@ def test_nearest_is_one_of_them_or_none(text: str) -> None:
         ("too large; keep it as a note, or have vaultmem ingest --text cut it into memories", "too large"),
         ("--from: a day is written YYYY-MM-DD", '"from": a day is written YYYY-MM-DD'),
         ("it is damaged; vaultmem doctor may know more", "it is damaged; vaultmem doctor may know more"),
+        ("not there; if it is the vault, run vaultmem sync --confirm-removals",
+         "not there; if it is the vault, run vaultmem sync --confirm-removals"),
         ("gone; vaultmem list --phase inbox", "gone"), ("plain", "plain"), ("", ""),
         ("no note is called '--from'; see Tea", "no note is called '--from'; see Tea"),
     ],

@@ -11,7 +11,8 @@ _COMMAND = re.compile(
     r"\bvaultmem (write|read|delete|list|search|tag|recall|pending|done|related)\b(?! --)"
 )
 _PARAMETER = re.compile(r'"([a-z_]+)"')
-_OPTION = re.compile(r"(?<![\w'\"-])--([a-z][a-z-]+)")
+# An option is a parameter of the tool, but for that of a command, which somebody is to type as it stands.
+_OPTION = re.compile(r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)")
 # For these a person is needed anyway, and has to be told what to type.
 _OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
 _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
@@ -24,7 +25,11 @@ def for_tools(said: str) -> str:
     if named and named[1] in SAME_AS:
         first = f'"{SAME_AS[named[1]]}"{first[named.end() :]}'
     kept = [first, *(one for one in map(_called, advice) if not _is_typed(one))]
-    return _OPTION.sub(lambda found: f'"{found[1].replace("-", "_")}"', "; ".join(kept))
+    return _OPTION.sub(_parameter, "; ".join(kept))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    return f'"{found[1].replace("-", "_")}"' if found[1] else found[0]
 
 
 def _called(advice: str) -> str:
