@@ -21,7 +21,7 @@ from vaultmem.agent.log import log_file
 PATIENCE = float(
     os.environ.get("VAULTMEM_PATIENCE", "60")
 )  # seconds; nothing that works takes as long
-PATCHED = "import sys; from vaultmem import cli; {}; sys.exit(cli.main(sys.argv[1:]))"
+PATCHED = "import sys; from vaultmem import cli; {}; cli.entry()"
 _SOON = 0.05  # who asks all the time holds the agent up
 
 

@@ -461,6 +461,16 @@ def entered(*words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
     )  # type: ignore[call-overload, no-any-return]
 
 
+def test_a_process_ends_without_taking_python_down() -> None:
+    """Threads may be at work in C++, which aborts where Python's end tears them out of it."""
+    abort = "import atexit, os; atexit.register(os.abort)"
+    for words in (["--version"], ["init", "/nowhere/at/all"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", f"{abort}; {ENTRY}", *words], capture_output=True, check=False
+        )
+        assert ended.returncode in (0, 1), ended.stderr
+
+
 def test_the_script_leaves_with_all_written(indexed: Path) -> None:
     words = ("links", "Note", "--format", "json", "--vault", str(indexed))
     alone = entered(*words)

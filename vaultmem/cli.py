@@ -33,20 +33,9 @@ def usage() -> str:
 
 
 def entry() -> NoReturn:
-    """What the script `vaultmem` calls: main(), and then out by the shortest way where nothing is left to do."""
-    code = main()
-    if _answered:
-        # Both streams are flushed; to take Python down would cost as much as the question did.
-        os._exit(code)
-    threading = sys.modules.get("threading")
-    others = {*threading.enumerate()} - {threading.main_thread()} if threading else set()
-    if others and all(thread.daemon for thread in others):
-        # One that is within the model would be torn out of its C++, which aborts the process instead.
-        os._exit(code)
-    sys.exit(code)
-
-
-_answered: list[int] = []  # by the agent: then this process holds no file and no thread
+    """What the script `vaultmem` calls: main(), and then out by the shortest way, for both streams are flushed. To take
+    Python down costs as much as a question does, and tears threads out of a model's C++, which aborts the process."""
+    os._exit(main())
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -110,26 +99,20 @@ def _hand_on(words: list[str]) -> int | None:
     from vaultmem.errors import VaultmemError
 
     try:
-        code = hand_on(words)
+        return hand_on(words)
     except KeyboardInterrupt:
         return _fail(words, _INTERRUPTED, 130)
     except VaultmemError as error:
         return _fail(words, str(error), error.exit_code)
-    if code is not None:
-        _answered.append(code)
-    return code
 
 
 def _ask_agent(name: str, words: list[str]) -> int | None:
     from vaultmem.client import ask_agent
 
     try:
-        code = ask_agent(name, words)
+        return ask_agent(name, words)
     except KeyboardInterrupt:
         return _fail(words, _INTERRUPTED, 130)
-    if code is not None:
-        _answered.append(code)
-    return code
 
 
 def _fail(words: list[str], said: str, code: int) -> int:

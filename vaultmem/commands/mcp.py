@@ -68,8 +68,7 @@ def serve(words: list[str]) -> int:
     except KeyboardInterrupt:
         code = 130
     if service.is_busy():  # with what nobody waits for any more
-        sys.stderr.flush()
-        os._exit(code)
+        return code
     service.close()
     os.dup2(out, 1)
     os.close(out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 
 from vaultmem.core.values import TYPE_CHECKING
@@ -89,9 +88,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
         f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with OPENAI_BASE_URL={address}"
     )
     made.serve()
-    if made.is_busy():  # the turn waits for the next one; a model that is in the middle of it would abort the process
-        sys.stderr.flush()
-        os._exit(0)
     return 0
 
 

@@ -88,10 +88,6 @@ class Worker:
             self._thread.join(patience)
         self._noting.join(max(0.0, deadline - time.monotonic()))
 
-    def is_alive(self) -> bool:
-        """Whether its thread runs."""
-        return self._thread is not None and self._thread.is_alive()
-
     def work_once(self, *, wait: bool = False) -> int:
         """Remember all that is waiting; how many turns that were. While another one is the worker, be it a process or
         the thread of this one: none, or with `wait` those that are left when it has done its work."""

@@ -156,10 +156,6 @@ class Proxy:
             self._worker.stop(LAST_TURN)
             self._learning.close()
 
-    def is_busy(self) -> bool:
-        """Whether a turn is being learned from still."""
-        return self._worker.is_alive()
-
     async def _begin(self) -> None:
         """The first request waits for this: it shall not go without memory because nothing is loaded yet."""
         await asyncio.to_thread(self._memory.warm_up)
