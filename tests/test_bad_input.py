@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -185,9 +184,7 @@ def test_a_very_large_note(vault: Path, write: Write, untouched: Mark) -> None:
         file.truncate(50_000_000)
     write("Small.md", "An apple.")
     untouched()
-    started = time.monotonic()
-    assert sync_cli(vault).code == 0
-    assert time.monotonic() - started < 30
+    assert takes_less(30, lambda: sync_cli(vault))
     assert sorted(found(vault, "apple")) == ["Large.md", "Small.md"]
     assert "50.0 MB long" in str(catalog_dump(vault)["troubles"])
 

@@ -105,7 +105,7 @@ def test_it_says_where_it_listens_and_ends_when_told(
     with running(vault, "--upstream", scripted_llm.url) as proxy:
         assert f"passing on to {scripted_llm.url}; use it with OPENAI_BASE_URL=" in proxy.err
         assert proxy.chat("My name is Oswin.").choices[0].message.content == "OK"
-        assert proxy.end(number) == 0
+        assert proxy.end(number) == 0, proxy.err
         lines = proxy.err.splitlines()
     assert "Traceback" not in proxy.err
     assert len(lines) == 1 + sum("info" in line or "warn" in line for line in lines)
