@@ -407,7 +407,8 @@ def test_the_whole_answer_has_its_time(
     assert time.monotonic() - start > 0.3
     assert "took longer than 0.4 s" in said
     assert "llm.timeout" in said
-    assert (len(scripted_llm.requests), pauses) == (1, [])  # it would take as long again
+    assert len(scripted_llm.requests) <= 1  # a busy server may not even have seen it
+    assert pauses == []  # it would take as long again
 
 
 def test_headers_that_never_end(make: Make) -> None:
