@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from tests import tables
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
 
@@ -34,16 +36,39 @@ LONG = (
 )  # fmt: skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """To look at one row of a table, see tests/tables.py."""
+    parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    """A table is one test."""
+    if parent.config.getoption("rows"):
+        return None
+    return tables.Module.from_parent(parent, path=module_path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files before the others."""
     rank = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
 
 
+def pytest_collection_finish() -> None:
+    """What stays to the end is not looked through each time that somebody collects garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Sockets have short paths, and tests that run side by side have their folders one level deeper. Children can be
     interrupted, although a shell that starts us in the background would have us all deaf to it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Of a thousand processes each would compile all that it imports.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Wall time says nothing, see tests/effort.py. The examples are new ones each time; what needs more asks for them.
     settings.register_profile("patient", deadline=None, max_examples=60)
     settings.load_profile("patient")

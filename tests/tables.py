@@ -1,0 +1,95 @@
+"""A table of cases is one test: thousands that take a millisecond cost more to tell apart than to run."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+Row = dict[str, object]
+
+_PARAM = type(pytest.param())
+
+
+class Module(pytest.Module):
+    """The tests of a file, of which those that need nothing but a row of their table go through all of it."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Every item of the file."""
+        _fold(self.obj)
+        return super().collect()
+
+
+def _fold(place: Any) -> None:
+    for name, found in [*vars(place).items()]:
+        if name.startswith("Test") and inspect.isclass(found):
+            _fold(found)
+        elif name.startswith("test") and inspect.isfunction(found) and _is_table(found):
+            setattr(place, name, _folded(found))
+
+
+def _tables(test: Test) -> list[pytest.Mark]:
+    return [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
+
+
+def _is_table(test: Test) -> bool:
+    """Whether each call gets a row, and nothing that has to be new each time."""
+    tables = _tables(test)
+    if not tables or hasattr(test, "hypothesis") or not all(map(_is_plain, tables)):
+        return False
+    named = {name for table in tables for name in _names(table)}
+    return not {*inspect.signature(test).parameters} - named - {"self"}
+
+
+def _is_plain(table: pytest.Mark) -> bool:
+    rows = table.args[1]
+    is_used_up = isinstance(rows, Iterator)
+    return not (
+        is_used_up
+        or "indirect" in table.kwargs
+        or any(isinstance(row, _PARAM) and row.marks for row in rows)
+    )
+
+
+def _names(table: pytest.Mark) -> list[str]:
+    names = table.args[0]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+
+
+def _rows(table: pytest.Mark) -> list[Row]:
+    names = _names(table)
+    is_bare = isinstance(table.args[0], str) and len(names) == 1
+    found = []
+    for row in table.args[1]:
+        bare = (row,) if is_bare else row
+        values = row.values if isinstance(row, _PARAM) else bare
+        found.append(dict(zip(names, values, strict=True)))
+    return found
+
+
+def _folded(test: Test) -> Test:
+    tables = [_rows(table) for table in _tables(test)]
+
+    @functools.wraps(test)
+    def whole(*itself: object) -> None:
+        failed = []
+        for parts in itertools.product(*tables):
+            row: Row = functools.reduce(lambda one, other: one | other, parts)
+            try:
+                test(*itself, **row)
+            except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - shown below
+                error.add_note(f"in the row {row!r:.500}")
+                failed.append(error)
+        if failed:
+            said = f"{len(failed)} rows fail; with --rows each is a test of its own"
+            raise BaseExceptionGroup(said, failed)
+
+    kept = [one for one in inspect.signature(test).parameters.values() if one.name == "self"]
+    whole.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+    whole.pytestmark = [one for one in test.pytestmark if one.name != "parametrize"]  # type: ignore[attr-defined]
+    return whole
