@@ -35,11 +35,20 @@ WORKING = re.compile(
     re.IGNORECASE,
 )
 
+ABOUT_PERSON = re.compile(
+    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|用户|我(?!们)|本人)", re.IGNORECASE
+)
+
 
 def is_event(text: str) -> bool:
     """Whether it tells what was done, and nothing that lasts."""
     said = text[:CAP]
     return EVENT.search(said) is not None and LASTING.search(said) is None
+
+
+def is_about_person(text: str) -> bool:
+    """Whether it states something about the person: who is named first is them, and nothing is asked."""
+    return ABOUT_PERSON.match(text) is not None and not text.rstrip().endswith(("?", "？"))
 
 
 def is_working_note(text: str) -> bool:

@@ -25,11 +25,11 @@ def neighbours(
     if len(known) <= most:
         return list(known)
     by_id = {one.id: one for one in known}
-    about = {one.id: (_topics(one.content), _words(one.content)) for one in known}
+    about = {one.id: (_topics(one.content), telling_words(one.content)) for one in known}
     newest = [one.id for one in sorted(known, key=lambda one: -one.created)]
     rows: list[Sequence[str]] = []
     for number, text in enumerate(new):
-        topics, words = _topics(text), _words(text)
+        topics, words = _topics(text), telling_words(text)
         same = [id_ for id_ in newest if topics & about[id_][0]]
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         alike = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
@@ -43,7 +43,8 @@ def _topics(text: str) -> frozenset[tuple[str, str]]:
     return frozenset((one.subject, one.property) for one in statements(text))
 
 
-def _words(text: str) -> frozenset[str]:
+def telling_words(text: str) -> frozenset[str]:
+    """The words of a text that tell what it is about, in the forms by which they compare."""
     words = (word.casefold() for word in _WORD.findall(text))
     told = {word[:_BEGINNING] for word in words if word not in _DULL}
     return frozenset(told | set(_HAN.findall(text)))

@@ -109,22 +109,12 @@ def _tried(session: Session, word: Answer, series: str) -> Report:
     skipped: list[object] = []
     if word.state == OPEN:
         plan = restoring.plan(session, word.id)
-        changes += _listed(planned(session, plan)["changes"]) if plan else []
+        changes += carrying.listed(planned(session, plan)["changes"]) if plan else []
     else:
         tried = carrying.settle(session, dry_run=True, more=_recorded(word, series))
-        changes = _about(word.id, tried["changes"])
-        skipped = _about(word.id, tried["skipped"])
+        changes = carrying.about(word.id, tried["changes"])
+        skipped = carrying.about(word.id, tried["skipped"])
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
-
-
-def _listed(found: object) -> list[object]:
-    return list(found) if isinstance(found, list) else []
-
-
-def _about(id_: str, found: object) -> list[object]:
-    """What of this is about an item, or about the question whether to tick it in its note."""
-    due = [one for one in _listed(found) if isinstance(one, dict)]
-    return [one for one in due if id_ in (one["due"], pending_items.completion(one["path"]))]
 
 
 def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Report:
@@ -136,8 +126,8 @@ def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Re
         more["gone"] = found.due is None and not more["restored"]
     else:
         settled = carrying.settle(session)
-        more["carried_out"] = _about(found.id, settled["done"])
-        more["skipped"] = _about(found.id, settled["skipped"])
+        more["carried_out"] = carrying.about(found.id, settled["done"])
+        more["skipped"] = carrying.about(found.id, settled["skipped"])
         more["asks"] = _question(session, found) if state == DONE else None
     searcher = session.reader.searcher()
     if searcher is not None:

@@ -1,19 +1,26 @@
-"""A person approves what an assistant wrote or what came from elsewhere: from then on assistants are told of it."""
+"""A person approves what an assistant wrote, what came from elsewhere or what a conversation learned: from then on
+assistants are told of it."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from vaultmem.core.answers import DONE, OPEN, Answer
+from vaultmem.core.defused import one_line
 from vaultmem.core.memory import Memory
 from vaultmem.core.pending_items import approval, is_approved
 from vaultmem.core.stamps import stamp
-from vaultmem.errors import UsageError
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories import carrying
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import YOU, Desk, Session
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report
+from vaultmem.reminders import learned
+from vaultmem.reminders.learned import Learned
 
+SHORTEST_ID = 4  # characters of an id that can mean a fact
 _FOREIGN = ("agent", "source", "url")
 
 
@@ -22,6 +29,9 @@ def approve(session: Session, asked: Asked) -> Report:
     if asked.text("by"):
         raise UsageError("only you can approve what is told to assistants; leave --by out")
     record, undo = session.desk.waiting.record, asked.flag("undo")
+    fact = None if undo else _fact(session, asked.text("id"))
+    if fact is not None:
+        return _remember(session, fact, dry_run=asked.flag("dry_run"))
     answers = record.answers()
     found = [
         memory
@@ -38,6 +48,33 @@ def approve(session: Session, asked: Asked) -> Report:
         "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in found],
         "dry_run": asked.flag("dry_run"),
     }
+
+
+def _fact(session: Session, given: str) -> Learned | None:
+    """The fact of a conversation that is meant, where no memory is."""
+    searcher, desk = session.reader.searcher(), session.desk
+    if searcher is None or len(given) < SHORTEST_ID:
+        return None
+    with contextlib.suppress(NoteNotFoundError):
+        session.find(given)
+        return None
+    facts = learned.learned(searcher.catalog, desk.vault, desk.folder)
+    found = [one for one in facts if one.id.startswith(given.lower()) or one.question == given]
+    return found[0] if len({one.question for one in found}) == 1 else None
+
+
+def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
+    """Make it a memory, as a tick on the page does."""
+    word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
+    if not dry_run:
+        session.desk.waiting.record.add([word], [], session.now)
+    settled = carrying.settle(session, dry_run=dry_run, more=[word])
+    for one in carrying.about(fact.question, settled["skipped"]):
+        raise VaultmemError(f"{fact.path}: {one['reason']}")
+    made = carrying.about(fact.question, settled["done"])
+    path = made[0]["path"] if made else fact.path
+    shown = {"id": fact.id, "title": one_line(fact.content), "path": path}
+    return {"approved": 1, "taken_back": 0, "memories": [shown], "dry_run": dry_run}
 
 
 def approved(desk: Desk, reader: Reader, asked: Asked) -> Report:  # noqa: ARG001 - as all that are asked apart

@@ -1,4 +1,5 @@
-"""Carry out what answers ask for: a reminder that is done goes to the archive, a task is ticked in its note."""
+"""Carry out what answers ask for: a reminder that is done goes to the archive, a task is ticked in its note, and what
+a conversation learned becomes a memory."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from vaultmem.core.answers import DONE, DROPPED, OPEN, Answer, closed
 from vaultmem.core.changes import Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.due import REMINDER, TASK, Due
+from vaultmem.core.pending_page import item_id
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories import leaving, own_notes
+from vaultmem.memories import conversations, leaving, own_notes
 from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.reports import Report, planned
+from vaultmem.reminders import learned
 from vaultmem.store.batches import Header
 
 ANSWERED = (
@@ -42,13 +45,24 @@ class _Settled:
         self.skipped: list[object] = []
         self.changes: list[object] = []
 
-    def skip(self, due: Due, reason: str) -> None:
+    def skip(self, id_: str, path: str, reason: str) -> None:
         """It could not be done."""
-        self.skipped.append({"due": due.id, "path": due.path, "reason": reason})
+        self.skipped.append({"due": id_, "path": path, "reason": reason})
 
     def report(self) -> Report:
         """All of it."""
         return dict(self.__dict__)
+
+
+def listed(found: object) -> list[object]:
+    """What a report lists."""
+    return list(found) if isinstance(found, list) else []
+
+
+def about(id_: str, found: object) -> list[dict[str, str]]:
+    """What of this is about an item, or about the question whether to tick it in its note."""
+    due = [one for one in listed(found) if isinstance(one, dict)]
+    return [one for one in due if id_ in (one["due"], pending_items.completion(one["path"]))]
 
 
 def dues(session: Session) -> list[Due]:
@@ -73,26 +87,56 @@ def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = 
             try:
                 step = _step(session, due, word, mark)
             except VaultmemError as error:
-                settled.skip(due, str(error))
+                settled.skip(due.id, due.path, str(error))
                 continue
             if step is None:
                 continue
             if mark in answers and answers[mark].at >= word.at:
                 _reopen(session, step, answers, settled, dry_run=dry_run)
             elif dry_run:
-                settled.changes += _changes(due, planned(session, step.plan))
+                settled.changes += _changes(due.id, planned(session, step.plan))
             else:
                 _carry_out(session, step, settled)
     kept = leaving.keep(session, answers, dry_run=dry_run)
     settled.done += kept.done
     settled.skipped += kept.skipped
     settled.changes += kept.changes
+    _remember(session, answers, settled, dry_run=dry_run)
     return settled.report()
 
 
-def _changes(due: Due, report: Report) -> list[object]:
+def _remember(
+    session: Session, answers: Mapping[str, Answer], settled: _Settled, *, dry_run: bool
+) -> None:
+    """Make memories of the facts of conversations that the person has ticked."""
+    searcher, desk = session.reader.searcher(), session.desk
+    found = learned.learned(searcher.catalog, desk.vault, desk.folder) if searcher else []
+    for fact in learned.answered(found, answers, desk.vault):
+        mark, words = item_id(fact.id, "carried out"), one_line(fact.content)
+        about = {"due": fact.question, "text": words, "path": fact.path}
+        word = answers[fact.question]
+        if mark in answers and answers[mark].at >= word.at:  # an undo has brought the fact back
+            settled.reopened.append(about)
+            said = Answer(fact.question, OPEN, stamp(session.now), YOU, "", words)
+        else:
+            try:
+                made = conversations.promote_one(session, fact.id, dry_run=dry_run)
+            except VaultmemError as error:
+                settled.skip(fact.question, fact.path, str(error))
+                continue
+            if dry_run:
+                settled.changes += _changes(fact.question, made)
+                continue
+            settled.done.append({**about, "path": made["path"], "action": "remember"})
+            at = max(stamp(session.now), word.at)
+            said = Answer(mark, DONE, at, YOU, "", f"carried out: {words}")
+        if not dry_run:
+            desk.waiting.record.add([said], [], session.now)
+
+
+def _changes(id_: str, report: Report) -> list[object]:
     found = report["changes"]
-    return [{**one, "due": due.id} for one in found] if isinstance(found, list) else []
+    return [{**one, "due": id_} for one in found] if isinstance(found, list) else []
 
 
 def _words(
@@ -158,7 +202,7 @@ def _carry_out(session: Session, step: _Step, settled: _Settled) -> None:
     who = Header(word.by or YOU, kind, f"{step.plan.name}: {words}"[:200], session.now)
     outcome = session.carry_out(step.plan, who)
     if outcome.skipped:
-        settled.skip(due, outcome.skipped[0][1])
+        settled.skip(due.id, due.path, outcome.skipped[0][1])
         return
     at = max(stamp(session.now), word.at)
     said = Answer(step.mark, DONE, at, word.by or YOU, "", f"carried out: {words}")

@@ -28,7 +28,8 @@ from vaultmem.memories.conversing import away, conversation_of
 from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report, header, planned
-from vaultmem.memories.writing import look, new_memory
+from vaultmem.memories.writing import look, new_memory, superseded
+from vaultmem.plans.supersede import replace
 
 KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
 MOST = 1_000_000
@@ -109,7 +110,7 @@ def promote(session: Session, asked: Asked) -> Report:
     params = {"content": fact.content, "category": asked.category(), "by": asked.text("by") or None}
     own = Asked(params, known)
     content = own.content()
-    found = look(session, content, DEFAULT_SCOPE, contradictions=False)
+    found = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
     if found.same and is_private(fact.properties) and not is_private(found.same.properties):
         raise VaultmemError(
@@ -127,6 +128,8 @@ def promote(session: Session, asked: Asked) -> Report:
             ),
             f"promoted from the conversation {fact.conversation}",
         )
+        for old in () if private else superseded(session, own, new, found):
+            replace(draft, old, new.id, f"replaced by {name}")
         kept = new.id
     who = header(asked, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
     plan = draft.plan("promote")
@@ -136,13 +139,20 @@ def promote(session: Session, asked: Asked) -> Report:
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
-    memory = found.same or session.desk.collection.at(plan.changes[0].target)
+    memory = found.same or next(
+        (one for one in session.desk.collection.live() if one.id == kept), None
+    )
     if memory is None:
         raise NoteChangedError("the memory was gone as soon as it was written")
     duplicate = found.same.id if found.same else None
     return {
         **session.record(memory), "created": duplicate is None, "duplicate_of": duplicate, "promoted": fact.id,
     }  # fmt: skip
+
+
+def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
+    """Make a fact a memory because the person has ticked it."""
+    return promote(session, Asked({"id": id_, "dry_run": dry_run}, frozenset(("id", "dry_run"))))
 
 
 def forget(session: Session, asked: Asked) -> Report:

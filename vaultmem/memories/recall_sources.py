@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 from vaultmem.adapter import Value
 from vaultmem.core import access, decay, due_notes
 from vaultmem.core.answers import Answer
-from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, entry_of, is_away, scope_of
+from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, entry_of, is_away, is_talk, scope_of
 from vaultmem.core.keys import key_of
 from vaultmem.core.memory import TYPES
 from vaultmem.core.pending_items import is_approved
@@ -29,6 +29,8 @@ from vaultmem.core.recall_text import plain
 from vaultmem.core.snippet import spelled
 from vaultmem.core.stamps import seconds
 from vaultmem.core.supersede import stems
+from vaultmem.reminders import learned
+from vaultmem.reminders.learned import Learned
 from vaultmem.search import Ask, Found, Searcher
 from vaultmem.store import pages, recall_rows
 from vaultmem.store.catalog_read import BlockPlace
@@ -76,9 +78,12 @@ class Sources:
         self._known: dict[object, object] = {}
         self._lock = threading.Lock()
 
-    def found(self, look: Look, wanted: Wanted, most: int) -> list[Candidate]:
-        """The best of what a search finds, and of a memory its best block."""
-        answer = look.searcher.find(self._ask(look, wanted, most))
+    def found(
+        self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned] = ()
+    ) -> list[Candidate]:
+        """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
+        into."""
+        answer = look.searcher.find(self._ask(look, wanted, most, more))
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
         hits = [one for one in answer.found if one.place.original is None and one.score > 0]
         ours = {hit.place.path for hit in hits if self._is_ours(hit.place)}
@@ -138,7 +143,30 @@ class Sources:
         found = recall_rows.hashes(look.searcher.catalog, places.values())
         return {key: found[place] for key, place in places.items() if place in found}
 
-    def _ask(self, look: Look, wanted: Wanted, most: int) -> Ask:
+    def unremembered(self, look: Look, wanted: Wanted) -> list[Learned]:
+        """What conversations learned about the person, who has not answered whether to remember it, and what is not
+        looked into anyway. A conversation hears nothing of others."""
+        catalog = look.searcher.catalog
+        if is_talk(wanted.by):
+            return []
+        facts = self._remembered(
+            (catalog.version(), "learned"),
+            lambda: learned.learned(catalog, self.vault, self.folder),
+        )
+        assert isinstance(facts, list)
+        waiting = learned.undecided(facts, look.answers()) if facts else []
+        return [one for one in waiting if not wanted.looks_into(scope_of(one.conversation))]
+
+    def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
+        """The paths of those facts that no memory says yet."""
+        paths = {one.path for one in facts}
+        if not paths:
+            return paths
+        catalog, answers = look.searcher.catalog, look.answers()
+        found = learned.proposed(catalog, self.vault, self.folder, answers, paths)
+        return {one.path for one in found}
+
+    def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
         catalog = look.searcher.catalog
         least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
         read = recall_rows.hidden if wanted.notes else recall_rows.memories
@@ -147,6 +175,8 @@ class Sources:
             lambda: read(catalog, self.folder, wanted.looks_into, least),
         )
         assert isinstance(notes, frozenset)
+        added = frozenset(one.note for one in more)
+        notes = (notes - added if wanted.notes else notes | added) if added else notes
         sure = wanted.min_confidence if wanted.has("filters") else 0.0
         group = "block" if wanted.notes else "note"
         return Ask(

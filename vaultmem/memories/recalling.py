@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from vaultmem.config import Config
 from vaultmem.core import limits, recall_choice, recall_filters, recall_scores
 from vaultmem.core.access import SCOPE, Origin, Viewer, attribution
+from vaultmem.core.conversation import is_talk
 from vaultmem.core.defused import one_line
 from vaultmem.core.memory import TYPES
 from vaultmem.core.recall_candidate import (
@@ -204,14 +205,18 @@ class Run:
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
         most = self.wanted.most
+        more = self._sources.unremembered(self.look, self.wanted)
+        facts = {one.path for one in more}
         while True:
-            found = self._sources.found(self.look, self.wanted, most)
+            every = self._sources.found(self.look, self.wanted, most, more)
+            found = [one for one in every if one.path not in facts]
             kept, self.left_out = recall_filters.kept(found, self.wanted)
-            if len(kept) >= self.wanted.most or len(found) < most or len(kept) == len(found):
+            if len(kept) >= self.wanted.most or len(every) < most or len(kept) == len(every):
                 break
             most *= 4
         kept = kept[: self.wanted.most]
-        self.held_back = recall_filters.held_back(found, self.wanted)[: self.wanted.top_k]
+        held = [*recall_filters.held_back(found, self.wanted), *self._unremembered(every, facts)]
+        self.held_back = held[: self.wanted.top_k]
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
         scopes = ", ".join(self.wanted.known_scopes)
@@ -220,6 +225,14 @@ class Run:
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
         self._say("filters", f"left out {left or 'none'}", kept)
         return kept
+
+    def _unremembered(self, found: list[Candidate], facts: set[str]) -> list[Candidate]:
+        """Facts of conversations among the best: one tick, and they are memories."""
+        may = {one.path for one in recall_filters.kept(found, self.wanted)[0]} | facts
+        best = recall_filters.fitting(one for one in found if one.path in may)
+        among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
+        there = self._sources.proposed(self.look, among)
+        return [one for one in among if one.path in there]
 
     def _fitting(self, found: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
@@ -334,7 +347,8 @@ def _count(one: Candidate) -> int:
 
 def _held(one: Candidate) -> dict[str, object]:
     """What names it to the person, and says nothing of what it says."""
-    return {"id": one.id or None, "by": one.writer or None, "note": one.note}
+    by = None if is_talk(one.writer) else one.writer or None
+    return {"id": one.id or None, "by": by, "note": one.note}
 
 
 def _attribution(one: Candidate, to: Viewer) -> str | None:

@@ -67,7 +67,7 @@ def write(
             **{name: found.same.text(name) for name in times or ()},
         }  # fmt: skip
     new = new_memory(session, asked, content, found, times)
-    replaced = _replaced(session, asked, new, found)
+    replaced = superseded(session, asked, new, found)
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
@@ -95,7 +95,7 @@ def write(
     raise NoteChangedError(f"the memory was not written: {reason}")
 
 
-def _replaced(session: Session, asked: Asked, new: New, found: Found) -> list[Memory]:
+def superseded(session: Session, asked: Asked, new: New, found: Found) -> list[Memory]:
     """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
     if asked.text("replaces"):
         return [_named(session, asked.needed("replaces"))]

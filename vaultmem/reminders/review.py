@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
@@ -37,20 +37,21 @@ from vaultmem.core.stamps import seconds
 from vaultmem.core.view import LEAVING
 from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError
-from vaultmem.reminders import troubled
+from vaultmem.reminders import learned, troubled
 from vaultmem.reminders.troubled import Told
-from vaultmem.store import pages, reviews, vault
+from vaultmem.store import reviews
 from vaultmem.store.catalog import Catalog
 from vaultmem.store.ledger import Ledger
 
 MOST = 3  # single lines of a kind
-MOST_ASKED = 2  # things from outside that the page asks about at once
+MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
 HALTED = "halted"  # the kind of finding with which a job asks before it goes on
-PERSONAL = ("vanished", HALTED, "leaving", "approve")  # for the page; the others are chores
+_ASKED = ("approve", "remember")  # kinds that only the person may answer
+PERSONAL = ("vanished", HALTED, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 WAITING = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (
-    "vanished", "halted", "leaving", "approve", *WAITING, "proposals", "copies", "unreadable", "stray", "inbox",
+    "vanished", "halted", "leaving", *_ASKED, *WAITING, "proposals", "copies", "unreadable", "stray", "inbox",
 )  # fmt: skip
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
@@ -62,7 +63,6 @@ _COUNTED = {
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
 CHORES = "{} for the memory to be looked after: vaultmem review"
-_READ = 65_536  # bytes of a memory that are looked at
 _MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
     LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL
@@ -103,8 +103,9 @@ def items(
     """What is to review on the page and was not answered: what only the person can say, a little at a time, and one
     line that counts all else. A tick on it holds until there is something else."""
     found = _open(sight, dues, answers, vanished)
-    asked = found["approve"][:MOST_ASKED]  # each answer brings up the next
-    rest = found["approve"][MOST_ASKED:]
+    turns = chain.from_iterable(zip_longest(*(found[kind] for kind in _ASKED)))
+    questions = [one for one in turns if one is not None]
+    asked, rest = questions[:MOST_ASKED], questions[MOST_ASKED:]  # each answer brings up the next
     rest += [each for kind, some in found.items() if kind not in PERSONAL for each in some]
     shown = [*found["vanished"], *found[HALTED], *found["leaving"], *asked]
     if rest:
@@ -152,6 +153,7 @@ def current(sight: Sight, dues: Iterable[Due], vanished: str = "") -> set[str]:
     }
     for each in _memories(sight):
         found |= {approval(each.id), _preference(each)} if _is_procedural(each) else set()
+    found |= {one.question for one in learned.learned(sight.catalog, sight.vault, sight.folder)}
     kinds = _found(sight, named, {}, vanished).values()
     shown = [*items(sight, named, {}, vanished), *chores(sight, named, {}, vanished)]
     return (found | {item.id for item in [*chain.from_iterable(kinds), *shown]}) - {""}
@@ -170,6 +172,7 @@ def _found(
         HALTED: _halted(noticed),
         "leaving": _leaving(sight, noticed, memories),
         "approve": _to_approve(sight, dues, memories, answers),
+        "remember": _to_remember(sight, answers),
         **_findings(noticed, memories),
         "proposals": _proposals(sight),
         "copies": _files("copies", troubled.copies(sight.catalog, sight.folder, sight.page)),
@@ -210,7 +213,7 @@ def _preference(memory: _Memory) -> str:
 
 
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
-    asks = kind in ("approve", "leaving")
+    asks = kind in (*_ASKED, "leaving")
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
 
 
@@ -251,9 +254,7 @@ def _is_foreign(memory: _Memory) -> bool:
 
 def _content(sight: Sight, memory: _Memory) -> str:
     """The beginning of what it says, as far as an item shows it."""
-    style = pages.OUTLINE if memory.dialect == "logseq" else "frontmatter"
-    text = vault.read(sight.vault, memory.path, _READ).text
-    return pages.read(style, text).content.strip() or memory.title
+    return learned.content(sight.vault, memory.path, memory.dialect) or memory.title
 
 
 # --- Kinds
@@ -279,6 +280,16 @@ def _to_approve(
             words = PRIVATE if is_private(each.properties) else words
             said = f"a preference from {writer}; tick to trust it: {words}"
             found.append(_item("approve", approval(each.id), said, each.path, each.title))
+    return found
+
+
+def _to_remember(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
+    """What conversations learned about the person."""
+    found: list[Item] = []
+    for one in learned.proposed(sight.catalog, sight.vault, sight.folder, answers):
+        day = _day(one.created, sight.now.tzinfo)
+        said = f"remember? {one.content} (from the chat {one.conversation} on {day})"
+        found.append(_item("remember", one.question, said, one.path))
     return found
 
 
@@ -389,5 +400,5 @@ def _inbox(sight: Sight, memories: Iterable[_Memory]) -> list[Item]:
 
 def _day(given: object, zone: tzinfo | None) -> str:
     """The day of a moment on the clock on the wall; "" where there is none."""
-    at = seconds(given)
+    at = given if isinstance(given, float) else seconds(given)
     return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()

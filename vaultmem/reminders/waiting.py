@@ -17,7 +17,7 @@ from vaultmem.core.pending_acks import Ack
 from vaultmem.core.pending_page import Item, ordered, shown_text
 from vaultmem.core.places import page_path
 from vaultmem.core.stamps import stamp
-from vaultmem.reminders import review, told
+from vaultmem.reminders import learned, review, told
 from vaultmem.reminders.finding import Finder
 from vaultmem.reminders.following import Following
 from vaultmem.reminders.page import Page
@@ -192,10 +192,18 @@ class Waiting:
     def _see_what_came_back(self, catalog: Catalog, now: datetime) -> None:
         """What was carried out and is open again, in its note or by an undo, is to be answered anew."""
         answers = self.record.answers()
-        self.unsettled = self.unsettled or any(
-            pending_items.carried_out(due) in answers
-            for due in self.dues(catalog, now, answers)
-            if pending_items.is_over(due, answers)
+        self.unsettled = (
+            self.unsettled
+            or any(
+                pending_items.carried_out(due) in answers
+                for due in self.dues(catalog, now, answers)
+                if pending_items.is_over(due, answers)
+            )
+            or bool(
+                learned.answered(
+                    learned.learned(catalog, self.vault, self.folder), answers, self.vault
+                )
+            )
         )
 
     def _rewritten(self, catalog: Catalog, now: datetime, vanished: str) -> Looked:

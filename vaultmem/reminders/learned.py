@@ -1,0 +1,186 @@
+"""What conversations learned about the person that no memory says yet: proposed as memories, one tick away."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from vaultmem.core import access
+from vaultmem.core.answers import DONE, DROPPED, Answer, closed
+from vaultmem.core.conversation import MEMORY, entry_of
+from vaultmem.core.importance import memory_type
+from vaultmem.core.keys import key_of
+from vaultmem.core.kinds import is_about_person
+from vaultmem.core.likeness import content_hash
+from vaultmem.core.memory import PASSING, TYPES
+from vaultmem.core.neighbours import telling_words
+from vaultmem.core.pending_items import is_approved
+from vaultmem.core.pending_page import item_id
+from vaultmem.core.places import ENTRIES
+from vaultmem.core.private import is_private
+from vaultmem.core.secrets import redact
+from vaultmem.core.stamps import seconds
+from vaultmem.core.supersede import CAP, REPLACES, relations
+from vaultmem.store import pages, vault
+from vaultmem.store.catalog import Catalog
+
+MOST = 100  # facts that are compared with memories, the newest; answers bring up the others
+COMPARED = 5  # memories for each
+SHARED = 0.5  # of the words of the shorter text, from which two may say the same
+_READ = 65_536  # bytes of a note that are looked at
+_NOTES = """SELECT f.path, f.hash, n.id, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
+    LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL"""
+_FACTS = f"{_NOTES} AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
+
+
+class Learned(NamedTuple):
+    """A fact of a conversation that may be remembered. Facts that say the same words are one question."""
+
+    id: str
+    question: str  # the id of the item that asks whether to remember it
+    note: int  # its number in the catalog
+    path: str
+    conversation: str
+    content: str
+    created: float
+
+
+class _Known(NamedTuple):
+    """Something that makes a proposal needless: a memory, or what was refused."""
+
+    content: str
+    created: float
+
+
+def learned(catalog: Catalog, root: str, folder: str) -> list[Learned]:
+    """All facts of conversations that are lasting, about the person and not private, the newest first."""
+    found: list[Learned] = []
+    rows = catalog.db.execute(_FACTS, (f"{folder}/{ENTRIES}/", f"{folder}/{ENTRIES}0")).fetchall()
+    for path, digest, note, _, dialect, properties in rows:
+        own = {key_of(key): value for key, value in json.loads(properties).items()}
+        conversation, role = entry_of(path[len(folder) + 1 :], own)
+        id_ = str(own.get("id") or "")
+        if not (conversation and id_) or role != MEMORY or is_private(own):
+            continue
+        text = " ".join(_content(root, path, dialect, digest).split())
+        if _is_worth_asking(text, own.get("memory_type")):
+            created = seconds(own.get("created_at")) or 0.0
+            found.append(Learned(id_, question(text), note, path, conversation, text, created))
+    return sorted(found, key=lambda one: (-one.created, one.path))
+
+
+def question(text: str) -> str:
+    """The id of the question whether to remember a statement, in whatever conversation it was made."""
+    return item_id(content_hash(text.casefold()), "remember")
+
+
+def proposed(
+    catalog: Catalog, root: str, folder: str, answers: Mapping[str, Answer], paths: Collection[str] | None = None
+) -> list[Learned]:  # fmt: skip
+    """Those the person has not answered, and that neither a memory says nor something that was refused; only those at
+    `paths`, if these are given."""
+    found = learned(catalog, root, folder)
+    waiting = [one for one in undecided(found, answers) if paths is None or one.path in paths]
+    if not waiting:
+        return []
+    refused = [one for one in found if _state(answers, one) == DROPPED]
+    near = _Near(catalog, root, folder, answers)
+    return [
+        one
+        for one in waiting[:MOST]
+        if not any(_says(each, one) for each in near.known(one, refused))
+    ]
+
+
+def undecided(found: Iterable[Learned], answers: Mapping[str, Answer]) -> list[Learned]:
+    """Those that the person has not answered."""
+    return [one for one in found if not closed(answers, one.question)]
+
+
+def answered(found: Iterable[Learned], answers: Mapping[str, Answer], root: str) -> list[Learned]:
+    """Those that the person wants to be remembered, and that still are facts of a conversation: the index may not
+    know yet that one was put away."""
+    wanted = (one for one in found if _state(answers, one) == DONE)
+    return [one for one in wanted if os.path.lexists(f"{root}/{one.path}")]
+
+
+def content(root: str, path: str, dialect: str) -> str:
+    """What a note of the memory folder says, without its properties."""
+    style = pages.OUTLINE if dialect == "logseq" else "frontmatter"
+    return pages.read(style, vault.read(root, path, _READ).text).content.strip()
+
+
+@lru_cache(4096)
+def _content(root: str, path: str, dialect: str, digest: bytes | None) -> str:  # noqa: ARG001 - another one is another text
+    return content(root, path, dialect)
+
+
+def _state(answers: Mapping[str, Answer], one: Learned) -> str:
+    found = answers.get(one.question)
+    return found.state if found else ""
+
+
+def _is_worth_asking(text: str, kind: object) -> bool:
+    """Whether it states something lasting about the person, without a secret."""
+    if not is_about_person(text) or len(text) > CAP:
+        return False
+    kind = kind if isinstance(kind, str) and kind in TYPES else memory_type(text)
+    return kind not in PASSING and "[redacted: " not in redact(text)[0]
+
+
+def _says(known: _Known, fact: Learned) -> bool:
+    """Whether what is known is likelier than not to say what a fact says, or says something newer of the same thing."""
+    (found,) = relations(fact.content, [known.content])
+    if found.same > max(0.0, found.replaces):
+        return True
+    newer = known.created > fact.created
+    return newer and relations(known.content, [fact.content])[0].kind == REPLACES
+
+
+class _Near:
+    """The memories that anybody may be told of, by the words of their titles, which are what they say."""
+
+    def __init__(
+        self, catalog: Catalog, root: str, folder: str, answers: Mapping[str, Answer]
+    ) -> None:
+        self._root = root
+        self._rows: list[Sequence[object]] = []
+        self._words: list[frozenset[str]] = []
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+        inside = f"{folder}/{ENTRIES}/"
+        for row in catalog.db.execute(_NOTES, (f"{folder}/", f"{folder}0")):
+            if not row[0].startswith(inside) and _is_told(json.loads(row[5]), answers):
+                for word in (words := telling_words(row[3])):
+                    self._having[word].append(len(self._rows))
+                self._rows.append(row)
+                self._words.append(words)
+
+    def known(self, fact: Learned, refused: Iterable[Learned]) -> list[_Known]:
+        """What may say the same as a fact."""
+        words = telling_words(fact.content)
+        shared = Counter(number for word in words for number in self._having.get(word, ()))
+        near = [
+            number
+            for number, count in shared.most_common()
+            if count >= SHARED * min(len(words), len(self._words[number]))
+        ]
+        found = [self._read(self._rows[number]) for number in near[:COMPARED]]
+        return [*found, *(_Known(one.content, one.created) for one in refused)]
+
+    def _read(self, row: Sequence[object]) -> _Known:
+        path, digest, _, _, dialect, properties = row
+        text = _content(self._root, str(path), str(dialect), digest)  # type: ignore[arg-type] # as the table has it
+        own = {key_of(key): value for key, value in json.loads(str(properties)).items()}
+        return _Known(text[:CAP], seconds(own.get("created_at")) or 0.0)
+
+
+def _is_told(properties: Mapping[str, object], answers: Mapping[str, Answer]) -> bool:
+    own = {key_of(key): value for key, value in properties.items()}
+    if access.scope_of(own, memory=True) != access.EVERYBODY:
+        return False
+    return not access.origin(own).outside or is_approved(str(own.get("id")), answers)
