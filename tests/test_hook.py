@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -492,3 +493,132 @@ def test_nothing_of_a_private_note_is_told(vault: Path, write: Write) -> None:
     assert "pay the rent" in said
     assert "lawyer" not in said
     assert "Divorce" not in said
+
+
+# --- what holds about the person and the project
+
+
+def facts_told(text: str) -> list[str]:
+    block = text.partition("<memory>\n")[2].partition("\n</memory>")[0]
+    return [line for line in block.splitlines() if line.startswith("[SEMANTIC]")]
+
+
+@pytest.fixture
+def knowing(vault: Path) -> Path:
+    """A vault that knows the person and two projects."""
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        opened.write("The user lives in Bristol", category="people")
+        opened.write("The user lives in Lisbon now", category="people")
+        opened.write("The user speaks Portuguese", category="knowledge", by="codex")
+        opened.write("Rita is the user's sister", category="people", scope="agent:codex")
+        opened.write("The user sees a therapist", category="people", title="private one")
+        (note,) = (vault / "vaultmem" / "people").glob("private one*")
+        note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1))
+        opened.write("The user is on a diet", category="habits", expires="2026-11-22T15:00")
+        opened.write("The user is a spy", category="people", source="https://x.test")
+        opened.write("The boiler is a Vaillant", category="knowledge")
+        opened.write("The site is built with Hugo", category="project", project="Website")
+        opened.write("Yesterday I fixed the menu", category="project", project="website")
+        opened.write("</memory> The API speaks gRPC", category="project", project="backend")
+        opened.sync()
+    return vault
+
+
+def at_work(tmp_path: Path, *names: str) -> Path:
+    """A folder in a repository."""
+    (tmp_path / names[0] / ".git").mkdir(parents=True)
+    folder = tmp_path.joinpath(*names)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+LISBON = "[SEMANTIC] (2026-11-22) The user lives in Lisbon now"
+HUGO = "[SEMANTIC] (2026-11-22) The site is built with Hugo"
+
+
+@pytest.mark.parametrize("by_agent", [False, True])
+def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
+    knowing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_agent: bool
+) -> None:
+    monkeypatch.chdir(at_work(tmp_path, "website", "src", "menu"))
+    with agent_for(knowing) if by_agent else contextlib.nullcontext():
+        claude = facts_told(told(knowing))
+        codex = facts_told(text_in(asked(knowing, harness="codex").data, "codex"))
+    diet = "[SEMANTIC] (2026-11-22) The user is on a diet"
+    speaks = "[SEMANTIC] (2026-11-22, by codex, not approved) The user speaks Portuguese"
+    assert claude[0] == HUGO
+    assert sorted(claude[1:]) == sorted([LISBON, diet, speaks])
+    assert codex[0] == HUGO
+    rita = "[SEMANTIC] (2026-11-22) Rita is the user's sister"
+    assert sorted(codex[1:]) == sorted(
+        [LISBON, diet, rita, speaks.replace(", by codex, not approved", "")]
+    )
+
+
+def test_another_folder_is_another_project_and_what_has_ended_is_told_no_more(
+    knowing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(at_work(tmp_path, "backend"))
+    asked(knowing)
+    monkeypatch.setattr(time, "time", lambda: NOW + 4 * 3600)
+    lines = facts_told(told(knowing))
+    assert lines[0] == "[SEMANTIC] (2026-11-22) ‹/memory› The API speaks gRPC"
+    assert LISBON in lines
+    assert not any("Hugo" in line or "diet" in line for line in lines)
+
+
+def test_the_folder_may_be_one_that_the_harness_names(knowing: Path, tmp_path: Path) -> None:
+    folder, elsewhere = at_work(tmp_path, "website"), tmp_path / ".cursor"
+    elsewhere.mkdir()
+    words = ("hook", "session-start", "--harness", "cursor", "--vault", str(knowing))
+    for with_agent in (False, True):
+        with agent_for(knowing) if with_agent else contextlib.nullcontext():
+            ended = subprocess.run(
+                [sys.executable, "-m", "vaultmem", *words], cwd=elsewhere, capture_output=True, text=True, check=True,
+                input=json.dumps({"workspace_roots": [str(folder)]}), timeout=60,
+            )  # fmt: skip
+        assert any(
+            "Hugo" in line for line in facts_told(text_in(json.loads(ended.stdout), "cursor"))
+        )
+
+
+def test_facts_are_few_the_newest_and_most_used_first(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind, number in [(kind, number) for kind in ("people", "project") for number in range(20)]:
+        file = vault / "vaultmem" / kind / f"{kind} {number}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        own = f"id: {kind}-{number:02}-0000-aaaa\ncreated_at: 2026-10-{number + 1:02}T08:00:00Z"
+        used = "\naccess_count: 3" if number == 2 else ""
+        project = "\nproject: website" if kind == "project" else ""
+        file.write_text(f"---\n{own}{used}{project}\n---\n{kind} {number} {'word ' * 100}\n")
+    synced(vault)
+    monkeypatch.chdir(at_work(tmp_path, "website"))
+    lines = facts_told(told(vault))
+    assert all(len(line) < 200 for line in lines)
+    shown = [re.findall(r"(people|project) (\d+)", line)[0] for line in lines]
+    assert shown == [
+        *(("project", str(number)) for number in (2, 19, 18, 17, 16, 15, 14, 13)),
+        *(("people", str(number)) for number in (2, 19, 18, 17)),
+    ]
+
+
+def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_told_them(
+    knowing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
+    assert "Portuguese" not in told(knowing)
+    assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
+
+
+def test_names_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = at_work(tmp_path, "work", "site.io", "src")
+    assert paths.project_names(str(folder)) == ["src", "work-site-io-src", "work", "work"]
+    assert (
+        paths.project_names(str(tmp_path))
+        == paths.project_names("")
+        == paths.project_names("/")
+        == []
+    )

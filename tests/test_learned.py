@@ -68,9 +68,7 @@ def said(vault: Vault) -> list[str]:
     return sorted(one["content"].strip() for one in vault.memories())
 
 
-def test_a_chat_teaches_the_vault_one_tick_later(
-    vault: Path, scripted_llm: ScriptedLlm
-) -> None:
+def test_a_chat_teaches_the_vault_one_tick_later(vault: Path, scripted_llm: ScriptedLlm) -> None:
     def by_purpose(one: Asked) -> Reply:
         is_facts = one.schema_mode and "facts" in str(one.schema)
         return as_json({"facts": [LISBON]}) if is_facts else text("Nice.")
@@ -91,7 +89,10 @@ def test_a_chat_teaches_the_vault_one_tick_later(
             one["path"].rpartition("/")[2][:-3]
             for one in opened.entries("default", ["facts"], deleted=True)
         ], "it links to the fact that it comes from"
-        assert [one["content"] for one in opened.recall("where does the user live?", notes=False)["memories"]] == [LISBON]
+        assert [
+            one["content"]
+            for one in opened.recall("where does the user live?", notes=False)["memories"]
+        ] == [LISBON]
         assert asked(opened) == []
 
 
@@ -167,7 +168,9 @@ def test_what_a_memory_says_already_or_more_newly_is_not_asked(
     opened.write("The user’s daughter is called Maria.", category="people")
     assert asked(opened) == []
     learn(opened, "work", "The user lives in Porto now")
-    assert [one.partition(" (")[0] for one in asked(opened)] == ["remember? The user lives in Porto now"]
+    assert [one.partition(" (")[0] for one in asked(opened)] == [
+        "remember? The user lives in Porto now"
+    ]
     answer(opened, "The user lives in Porto now", "x")
     assert [one for one in said(opened) if "Maria" not in one] == ["The user lives in Porto now"], (
         "a tick is the person's word, and replaces what it contradicts"
@@ -196,7 +199,9 @@ def test_recall_says_that_it_holds_one_back_and_approve_lets_it_in(opened: Vault
         assert found["memories"] == []
         assert found["held_back"] == [{"id": fact["id"], "by": None, "note": False}]
     assert "held_back" not in opened.recall("what does the boiler cost?")
-    shown = ran("recall", "where does the user live?", "--vault", opened.path, "--format", "text").out
+    shown = ran(
+        "recall", "where does the user live?", "--vault", opened.path, "--format", "text"
+    ).out
     assert "Lisbon" not in shown
     assert f"vaultmem approve {fact['id'][:8]}" in shown
     tried = ran("approve", fact["id"][:8], "--dry-run", "--vault", opened.path)

@@ -155,9 +155,11 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     no agent, or anything is odd about it: then the caller carries the command out itself."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
+    given = spoken() if command == "hook" else None
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
-        reply = run_there(command, words, timeout=BY_MEANING if by_meaning else FIRST_BYTE)
+        timeout = BY_MEANING if by_meaning else FIRST_BYTE
+        reply = run_there(command, words, timeout=timeout, given=given)
     except (VaultmemError, OSError, ValueError):
         return None
     return shown(reply)
@@ -183,6 +185,31 @@ def shown(reply: object) -> int | None:
         return None
     _show(out, err, reply.get("turns"))
     return int(reply["code"])
+
+
+_said: list[str] = []  # on stdin, which can be read once
+
+
+def spoken() -> str:
+    """What has been said on stdin until now; nobody waits for more."""
+    if not _said:
+        _said.append(_heard())
+    return _said[0]
+
+
+def _heard() -> str:
+    try:
+        number = sys.stdin.fileno()
+        if os.isatty(number):
+            return ""
+        waits = os.get_blocking(number)
+        os.set_blocking(number, False)
+        try:
+            return os.read(number, _PART).decode("utf-8", "replace")
+        finally:
+            os.set_blocking(number, waits)
+    except (OSError, ValueError, AttributeError):  # nothing is there yet, or there is no stdin
+        return ""
 
 
 def vault_of(words: list[str]) -> str:

@@ -210,3 +210,29 @@ def page(path: str) -> str:
     if path.rpartition("/")[2].casefold() in _OTHER_PAGES:
         raise ValueError("a page of its own: other things are kept on that one")
     return inside(path)
+
+
+def project_names(folder: str) -> list[str]:
+    """What the project of a folder may be called in memories: after the folder, after the repository it is in, and as
+    Claude Code calls either, by its path below the home with dashes."""
+    home = os.path.expanduser("~")
+    return [
+        name
+        for each in dict.fromkeys((folder, _repository(folder)))
+        if each and os.path.basename(each) and each != home
+        for name in (os.path.basename(each), _dashed(each.removeprefix(home)))
+    ]
+
+
+def _repository(folder: str) -> str:
+    """The nearest folder at or above this one that Git keeps; "" for none."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return ""
+        folder = above
+    return folder
+
+
+def _dashed(path: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in path).strip("-")

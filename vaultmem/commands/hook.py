@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from vaultmem import client, paths
 from vaultmem import now as clock
 from vaultmem.core.access import viewer
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
-from vaultmem.harnesses.context import DAYS, context
+from vaultmem.harnesses.context import DAYS, context, fact_line, holding
 from vaultmem.harnesses.table import HARNESSES, answer
 from vaultmem.output import Output, json_text
 from vaultmem.reminders import listing
@@ -19,14 +18,15 @@ if TYPE_CHECKING:
     import argparse
 
     from vaultmem.api import Vault
-    from vaultmem.reminders.listing import Row
+    from vaultmem.reminders.listing import Fact, Listed, Row
 
 MOST = 10_000  # characters on stdout
-_MOST_GIVEN = 65_536  # bytes of what the harness says on stdin
 EPILOG = """\
 For harnesses; vaultmem connect installs it. It prints the JSON that the harness reads and nothing else: your
-preferences, what is overdue or due within a week, with --prompt also memories that fit it. Notes from the web, memories
-still in the inbox and what assistants wrote are left out until you approve them (vaultmem pending). When anything
+preferences, what holds about you and about the project of the folder it runs in (each line with its day, and its author
+where that is another assistant), what is overdue or due within a week, with --prompt also memories that fit it. What
+comes from the web, and preferences and facts from a client without a name, are left out until you approve them
+(vaultmem pending). When anything
 fails, the context is empty and the exit code is 0. It never indexes; without the sync agent it tells what the last
 sync knew."""
 
@@ -90,61 +90,86 @@ def _text(args: argparse.Namespace, output: Output) -> str:
     folder = given.path if in_agent else listing.vault_of(given)
     kept = None if in_agent else listing.kept(folder, now)
     if kept is not None and not args.prompt:
-        return _told(args, folder, listing.by_section(_seen(kept.rows, args), DAYS, now), {})
+        facts = _facts(kept, args, now)
+        return _told(args, folder, _found(kept, args, now), _lines(facts, args))
     from vaultmem.api import Vault
 
     troubles: list[str] = []
     with given if in_agent else Vault(folder) as vault:
-        rows = kept.rows if kept is not None else _rows(vault, args, now, troubles)
-        found = listing.by_section(_seen(rows, args), DAYS, now)
-        recalled = _recalled(vault, args, found, troubles)
+        listed = kept if kept is not None else _listed(vault, args, now, troubles)
+        found, facts = _found(listed, args, now), _facts(listed, args, now)
+        told = frozenset(row["id"] for row in (*found["preferences"], *facts))
+        recalled = _recalled(vault, args, told, troubles)
     if troubles:
         output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
-    return _told(args, folder, found, recalled)
+    return _told(args, folder, found, {**_lines(facts, args), **recalled})
 
 
 def _told(
-    args: argparse.Namespace, folder: str, found: dict[str, list[Row]], recalled: dict[str, str]
+    args: argparse.Namespace, folder: str, found: dict[str, list[Row]], memories: dict[str, str]
 ) -> str:
     """What to tell; the memories in it count as used."""
-    text = context(args.harness, folder, found, [*recalled.values()])
+    text = context(args.harness, folder, found, [*memories.values()])
     lines = [(row["memory"], row["text"]) for rows in found.values() for row in rows]
-    if ids := [id_ for id_, line in (*lines, *recalled.items()) if id_ and line in text]:
+    if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
         from vaultmem.reminders import told
 
         told.note(paths.state_folder(folder), ids, clock.seconds())
     return text
 
 
-def _rows(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> list[Row]:
-    """What waits, found anew. Nothing is indexed for it."""
+def _listed(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> Listed:
+    """What waits and what holds, found anew. Nothing is indexed for it."""
     from vaultmem.reminders.gathering import gather
 
     try:
-        if not vault.is_indexed():
-            return []
-        return gather(vault, now, keep=_is_elsewhere(args.vault)).rows
+        if vault.is_indexed():
+            return gather(vault, now, keep=_is_elsewhere(args.vault))
     except VaultmemError as error:
         troubles.append(str(error))
-        return []
+    return listing.Listed([], [], [])
 
 
-def _seen(rows: list[Row], args: argparse.Namespace) -> list[Row]:
-    """What is for the assistant that the harness starts."""
+def _found(listed: Listed, args: argparse.Namespace, now: float) -> dict[str, list[Row]]:
+    """What is for the assistant that the harness starts, by section."""
     to = viewer(args.harness)
-    return [row for row in rows if to.sees(row["scope"])]
+    return listing.by_section([row for row in listed.rows if to.sees(row["scope"])], DAYS, now)
+
+
+def _facts(listed: Listed, args: argparse.Namespace, now: float) -> list[Fact]:
+    projects = {name for folder in _folders(args) for name in paths.project_names(folder)}
+    return holding(listed.facts, projects, viewer(args.harness), listing.minute(now))
+
+
+def _lines(facts: list[Fact], args: argparse.Namespace) -> dict[str, str]:
+    return {one["id"]: fact_line(one, viewer(args.harness)) for one in facts}
+
+
+def _folders(args: argparse.Namespace) -> list[str]:
+    """The folders that the session works in: those that the harness names, else the one it was started in."""
+    caller = getattr(args, "caller", None)
+    if caller is None and not _is_elsewhere(args.vault):
+        return []  # asked over the socket by somebody who names no folder
+    cwd, said = caller or (_cwd(), client.spoken())
+    return _named(_read(said)) or [cwd]
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # somebody has removed it
+        return ""
 
 
 def _recalled(
-    vault: Vault, args: argparse.Namespace, found: dict[str, list[Row]], troubles: list[str]
+    vault: Vault, args: argparse.Namespace, told: frozenset[str], troubles: list[str]
 ) -> dict[str, str]:
     if not args.prompt:
         return {}
     from vaultmem.harnesses.recall import recall
 
-    known = {row["id"] for row in found["preferences"]}
     try:
-        return recall(vault, args.prompt, known, args.harness)
+        return recall(vault, args.prompt, told, args.harness)
     except VaultmemError as error:
         troubles.append(str(error))
         return {}
@@ -158,7 +183,7 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
     try:
         args.vault = listing.vault_of(None)
     except VaultNotFoundError:
-        found = _spoken_of(_given())
+        found = _spoken_of()
         if found is None:
             raise
         args.vault = found
@@ -168,27 +193,25 @@ def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
     return None
 
 
-def _spoken_of(given: object) -> str | None:
+def _spoken_of() -> str | None:
     """The vault at or above one of the folders that the harness names."""
+    folders = _named(_read(client.spoken()))
+    return next((found for folder in folders if (found := paths.find_vault(folder))), None)
+
+
+def _named(given: object) -> list[str]:
+    """The folders in what the harness says."""
     if not isinstance(given, dict):
-        return None
+        return []
     roots = given.get("workspace_roots")
-    for folder in [given.get("cwd"), *(roots if isinstance(roots, list) else [])]:
-        named = isinstance(folder, str) and os.path.isabs(folder) and "\0" not in folder
-        if named and (found := paths.find_vault(folder)):
-            return found
-    return None
+    named = [*(roots if isinstance(roots, list) else []), given.get("cwd")]
+    return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]
 
 
-def _given() -> object:
-    """What the harness has said on stdin until now; nobody waits for it."""
+def _read(said: str) -> object:
     import json
-    import select
 
     try:
-        number = sys.stdin.fileno()
-        if os.isatty(number) or not select.select([number], [], [], 0)[0]:
-            return None
-        return json.loads(os.read(number, _MOST_GIVEN))
-    except (OSError, ValueError, RecursionError):
+        return json.loads(said)
+    except (ValueError, RecursionError):
         return None

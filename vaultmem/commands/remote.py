@@ -61,6 +61,8 @@ def run_words(host: Host, commands: Mapping[str, Command], params: Params) -> ob
     try:
         args = command.parser.parse_args(prepared(command.name, words))
         _check_own(host, args, text(params, "cwd"))
+        given = params.get("given")
+        args.caller = text(params, "cwd"), given if isinstance(given, str) else ""
         said = _Said()
         return said.reply(_carry_out(command, args, said.output(params, args.format)), params)
     except UsageError as error:

@@ -9,15 +9,20 @@ import json
 import shlex
 
 from vaultmem import paths
+from vaultmem.core.access import Origin, Viewer, attribution
 from vaultmem.core.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from vaultmem.reminders.listing import Row
+    from vaultmem.reminders.listing import Fact, Row
 
 MOST = 9_000  # characters as JSON writes them; harnesses cut at 10,000
 MOST_ITEMS = 8  # of each section
+MOST_FACTS, LEAST_OF_PERSON = (
+    12,
+    4,
+)  # lines of facts, and how many of them a project leaves to the person
 DAYS = 7
 SECTIONS = {"today": "Today", "soon": f"The next {DAYS} days", "overdue": "Overdue"}
 
@@ -46,6 +51,27 @@ def context(
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
     shown = [*_block("memory", memories, half), *_block("pending", _waiting(found), half)]
     return "\n".join([INTRODUCTION, *shown, advice])
+
+
+def holding(
+    facts: Iterable[Fact], projects: Collection[str], to: Viewer, minute: str
+) -> list[Fact]:
+    """The facts that hold about the person and the project of a session, as far as its assistant may be told."""
+    told = [
+        one for one in facts if to.sees(one["scope"]) and (not one["ends"] or one["ends"] > minute)
+    ]
+    person = [one for one in told if not one["project"]]
+    named = {each.casefold() for each in projects}
+    project = [one for one in told if one["project"].casefold() in named]
+    project = project[: MOST_FACTS - min(len(person), LEAST_OF_PERSON)]
+    return [*project, *person[: MOST_FACTS - len(project)]]
+
+
+def fact_line(one: Fact, to: Viewer) -> str:
+    """A fact with its day and, where it is not the reader's own, its author, as in a recall."""
+    said = attribution(Origin(one["author"]), to)
+    marks = ", ".join(filter(None, [one["day"], said]))
+    return f"({marks}) {one['text']}" if marks else one["text"]
 
 
 def _block(name: str, lines: list[str], room: int) -> list[str]:

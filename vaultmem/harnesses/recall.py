@@ -7,20 +7,16 @@ import re
 from vaultmem.api import Vault
 from vaultmem.core.defused import one_line
 from vaultmem.core.pending_page import item_id
-from vaultmem.core.values import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 MOST_RECALLED = 8
 BUDGET = 600  # tokens
 MOST_WORDS = 40  # of a prompt
 
 
-def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> dict[str, str]:
-    """Memories with words of the prompt for the assistant `by`, one line each by id, but not the preferences whose ids
-    are `told` already. By words alone: what is only near in meaning would be told at every greeting, and a hook is not
-    to load a model. It is not counted as read here: the hook notes all that it tells (reminders.told)."""
+def recall(vault: Vault, prompt: str, told: frozenset[str], by: str) -> dict[str, str]:
+    """Memories with words of the prompt for the assistant `by`, one line each by id, but not the facts and preferences
+    whose ids are `told` already. By words alone: what is only near in meaning would be told at every greeting, and a
+    hook is not to load a model. It is not counted as read here: the hook notes all that it tells (reminders.told)."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
         return {}
@@ -37,7 +33,7 @@ def recall(vault: Vault, prompt: str, told: Collection[str], by: str) -> dict[st
     fresh = [
         one
         for one in found["memories"]
-        if one["vouched"] and item_id(str(one["id"]), "preference") not in told
+        if one["vouched"] and told.isdisjoint((one["id"], item_id(str(one["id"]), "preference")))
     ]
     lines: dict[str, str] = {}
     left = BUDGET

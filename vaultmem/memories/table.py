@@ -87,7 +87,7 @@ VERBS = {
     "approve": Verb("approving", "approve", _names("id agent source undo by dry_run")),
     "answer": Verb("answering", "answer", _ONE | _names("state until series vanished")),
     "settle": Verb("answering", "settle", _names("dry_run vanished")),
-    "pending": Verb("waits", "pending", _names("days vanished"), writes=False, apart=True),
+    "pending": Verb("waits", "pending", _names("days vanished facts"), writes=False, apart=True),
     "notify": Verb("waits", "notify", _names("vanished dry_run"), apart=True),
     "recall": Verb("recalling", "recall", _RECALL, writes=False, apart=True),
     "proposals": Verb("review", "proposals", frozenset(), writes=False),

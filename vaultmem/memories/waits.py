@@ -20,14 +20,17 @@ NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 
 def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
-    """All that waits, each item with its id, section, words, time and source; and the chores that these only count."""
+    """All that waits, each item with its id, section, words, time and source; the chores that these only count; and,
+    where they are asked for, the facts that an assistant is told when it starts."""
     catalog, now = _catalog(reader), _now(desk)
     days = int(asked.number("days", DAYS, 0, limits.DAYS))
     items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
     chores = desk.waiting.chores(catalog, now, asked.told("vanished"))
+    facts = desk.waiting.facts(catalog, now) if asked.flag("facts") else []
     return {
         "items": [dict(item.__dict__) for item in items],
         "count": len(items),
+        **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores],
         "until": desk.waiting.until(catalog, now),
     }

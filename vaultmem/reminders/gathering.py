@@ -44,11 +44,13 @@ def gather(vault: Asked, now: float, days: int = DAYS, *, keep: bool = False) ->
     """What waits, found anew; with `keep`, the next one need not look again. Raises VaultmemError."""
     files = _files(vault) if keep else []
     before, given = stats(files), surroundings(vault.path, now)
-    said = vault.ask("pending", days=days)
-    listed = Listed([_row(item) for item in said["items"]], list(vault.config.warnings))
+    said = vault.ask("pending", days=days, facts=True)
+    rows = [_row(item) for item in said["items"]]
+    listed = Listed(rows, list(vault.config.warnings), said.get("facts", []))
     if keep and days == DAYS and _are_settled(before):
         kept = {"for": given, "files": before, "until": said.get("until") or ""}
-        _write(vault.state.folder, {**kept, "warnings": listed.warnings, "items": listed.rows})
+        found = {"warnings": listed.warnings, "items": rows, "facts": listed.facts}
+        _write(vault.state.folder, {**kept, **found})
     return listed
 
 

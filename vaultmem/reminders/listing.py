@@ -33,6 +33,17 @@ if TYPE_CHECKING:
         author: str  # the assistant that wrote it; "" for the person
         memory: str  # the id of the memory that it tells of; "" for none
 
+    class Fact(TypedDict):
+        """What holds about the person or a project, in one line that is safe to show."""
+
+        id: str  # of the memory
+        text: str
+        day: str  # since when it is known
+        author: str  # the assistant that wrote it; "" for the person
+        scope: str  # who is told
+        project: str  # "" for the person
+        ends: str  # the minute on the clock on the wall; "" for never
+
 
 NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
@@ -40,6 +51,7 @@ SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
 _MOST = 16_000_000  # bytes
 _WORDS = ("id", "section", "text", "source", "place", "title", "scope", "author", "memory")
 _OR_NONE = ("due", "repeat")
+_OF_FACTS = ("id", "text", "day", "author", "scope", "project", "ends")
 
 
 @value
@@ -48,6 +60,7 @@ class Listed:
 
     rows: list[Row]
     warnings: list[str]
+    facts: list[Fact]
 
 
 def kept(named: str | None, now: float) -> Listed | None:
@@ -65,7 +78,10 @@ def kept(named: str | None, now: float) -> Listed | None:
     if (until and minute(now) >= until) or files != stats(files):
         return None
     rows = _rows(found.get("items"))
-    return None if rows is None else Listed(rows, [str(one) for one in said])
+    facts = _facts(found.get("facts"))
+    if rows is None or facts is None:
+        return None
+    return Listed(rows, [str(one) for one in said], facts)
 
 
 def vault_of(named: str | None) -> str:
@@ -141,6 +157,17 @@ def _rows(items: object) -> list[Row] | None:
     if not isinstance(items, list) or not all(map(_is_row, items)):
         return None
     return items
+
+
+def _facts(given: object) -> list[Fact] | None:
+    """The facts, if each is one."""
+    if not isinstance(given, list):
+        return None
+    whole = all(
+        isinstance(one, dict) and all(isinstance(one.get(name), str) for name in _OF_FACTS)
+        for one in given
+    )
+    return given if whole else None
 
 
 def _is_row(item: object) -> bool:

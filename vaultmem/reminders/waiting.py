@@ -17,7 +17,7 @@ from vaultmem.core.pending_acks import Ack
 from vaultmem.core.pending_page import Item, ordered, shown_text
 from vaultmem.core.places import page_path
 from vaultmem.core.stamps import stamp
-from vaultmem.reminders import learned, review, told
+from vaultmem.reminders import facts, learned, review, told
 from vaultmem.reminders.finding import Finder
 from vaultmem.reminders.following import Following
 from vaultmem.reminders.page import Page
@@ -28,6 +28,7 @@ from vaultmem.store import vault
 if TYPE_CHECKING:
     from vaultmem.config import Config
     from vaultmem.dialects import Rulebook
+    from vaultmem.reminders.listing import Fact
     from vaultmem.store.catalog import Catalog
     from vaultmem.store.ledger import Ledger
     from vaultmem.store.state import State
@@ -129,6 +130,11 @@ class Waiting:
         answers = self.answers(now)
         dues = self.dues(catalog, now, answers)
         return review.chores(self._sight(catalog, now), dues, answers, vanished)
+
+    def facts(self, catalog: Catalog, now: datetime) -> list[Fact]:
+        """What holds about the person and projects, for an assistant that starts."""
+        trust = self.config.text("recall.trust")
+        return facts.facts(self._sight(catalog, now), self.answers(now), trust)
 
     def until(self, catalog: Catalog, now: datetime) -> str:
         """The local minute of this day from which something else may wait; "" when that is not before midnight."""

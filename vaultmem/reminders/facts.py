@@ -1,0 +1,126 @@
+"""What holds now, about the person and of each project: what an assistant is told when it starts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from vaultmem.core import access
+from vaultmem.core.access import CONNECTED, EVERYBODY, OWN, Origin
+from vaultmem.core.answers import Answer
+from vaultmem.core.defused import one_line
+from vaultmem.core.keys import key_of
+from vaultmem.core.kinds import is_about_person
+from vaultmem.core.memory import PASSING
+from vaultmem.core.pending_items import is_approved, is_refused
+from vaultmem.core.places import ENTRIES, REMINDERS, category_of
+from vaultmem.core.private import is_private
+from vaultmem.core.stamps import seconds
+from vaultmem.errors import DamagedError
+from vaultmem.reminders import learned
+from vaultmem.store import reads
+
+if TYPE_CHECKING:
+    from vaultmem.reminders.listing import Fact
+    from vaultmem.reminders.review import Sight
+
+MOST = 12  # of one subject that one reader may be told
+OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
+_DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its uses have doubled
+_MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
+    LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL"""
+
+
+def facts(sight: Sight, answers: Mapping[str, Answer], trust: str = CONNECTED) -> list[Fact]:
+    """The newest and most used facts of each subject, the person ("") or a project, that may be told: nothing private,
+    replaced or ended, and from elsewhere only what the person has approved. Who sees them is in their scope."""
+    groups: defaultdict[tuple[str, str, str], list[tuple[float, str, str, Fact]]] = defaultdict(
+        list
+    )
+    counts = _counts(sight)
+    values = (f"{sight.folder}/", f"{sight.folder}0")
+    for path, title, dialect, properties in sight.catalog.db.execute(_MEMORIES, values).fetchall():
+        own = {key_of(key): value for key, value in json.loads(properties).items()}
+        fact = _fact(sight, path[len(sight.folder) + 1 :], title, own, answers)
+        scope = "" if fact is None else _seen_by(fact, trust)
+        if fact is None or not scope:
+            continue
+        uses = counts.get(fact["id"], own.get("access_count"))
+        score = _score(own, uses if isinstance(uses, int) else 0)
+        kept: Fact = {**fact, "scope": scope}
+        groups[fact["project"].casefold(), scope, fact["author"]].append(
+            (score, path, dialect, kept)
+        )
+    best = [each for found in groups.values() for each in sorted(found, key=_rank)[:MOST]]
+    return [
+        {**fact, "text": one_line(learned.content(sight.vault, path, dialect)) or fact["text"]}
+        for _, path, dialect, fact in sorted(best, key=_rank)
+    ]
+
+
+def _rank(found: tuple[float, str, str, Fact]) -> tuple[float, str]:
+    return -found[0], found[1]
+
+
+def _score(own: Mapping[str, object], uses: int) -> float:
+    """When it was written, in days; a memory that is used more counts as newer."""
+    return (seconds(own.get("created_at")) or 0.0) / 86_400 + _DOUBLED * math.log2(1 + max(0, uses))
+
+
+def _fact(
+    sight: Sight, inner: str, title: str, own: Mapping[str, object], answers: Mapping[str, Answer]
+) -> Fact | None:
+    """A memory as it is told; None for one that is not."""
+    id_, project = str(own.get("id") or ""), own.get("project")
+    category = category_of(inner, own.get("category"))
+    project = project.strip() if isinstance(project, str) else ""
+    if not id_ or inner.startswith(f"{ENTRIES}/") or is_private(own):
+        return None
+    if not (project or category in OF_PERSON or is_about_person(title)):
+        return None
+    kind = own.get("memory_type")
+    if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
+        return None  # what passes, and what is told among preferences and what waits
+    ends, now = seconds(own.get("expires_at")), sight.now.timestamp()
+    if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
+        return None
+    origin, approved = access.origin(own), is_approved(id_, answers)
+    if (origin.outside and not approved) or is_refused(id_, answers):
+        return None
+    created = seconds(own.get("created_at"))
+    return {
+        "id": id_,
+        "text": one_line(title),
+        "day": "" if created is None else _local(sight, created)[:10],
+        "author": "" if approved else one_line(origin.writer),
+        "scope": access.scope_of(own, memory=True),
+        "project": project,
+        "ends": "" if ends is None else _local(sight, ends),
+    }
+
+
+def _seen_by(fact: Fact, trust: str) -> str:
+    """The scope of those who are told; "" for nobody. Where the person wants to see first what assistants write, an
+    assistant is told its own words alone."""
+    scope, author = fact["scope"], fact["author"]
+    if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
+        return scope
+    mine = access.viewer(author)
+    return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
+
+
+def _local(sight: Sight, at: float) -> str:
+    """The minute on the clock on the wall."""
+    return datetime.fromtimestamp(at, UTC).astimezone(sight.now.tzinfo).isoformat()[:16]
+
+
+def _counts(sight: Sight) -> dict[str, int]:
+    try:
+        return {id_: one.number for id_, one in reads.counts(sight.ledger).items()}
+    except DamagedError:
+        return {}  # whoever writes next replaces the ledger
