@@ -112,8 +112,8 @@ def _tried(session: Session, word: Answer, series: str) -> Report:
         changes += carrying.listed(planned(session, plan)["changes"]) if plan else []
     else:
         tried = carrying.settle(session, dry_run=True, more=_recorded(word, series))
-        changes = carrying.about(word.id, tried["changes"])
-        skipped = carrying.about(word.id, tried["skipped"])
+        changes += carrying.about(word.id, tried["changes"])
+        skipped += carrying.about(word.id, tried["skipped"])
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
 
 

@@ -7,16 +7,17 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vaultmem.core import access
 from vaultmem.core.access import CONNECTED, EVERYBODY, OWN, Origin
-from vaultmem.core.answers import Answer
+from vaultmem.core.answers import DONE, DROPPED, Answer
 from vaultmem.core.defused import one_line
 from vaultmem.core.keys import key_of
 from vaultmem.core.kinds import is_about_person
 from vaultmem.core.memory import PASSING
-from vaultmem.core.pending_items import is_approved, is_refused
+from vaultmem.core.pending_items import approval
 from vaultmem.core.places import ENTRIES, REMINDERS, category_of
 from vaultmem.core.private import is_private
 from vaultmem.core.stamps import seconds
@@ -45,9 +46,12 @@ def facts(sight: Sight, answers: Mapping[str, Answer], trust: str = CONNECTED) -
     counts = _counts(sight)
     values = (f"{sight.folder}/", f"{sight.folder}0")
     for path, title, dialect, properties in sight.catalog.db.execute(_MEMORIES, values).fetchall():
+        inner = path[len(sight.folder) + 1 :]
+        if not _may_tell(inner, title, properties):
+            continue  # most of them, and to read properties takes its time
         own = {key_of(key): value for key, value in json.loads(properties).items()}
-        fact = _fact(sight, path[len(sight.folder) + 1 :], title, own, answers)
-        scope = "" if fact is None else _seen_by(fact, trust)
+        fact = _fact(sight, inner, title, own, answers)
+        scope = "" if fact is None else _seen_by(fact["scope"], fact["author"], trust)
         if fact is None or not scope:
             continue
         uses = counts.get(fact["id"], own.get("access_count"))
@@ -58,9 +62,23 @@ def facts(sight: Sight, answers: Mapping[str, Answer], trust: str = CONNECTED) -
         )
     best = [each for found in groups.values() for each in sorted(found, key=_rank)[:MOST]]
     return [
-        {**fact, "text": one_line(learned.content(sight.vault, path, dialect)) or fact["text"]}
+        _told(fact, learned.content(sight.vault, path, dialect))
         for _, path, dialect, fact in sorted(best, key=_rank)
     ]
+
+
+def _may_tell(inner: str, title: str, properties: str) -> bool:
+    """Whether a memory may be about the person or a project, by what can be seen at once."""
+    if inner.startswith(f"{ENTRIES}/"):
+        return False
+    words = f"{inner.partition('/')[0]} {properties.lower()}"
+    return is_about_person(title) or any(word in words for word in ("project", *OF_PERSON))
+
+
+def _told(fact: Fact, content: str) -> Fact:
+    """A fact as it may be shown to anybody."""
+    text = one_line(content) or one_line(fact["text"])
+    return {**fact, "text": text, "author": one_line(fact["author"])}
 
 
 def _rank(found: tuple[float, str, str, Fact]) -> tuple[float, str]:
@@ -79,7 +97,7 @@ def _fact(
     id_, project = str(own.get("id") or ""), own.get("project")
     category = category_of(inner, own.get("category"))
     project = project.strip() if isinstance(project, str) else ""
-    if not id_ or inner.startswith(f"{ENTRIES}/") or is_private(own):
+    if not id_ or is_private(own):
         return None
     if not (project or category in OF_PERSON or is_about_person(title)):
         return None
@@ -89,25 +107,26 @@ def _fact(
     ends, now = seconds(own.get("expires_at")), sight.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, approved = access.origin(own), is_approved(id_, answers)
-    if (origin.outside and not approved) or is_refused(id_, answers):
+    origin, answer = access.origin(own), answers.get(approval(id_))
+    approved = answer is not None and answer.state == DONE
+    if (origin.outside and not approved) or (answer is not None and answer.state == DROPPED):
         return None
     created = seconds(own.get("created_at"))
     return {
         "id": id_,
-        "text": one_line(title),
+        "text": title,
         "day": "" if created is None else _local(sight, created)[:10],
-        "author": "" if approved else one_line(origin.writer),
+        "author": "" if approved else origin.writer,
         "scope": access.scope_of(own, memory=True),
         "project": project,
         "ends": "" if ends is None else _local(sight, ends),
     }
 
 
-def _seen_by(fact: Fact, trust: str) -> str:
+@lru_cache(1024)
+def _seen_by(scope: str, author: str, trust: str) -> str:
     """The scope of those who are told; "" for nobody. Where the person wants to see first what assistants write, an
     assistant is told its own words alone."""
-    scope, author = fact["scope"], fact["author"]
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
     mine = access.viewer(author)

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from vaultmem.core import access
 from vaultmem.core.answers import DONE, DROPPED, Answer, closed
@@ -89,11 +90,12 @@ def proposed(
     if not waiting:
         return []
     refused = [one for one in found if _state(answers, one) == DROPPED]
-    near = _Near(catalog, root, folder, answers)
+    refusals = [_Known(one.content, one.created) for one in refused]
+    near = _near(catalog, root, folder)
     return [
         one
         for one in waiting[:MOST]
-        if not any(_says(each, one) for each in near.known(one, refused))
+        if not any(_says(each, one) for each in (*near.known(one, answers), *refusals))
     ]
 
 
@@ -143,25 +145,24 @@ def _says(known: _Known, fact: Learned) -> bool:
 
 
 class _Near:
-    """The memories that anybody may be told of, by the words of their titles, which are what they say."""
+    """Memories by the words of their titles, which are what they say."""
 
-    def __init__(
-        self, catalog: Catalog, root: str, folder: str, answers: Mapping[str, Answer]
-    ) -> None:
+    def __init__(self, catalog: Catalog, root: str, folder: str) -> None:
+        self.version = catalog.version()
         self._root = root
         self._rows: list[Sequence[object]] = []
         self._words: list[frozenset[str]] = []
         self._having: defaultdict[str, list[int]] = defaultdict(list)
         inside = f"{folder}/{ENTRIES}/"
-        for row in catalog.db.execute(_NOTES, (f"{folder}/", f"{folder}0")):
-            if not row[0].startswith(inside) and _is_told(json.loads(row[5]), answers):
+        for row in catalog.db.execute(_NOTES, (f"{folder}/", f"{folder}0")).fetchall():
+            if not row[0].startswith(inside):
                 for word in (words := telling_words(row[3])):
                     self._having[word].append(len(self._rows))
                 self._rows.append(row)
                 self._words.append(words)
 
-    def known(self, fact: Learned, refused: Iterable[Learned]) -> list[_Known]:
-        """What may say the same as a fact."""
+    def known(self, fact: Learned, answers: Mapping[str, Answer]) -> list[_Known]:
+        """Memories that may say the same as a fact."""
         words = telling_words(fact.content)
         shared = Counter(number for word in words for number in self._having.get(word, ()))
         near = [
@@ -169,18 +170,26 @@ class _Near:
             for number, count in shared.most_common()
             if count >= SHARED * min(len(words), len(self._words[number]))
         ]
-        found = [self._read(self._rows[number]) for number in near[:COMPARED]]
-        return [*found, *(_Known(one.content, one.created) for one in refused)]
+        found = (self._read(self._rows[number], answers) for number in near[:COMPARED])
+        return [one for one in found if one is not None]
 
-    def _read(self, row: Sequence[object]) -> _Known:
+    def _read(self, row: Sequence[object], answers: Mapping[str, Answer]) -> _Known | None:
+        """What a memory says that anybody may be told of."""
         path, digest, _, _, dialect, properties = row
-        text = _content(self._root, str(path), str(dialect), digest)  # type: ignore[arg-type] # as the table has it
         own = {key_of(key): value for key, value in json.loads(str(properties)).items()}
+        outside = access.origin(own).outside and not is_approved(str(own.get("id")), answers)
+        if outside or access.scope_of(own, memory=True) != access.EVERYBODY:
+            return None
+        text = _content(self._root, str(path), str(dialect), digest)
         return _Known(text[:CAP], seconds(own.get("created_at")) or 0.0)
 
 
-def _is_told(properties: Mapping[str, object], answers: Mapping[str, Answer]) -> bool:
-    own = {key_of(key): value for key, value in properties.items()}
-    if access.scope_of(own, memory=True) != access.EVERYBODY:
-        return False
-    return not access.origin(own).outside or is_approved(str(own.get("id")), answers)
+_nears: WeakKeyDictionary[Catalog, _Near] = WeakKeyDictionary()
+
+
+def _near(catalog: Catalog, root: str, folder: str) -> _Near:
+    """The memories of a catalog, gathered again when it has changed."""
+    found = _nears.get(catalog)
+    if found is None or found.version != catalog.version():
+        found = _nears[catalog] = _Near(catalog, root, folder)
+    return found
