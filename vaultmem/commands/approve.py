@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 EPILOG = """\
 What came from elsewhere or from a client without a name is told by a recall only when you have approved it, and so is
 what other assistants wrote where recall.trust is own. Approved words count as yours: hooks tell them. So does ticking
-them in pending.md. See them first: vaultmem list --agent NAME, vaultmem list --source NAME."""
+them in pending.md. See them first: vaultmem list --agent NAME, vaultmem list --source NAME.
+
+A fact that a conversation learned about you becomes a memory when you approve it by its id; vaultmem undo takes that
+back."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("id", nargs="*", metavar="ID", help="a memory: its id, title or path")
+    parser.add_argument("id", nargs="*", metavar="ID", help="a memory: its id, title or path; or a fact: its id")
     parser.add_argument("--agent", metavar="NAME", help="all that this assistant wrote until now")
     parser.add_argument("--source", metavar="NAME", help="all that came from there until now")
     parser.add_argument("--undo", action="store_true", help="take the approval back")
