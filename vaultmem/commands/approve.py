@@ -22,7 +22,9 @@ back."""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("id", nargs="*", metavar="ID", help="a memory: its id, title or path; or a fact: its id")
+    parser.add_argument(
+        "id", nargs="*", metavar="ID", help="a memory: its id, title or path; or a fact: its id"
+    )
     parser.add_argument("--agent", metavar="NAME", help="all that this assistant wrote until now")
     parser.add_argument("--source", metavar="NAME", help="all that came from there until now")
     parser.add_argument("--undo", action="store_true", help="take the approval back")
