@@ -12,7 +12,9 @@ _COMMAND = re.compile(
 )
 _PARAMETER = re.compile(r'"([a-z_]+)"')
 # An option is a parameter of the tool, but for that of a command, which somebody is to type as it stands.
-_OPTION = re.compile(r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)")
+_OPTION = re.compile(
+    r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)"
+)
 # For these a person is needed anyway, and has to be told what to type.
 _OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
 _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
