@@ -114,7 +114,7 @@ def test_a_title_with_a_day_of_its_own_is_no_worse() -> None:
 
 APART: list[dict[str, Value]] = [
     {"scope": "agent:claude"},
-    {"agent": "codex"},
+    {"private": True},
     {"project": "x"},
     {"remind": "2026-12-24"},
     {"compressed": True},
@@ -133,6 +133,48 @@ def test_nothing_gets_into_the_sight_of_others(properties: dict[str, Value]) -> 
     assert are_one(StandInView(same)) == ("compressed" not in properties)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "survivor"),
+    [
+        ({"agent": "codex"}, {}, "Two"),  # the person's own
+        ({"agent": "codex"}, {"agent": "claude"}, "One"),  # told to the same
+        ({"agent": "mcp"}, {"agent": "claude"}, "Two"),  # who says no name is told to nobody else
+        ({"source": "https://example.org"}, {"agent": "claude"}, "Two"),
+        ({"agent": "mcp"}, {"source": "https://example.org"}, None),
+    ],
+)
+def test_two_writers_of_one_statement_share_the_memory_that_is_told_to_all_and_its_words(
+    one: dict[str, Value], other: dict[str, Value], survivor: str | None
+) -> None:
+    files = dict([
+        memory_file("knowledge/One", "Our accountant is Yara.", 9, tags=["a"], **one),
+        memory_file("knowledge/Two", "Yara is our accountant.", 5, tags=["b"], expires_at=ago(-9), **other),
+    ])  # fmt: skip
+    after = merged(StandInView(files))
+    if survivor is None:
+        assert len(after.files) == 2
+        assert not after.archived()
+        return
+    path = f"vaultmem/knowledge/{survivor}.md"
+    (left,) = after.memories()
+    assert left.path == path
+    assert after.files[path].content == files[path].content
+    assert sorted(left.tags) == ["a", "b"]
+    for key in ("agent", "source"):
+        assert left.properties.get(key) == files[path].properties.get(key)
+    assert left.created == pytest.approx(min(file.mtime for file in files.values()))
+    assert left.expires is None, "the longer life of the two"
+
+
+def test_one_writer_keeps_the_fuller_words_of_a_statement() -> None:
+    view = pair("The user prefers pytest.", "User likes pytest better than unittest.")
+    _, after = view.run(merge)
+    assert (
+        after.files["vaultmem/knowledge/One.md"].content
+        == "User likes pytest better than unittest."
+    )
+
+
 def near(value: float) -> Callable[[str, str], float]:
     return lambda _one, _other: value
 
@@ -149,7 +191,13 @@ def near(value: float) -> Callable[[str, str], float]:
         (
             "dark mode is what the user likes best",
             "what the user likes best is dark mode",
-            0.94,
+            0.8,
+            True,
+        ),
+        (
+            "dark mode is what the user likes best",
+            "dark mode is what the user likes least",
+            0.99,
             False,
         ),
         ("port 8100 is taken by the proxy", "the proxy has taken port 8200", 0.99, False),
@@ -174,7 +222,7 @@ def test_the_one_that_is_read_most_takes_all_in() -> None:
         memory_file("people/Bob", "Bob", 3),
     ])  # fmt: skip
     files["vaultmem/inbox/Old.md"] = _with(
-        files["vaultmem/inbox/Old.md"], colour="red", links=["[[Bob]]"], source="cli"
+        files["vaultmem/inbox/Old.md"], colour="red", links=["[[Bob]]"]
     )
     notes = {"Diary.md": "Read [[Old]] again."}
     view = StandInView(files, notes, {"vaultmem/inbox/Old.md": 2, "vaultmem/knowledge/Read.md": 5})
@@ -185,7 +233,7 @@ def test_the_one_that_is_read_most_takes_all_in() -> None:
     assert given["tags"] == ["b", "c", "a"]
     assert given["aliases"] == ["R", "Old"]
     assert (given["access_count"], given["importance"], given["created_at"]) == (7, 0.4, ago(40))
-    assert (given["colour"], given["source"], given["links"]) == ("red", "cli", ["[[Bob]]"])
+    assert (given["colour"], given["links"]) == ("red", ["[[Bob]]"])
     gone = after.files["vaultmem/archive/Old.md"]
     assert gone.content == LONG
     assert gone.properties["replaced_by"] == given["id"]

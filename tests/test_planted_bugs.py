@@ -85,8 +85,8 @@ PLANTED = [
     ),
     (
         "vaultmem/plans/likes.py",
-        "(all(covered) if strictly else any(covered))",
-        "any(covered)",
+        "access.may_stand_for(one, other, self._trust)",
+        "True",
         "tests/test_plan_merge.py",
     ),
     (

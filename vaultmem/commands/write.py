@@ -135,7 +135,16 @@ def _say_clashes(written: dict[str, Any], output: Output) -> None:
     if written.get("duplicate_of"):
         output.remark(f"vaultmem: the same text is there already: {place(written, output)}")
     say_secrets(written, output)
-    for one in written["similar"]:
+    same = written.get("same_as", ())
+    for one in same:
+        then = (
+            "a dream merges the two, vaultmem undo takes that back"
+            if one["merges"]
+            else "both stay"
+        )
+        output.remark(f"vaultmem: says the same as {place(one, output)}; {then}")
+    named = {one["id"] for one in same}
+    for one in (each for each in written["similar"] if each["id"] not in named):
         output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
     replaced = written.get("replaced", ())
     for one in written["contradicts"]:

@@ -123,6 +123,27 @@ def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
     return not (one.writer and to.name) or (trust == CONNECTED and is_connected(one.writer))
 
 
+def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
+    """Whether everybody who may be told the words of the other may be told those of the one in their place."""
+    if _is_told_to_all(one, trust):
+        return True
+    return is_of_one_writer(one, other) and not _is_told_to_all(other, trust)
+
+
+def standing(one: Origin) -> int:
+    """Whose words stay where several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
+    return 0 if one == Origin() else 1 if is_connected(one.writer) and not one.outside else 2
+
+
+def is_of_one_writer(one: Origin, other: Origin) -> bool:
+    """Whether the words of both may stand under one name."""
+    return one.outside == other.outside and is_same(one.writer, other.writer)
+
+
+def _is_told_to_all(one: Origin, trust: str) -> bool:
+    return trust == ALL or is_trusted(one, Viewer("an assistant that wrote nothing"), trust)
+
+
 def is_connected(writer: str) -> bool:
     """Whether a writer is an assistant that says its name. What is said in a conversation stays in it."""
     return known_as(writer) not in UNKNOWN and not writer.startswith(_NAMED)

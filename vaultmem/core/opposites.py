@@ -62,10 +62,11 @@ def fold(text: str) -> str:
 
 
 def _day(month: str, day: str) -> str:
-    return f"m{_number(month):02d} d{_number(day):02d}"
+    return f"m{han_number(month):02d} d{han_number(day):02d}"
 
 
-def _number(text: str) -> int:
+def han_number(text: str) -> int:
+    """The number of "五", "十五" or "15"; 0 where it is none."""
     if text[:3] in _MONTHS:
         return _MONTHS.index(text[:3]) + 1
     if text.isdecimal():

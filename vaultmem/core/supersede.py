@@ -1,68 +1,26 @@
 """Whether a newer statement replaces an older one, says the same, or holds beside it.
 
 One mechanism for every subject: a score from twenty features of two short texts (what they share, where they differ,
-whether the newer one speaks of a change) in two linear models. `benchmarks/pairs.py` fits the weights on labelled pairs
+whether the newer one speaks of a change) in a linear model. `benchmarks/pairs.py` fits the weights on labelled pairs
 of statements and reports precision and recall on the half that is held out.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import NamedTuple
 
+from vaultmem.core import paraphrase
 from vaultmem.core.kinds import is_event
-from vaultmem.core.statements import Statement, contradicts, statements
+from vaultmem.core.short_texts import CAP, Reading, Token, read
+from vaultmem.core.statements import contradicts
 
-CAP = 400  # characters: a longer text states more than one thing
 LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
-NAME, NUMBER, WORD = "name", "number", "word"
 
-_HAN = "\u3040-\u30ff\u3400-\u9fff"
-_HAN_NAME = (
-    "[小老阿][王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕]"
-)
-_TOKEN = re.compile(
-    rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*|[^\W\d_{_HAN}](?:[^\W{_HAN}]|['’](?=\w)|[.](?=[^\W\d_{_HAN}]))*|[{_HAN}]"
-)
-_STOP = frozenset(
-    "a an the this that these those it its is are was were be been being am do does did has have had will would shall"
-    " should can could must to of in on at for from by with as and or but so than then there here i me my mine we us"
-    " our you your he she they him her his their them user s t please only just very also".split()
-) | frozenset("的是在也就都和与及着过我你他她它们用户这那个一有为把被")
-_CUES = re.compile(
-    r"\b(?:now(?:adays)?|new|moved?|moving|instead(?: of)?|no longer|not? (?:\w+ ){0,3}any ?more|switch(?:ed)?|"
-    r"chang(?:ed|es)|became|replaced?|replaces|stopped|quit|gave up|given up|from now on|from \w+(?: on)? |since|"
-    r"extended|postponed|rescheduled|raised|lowered|increased|reduced|upgraded|downgraded|migrated|dropped|sold|closed|"
-    r"took over|relocated|these days|rewritten|turned|went up|went down|started|again|gone|against|got)\b"
-    r"|现在|以后|今后|开始|已经|改[为用到成]?|换成?|搬到?|迁移?|不再|新的?|升级到?|推迟|延期?|降[到为]|增加到?|卖掉|戒",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    r"\b(?:not|no|never|none|without|cannot|\w+n['’]t)\b|[不没未别戒]", re.IGNORECASE
-)
-_SEVERAL = re.compile(  # of these one can have several at a time
-    r"\b(?:like|love|enjoy|dislike|hate|has|have|had|speak|know|own|allerg\w+|deci(?:ded|sion)|lesson|learn\w*|play|visit|"
-    r"ask|also|too)s?\b|喜欢|爱|讨厌|会说|有一|家里有|过敏|决定|教训|在学|也",
-    re.IGNORECASE,
-)
-_OTHER_TIME = re.compile(
-    r"\b(?:might|maybe|perhaps|some day|used to|old|formerly|if|when|plans?|in (?:19|20)\d\d|(?:19|20)\d\d:)\b"
-    r"|\b(?-i:may)\b|以前|可能|将来|如果|明年|(?:19|20)\d\d年",
-    re.IGNORECASE,
-)
-_WHEN = re.compile(
-    r",? (?:in|since) (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-    r"|,? (?:last|this) (?:week|month|year|spring|summer|autumn|winter)\b"
-    r"|,? on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|,? yesterday\b"
-)
-_WHICH = re.compile(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
-_ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 _NEVER = -5.0
 _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
 _FAR = 5.0
@@ -76,27 +34,6 @@ class Relation(NamedTuple):
     replaces: float
     same: float
     contradicts: bool  # by what the two say of one property
-
-
-class _Token(NamedTuple):
-    stem: str
-    kind: str
-
-
-class _Reading(NamedTuple):
-    """What the features need of one text."""
-
-    tokens: tuple[_Token, ...]
-    stems: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
-    facts: tuple[Statement, ...]
-    cue: bool
-    denied: bool
-    several: bool
-    event: bool
-    other_time: bool
-    which: frozenset[str]  # numbers that tell things of a kind apart: "team 3"
 
 
 def relations(
@@ -114,10 +51,10 @@ def relations(
     nearest = max(near, default=0.0)
     for old, similarity, closeness in zip(olds, known, near, strict=True):
         found = features(old, new, similarity, shared, is_nearest=closeness == nearest)
-        same = _score(_SAME, found)
+        same = paraphrase.score(old, new, similarity)
         are_two = _are_two(old, new)
         replaces = _NEVER if are_two else replacing(found, _REPLACES)
-        kind = SAME if same > _ALIKE and not are_two else APART
+        kind = SAME if same > paraphrase.LIKELY and not are_two else APART
         scored.append(Relation(kind, replaces, same, bool(found["contradicts"])))
     best = max(
         range(len(olds)), key=lambda at: (scored[at].contradicts, scored[at].replaces), default=None
@@ -138,7 +75,7 @@ def relations(
 
 def _are_two(old: str, new: str) -> bool:
     """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
-    a, b = _read(old[:CAP]), _read(new[:CAP])
+    a, b = read(old[:CAP]), read(new[:CAP])
     return bool(a.which and b.which) and a.which != b.which and not b.cue
 
 
@@ -156,7 +93,7 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
     """What tells whether the newer text replaces the best of the older ones: that one's score and its distance to the
     second, whether the text speaks of a change, and whether the two contradict each other."""
     first, second = [*sorted(scores, reverse=True), _NEVER][:2]
-    margin, cue = min(_FAR, first - second), float(_read(new[:CAP]).cue)
+    margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
 
 
@@ -169,14 +106,14 @@ def _is_twin(text: str, replaced: str, found: Relation) -> bool:
     """Whether a text is replaced together with another one, which says the same."""
     if found.replaces <= found.same:
         return False
-    return _score(_SAME, features(text, replaced)) > _ALIKE
+    return paraphrase.is_same(text, replaced)
 
 
 def widespread(texts: Sequence[str]) -> frozenset[str]:
     """Words that many of the texts have: the name of what all of them are about tells them apart no more."""
     if len(texts) < _MANY:
         return frozenset()
-    counted = Counter(stem for text in texts for stem in _read(text[:CAP]).stems)
+    counted = Counter(stem for text in texts for stem in read(text[:CAP]).stems)
     return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
 
 
@@ -196,12 +133,12 @@ def may_contradict(old: str, new: str) -> bool:
 
 def properties(text: str) -> str:
     """The words for what a text states ("lives in" of "moved to Porto"): older texts may have them in its place."""
-    return " ".join(dict.fromkeys(fact.property for fact in _read(text[:CAP]).facts))
+    return " ".join(dict.fromkeys(fact.property for fact in read(text[:CAP]).facts))
 
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, as they compare."""
-    return _read(text[:CAP]).stems
+    return read(text[:CAP]).stems
 
 
 def features(
@@ -214,7 +151,7 @@ def features(
 ) -> dict[str, float]:
     """What the models look at, each from 0 to 1; `common` words tell nothing. `is_nearest`: no other one is
     closer to the newer text."""
-    a, b = _without(_read(old[:CAP]), common), _without(_read(new[:CAP]), common)
+    a, b = _without(read(old[:CAP]), common), _without(read(new[:CAP]), common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
     head, is_value = _difference(a.tokens, b.tokens)
     topics, others = ({fact.subject for fact in text.facts} for text in (a, b))
@@ -248,7 +185,7 @@ def features(
     return {name: float(value) for name, value in found.items()}
 
 
-def _without(text: _Reading, common: frozenset[str]) -> _Reading:
+def _without(text: Reading, common: frozenset[str]) -> Reading:
     if text.stems.isdisjoint(common):
         return text
     return text._replace(
@@ -259,74 +196,13 @@ def _without(text: _Reading, common: frozenset[str]) -> _Reading:
     )
 
 
-@lru_cache(4096)
-def _read(text: str) -> _Reading:
-    tokens = tuple(_tokens(_CUES.sub(" ", text)))
-    return _Reading(
-        tokens,
-        frozenset(token.stem for token in tokens),
-        frozenset(token.stem for token in tokens if token.kind == NAME),
-        frozenset(token.stem for token in tokens if token.kind == NUMBER),
-        tuple(_facts(text)),
-        _CUES.search(text) is not None,
-        _DENIAL.search(text) is not None,
-        _SEVERAL.search(text) is not None,
-        is_event(text),
-        _OTHER_TIME.search(text) is not None,
-        frozenset(_which(text)),
-    )
-
-
-def _which(text: str) -> Iterator[str]:
-    for found in _WHICH.finditer(text):
-        if found[1].lower() not in _STOP and (found[3] or "the").lower() in _STOP:
-            yield found[2]
-
-
-def _facts(text: str) -> Iterator[Statement]:
-    """Its statements, also of a note to oneself ("Moved to Porto in March"); what we do, the user does."""
-    plain = _WHEN.sub("", text)
-    for fact in (
-        *statements(plain),
-        *(statements(f"I {plain[0].lower()}{plain[1:]}") if plain else ()),
-    ):
-        yield fact._replace(subject="user") if fact.subject == "we" else fact
-
-
-def _tokens(text: str) -> list[_Token]:
-    """The words that carry meaning."""
-    found: list[_Token] = []
-    for number, match in enumerate(_TOKEN.finditer(text)):
-        word = match[0]
-        plain = word.lower().removesuffix("'s").removesuffix("’s")
-        if plain not in _STOP:
-            found.append(_Token(_stem(plain), _kind(word, is_first=number == 0)))
-    return found
-
-
-def _kind(word: str, *, is_first: bool) -> str:
-    if word[0].isdigit():
-        return NUMBER
-    if len(word) > 1 and word[0] in "小老阿":
-        return NAME
-    inner = word[1:] if is_first else word
-    return WORD if inner == inner.lower() else NAME
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
-
-
-def _in_order(a: Sequence[_Token], b: Sequence[_Token]) -> float:
+def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
     """The share of tokens that both have in the same order."""
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return 2 * sum(block.size for block in blocks) / max(1, len(a) + len(b))
 
 
-def _difference(a: Sequence[_Token], b: Sequence[_Token]) -> tuple[int, bool]:
+def _difference(a: Sequence[Token], b: Sequence[Token]) -> tuple[int, bool]:
     """How many tokens both begin with, and whether they differ in nothing but one short stretch behind those."""
     most = min(len(a), len(b))
     head = next((at for at in range(most) if a[at].stem != b[at].stem), most)
@@ -369,32 +245,4 @@ _REPLACES: Mapping[str, float] = {
     "": -4.22,
 }
 _CERTAINTY = (0.38, 0.44, 0.83, 0.07, 0.13, 0.7, -1.9)
-_CERTAIN = 0.75
-_SAME: Mapping[str, float] = {
-    "shared": 2.61,
-    "beginning": -0.99,
-    "beginning differs": 0.13,
-    "equal": 1.97,
-    "lost": -1.31,
-    "gained": -0.91,
-    "names differ": -0.23,
-    "name gained": -0.28,
-    "numbers differ": -0.35,
-    "numbers same": 1.62,
-    "number in one": -0.17,
-    "cue": -0.19,
-    "cue and shared": -1.33,
-    "cue before": 0.64,
-    "denied in one": 0.44,
-    "contradicts": -1.08,
-    "other subject": -0.07,
-    "one value": 0.06,
-    "several": 0.42,
-    "event": -0.45,
-    "meaning": 0.81,
-    "cue and meaning": -0.39,
-    "nearest": 1.12,
-    "cue and nearest": -0.5,
-    "": -4.54,
-}
-_ALIKE = 1.39
+_CERTAIN = 1.25

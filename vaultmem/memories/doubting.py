@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 
-from vaultmem.core import secrets
+from vaultmem.core import paraphrase, secrets
 from vaultmem.core.advice import CLASSIFY, CONTRADICTION, MERGE, MOST_OF_ONE
 from vaultmem.core.memory import Memory
 from vaultmem.core.private import is_private
@@ -19,7 +19,7 @@ from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report
 from vaultmem.plans.classify import UNSURE
-from vaultmem.plans.likes import CLOSE, kin, may_join
+from vaultmem.plans.likes import is_of_one_writer, kin, may_join
 from vaultmem.plans.own import is_own
 from vaultmem.store import reviews
 
@@ -93,13 +93,14 @@ class _Look:
         return [(one,) for one in found if self._text(one).strip()]
 
     def near_ones(self) -> list[Meant]:
-        """Pairs that are near in meaning, and not near enough to be merged by themselves; the nearest first."""
+        """Pairs that are near in meaning and were not merged; the nearest first. Other numbers make another fact."""
         apart = {one.path: kin(self._view, one) for one in self._by_path.values()}
         return [
             (one, other)
-            for cosine, one, other in self._near
-            if cosine < CLOSE
-            and apart[one.path] == apart[other.path]
+            for _, one, other in self._near
+            if apart[one.path] == apart[other.path]
+            and is_of_one_writer(one, other)
+            and not paraphrase.features(self._text(one), self._text(other))["numbers differ"]
             and not _are_told_apart(one, other)
         ]
 
@@ -168,4 +169,6 @@ def are_of_a_kind(session: Session, kind: str, memories: Sequence[Memory]) -> bo
         return False
     if kind == CONTRADICTION:
         return side(memories[0]) == side(memories[1])
-    return kind == MERGE and kin(session.view, memories[0]) == kin(session.view, memories[1])
+    one, other = memories
+    is_kin = kin(session.view, one) == kin(session.view, other)
+    return kind == MERGE and is_kin and is_of_one_writer(one, other)

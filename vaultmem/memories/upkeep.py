@@ -182,6 +182,7 @@ def _options(session: Session) -> dreaming.Options:
         float(durations.seconds(config.text("memories.decay_after"))),
         config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all",
+        config.text("recall.trust"),
     )
 
 

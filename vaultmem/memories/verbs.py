@@ -147,8 +147,9 @@ class MemoryVerbs(WaitingVerbs, ConversationVerbs):
         self, content: str, *, everywhere: bool = False, **about: Unpack[About]
     ) -> dict[str, Any]:
         """Write a memory. The record of the memory (see core.memory.MemoryRecord), with "created" (False when the
-        very same text is there), "duplicate_of" (its id then), "similar" and "contradicts" (lists of
-        memories with "id", "title", "path" and "similarity" or "why"). `everywhere` marks it as global."""
+        very same text is there), "duplicate_of" (its id then), "similar", "contradicts" and "same_as"
+        (lists of memories with "id", "title", "path" and "similarity", "why" or "merges": whether a dream makes one of
+        the two). `everywhere` marks it as global."""
         tags = about.pop("tags", None)
         given = {
             **about,

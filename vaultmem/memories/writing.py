@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import importance, likeness, secrets, supersede, titles
+from vaultmem.core import access, importance, likeness, secrets, supersede, titles
 from vaultmem.core.decay import POLICIES
 from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
+from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import stamp
 from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
@@ -18,6 +19,7 @@ from vaultmem.memories.asked import Asked, one_of
 from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
+from vaultmem.plans.likes import kin
 from vaultmem.plans.quote import quoted
 from vaultmem.plans.supersede import may_replace, replace
 
@@ -43,6 +45,7 @@ class Found(NamedTuple):
     same: Memory | None
     similar: list[tuple[Memory, float]]
     against: list[Against]
+    alike: Sequence[Memory] = ()  # that state the same in other words
 
 
 class Against(NamedTuple):
@@ -79,7 +82,7 @@ def write(
         plan = draft.plan("write")
         if asked.flag("dry_run"):
             return {
-                **planned(session, plan), **_clashes(session, found), **secrets_found, "created": False,
+                **planned(session, plan), **_clashes(found), **secrets_found, "created": False,
             }  # fmt: skip
         outcome = session.carry_out(plan, header(asked, f"write {title}", session.now))
         written = session.desk.collection.at(plan.changes[-1].target)
@@ -243,15 +246,20 @@ def look(
     near = [(memory, likeness.resemblance(sketch, memory.sketch))
             for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
-    if not contradictions or len(content) > supersede.CAP:
+    if not contradictions or len(content) > CAP:
         return Found(None, near[:MOST_SIMILAR], [])
     like = [memory.path for memory, _ in near]
-    against = [each for each in _against(session, content, like) if is_seen(each.memory)]
-    return Found(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR])
+    against, alike = _against(session, content, like)
+    against = [each for each in against if is_seen(each.memory)]
+    alike = [] if times else [each for each in alike if is_seen(each)]
+    return Found(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
 
 
-def _against(session: Session, content: str, like: Iterable[str]) -> list[Against]:
-    """Older memories that the text replaces, or may replace, those that are surest first."""
+def _against(
+    session: Session, content: str, like: Iterable[str]
+) -> tuple[list[Against], list[Memory]]:
+    """Older memories that the text replaces, or may replace, those that are surest first; and those that state the
+    same."""
     known, close = session.desk.collection, _near(session, content)
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *session.desk.recent[:ABOUT]]):
@@ -268,17 +276,20 @@ def _against(session: Session, content: str, like: Iterable[str]) -> list[Agains
             why = f"“{quoted(content)}” against “{quoted(text)}”"
             found.append((-each.replaces, Against(memory, why, sure)))
     found.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
-    return [each for _, each in found]
+    alike = [
+        memory for (memory, _), each in zip(olds, said, strict=True) if each.kind == supersede.SAME
+    ]
+    return [each for _, each in found], alike
 
 
 def _states_one_thing(memory: Memory) -> bool:
-    return not memory.archived and memory.size <= supersede.CAP and memory.category != REMINDERS
+    return not memory.archived and memory.size <= CAP and memory.category != REMINDERS
 
 
 def _near(session: Session, content: str) -> dict[str, float | None]:
     """Paths of memories that may speak of the same, with cosines where they are known."""
     if session.reader.searcher() is not None:
-        text = f"{content[: supersede.CAP]} {supersede.properties(content)}"
+        text = f"{content[:CAP]} {supersede.properties(content)}"
         return session.reader.near(text, session.desk.folder, ABOUT)
     newest = sorted(
         session.desk.collection.live(), key=lambda memory: (-memory.created, memory.path)
@@ -322,10 +333,28 @@ def _centroid(session: Session, desk: Desk) -> NDArray[np.float32] | None:
 
 
 def _shown(session: Session, memory: Memory, found: Found) -> dict[str, object]:
-    return {**session.record(memory), **_clashes(session, found)}
+    same = [
+        {
+            "id": each.id,
+            "title": each.title,
+            "path": each.path,
+            "merges": may_merge(session, each, memory),
+        }
+        for each in found.alike
+    ]
+    return {**session.record(memory), **_clashes(found), "same_as": same}
 
 
-def _clashes(session: Session, found: Found) -> dict[str, object]:  # noqa: ARG001 - as _shown
+def may_merge(session: Session, one: Memory, other: Memory) -> bool:
+    """Whether a dream may make one of two memories that state the same."""
+    trust = session.desk.config.text("recall.trust")
+    first, second = access.origin(one.properties), access.origin(other.properties)
+    return kin(session.view, one) == kin(session.view, other) and (
+        access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)
+    )
+
+
+def _clashes(found: Found) -> dict[str, object]:
     similar: Sequence[dict[str, object]] = [
         {"id": memory.id, "title": memory.title, "path": memory.path, "similarity": round(near, 2)}
         for memory, near in found.similar

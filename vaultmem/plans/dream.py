@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from vaultmem.core.access import CONNECTED
 from vaultmem.core.view import Draft
 from vaultmem.plans.adopt import Seen, adopt, leave_unquiet
 from vaultmem.plans.classify import UNSURE, classify
@@ -32,6 +33,7 @@ class Options(NamedTuple):
     threshold: float = THRESHOLD  # of decay
     reads: int = READS  # that make a memory worth a place
     facts: bool = False  # whether facts expire and decay, too
+    trust: str = CONNECTED  # whose words are told to assistants
     sessions: Means | None = None  # how old sessions are summed up; None: not at all
 
 
@@ -42,7 +44,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
     adopt(draft, options.seen)
     steps: list[Step] = [classify]
     if level >= MEDIUM:
-        steps += [supersede, merge, resolve]
+        steps += [supersede, partial(merge, trust=options.trust), resolve]
     if level >= DEEP:
         steps += changing()
     _until_settled(draft, steps)
@@ -63,7 +65,7 @@ def consolidate(draft: Draft, options: Options) -> None:
             partial(expire, ttl=options.ttl, reads=options.reads, facts=options.facts),
             partial(decay, threshold=options.threshold, facts=options.facts),
             partial(upgrade, reads=options.reads),
-            merge,
+            partial(merge, trust=options.trust),
         ],
     )
 

@@ -1,12 +1,18 @@
-"""Finds, among the memories that were looked at before, the one that says the same as this one."""
+"""Finds, among the memories that were looked at before, the one that says the same as this one: the very same text,
+most of its words in their order, or one statement in other words (core.paraphrase)."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from vaultmem.core import access, paraphrase
 from vaultmem.core.likeness import bands, jaccard, resemblance
 from vaultmem.core.memory import REMINDERS, Memory
+from vaultmem.core.private import is_private
+from vaultmem.core.short_texts import CAP
 from vaultmem.core.statements import contradiction
 from vaultmem.core.view import Draft, View
 from vaultmem.plans.particulars import is_covered, particulars
@@ -14,11 +20,12 @@ from vaultmem.plans.union import united
 
 ALIKE_AFTER_OPENING = 0.5  # what the texts must share when their first 100 characters are the same
 ALIKE = 0.8  # share of common shingles
-CLOSE = 0.95  # cosine
+NEAR = 0.7  # cosine from which two statements are compared
 MOST = 16  # neighbours a key remembers: thousands of notes may begin with one template
 TRIES = 4  # of which as many are compared word for word
 _SKETCHY = 0.2  # what the estimate by sketches may be too low: two standard errors
-_APART = ("agent", "project", "personality", "conversation_id", "due", "remind", "repeat")
+_STOP = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
+_APART = ("project", "personality", "conversation_id", "due", "remind", "repeat")
 _SUMMARIES = ("compressed", "compression_source", "summary_kind")
 
 
@@ -45,27 +52,32 @@ def may_join(memory: Memory) -> bool:
 
 def kin(view: View, memory: Memory) -> tuple[str, ...]:
     """Memories may only be merged when these are the same: nothing gets into another one's sight, and what is to be
-    remembered on two days is two things. What a person has approved takes in nothing: they approved these words."""
+    remembered on two days is two things. What a person has approved takes in nothing: they approved these words. Who
+    wrote them is another matter, see Likes."""
     reminds = "reminds" if memory.category == REMINDERS else ""
     approved = memory.id if view.is_approved(memory) else ""
-    apart = (memory.properties.get(key) for key in _APART)  # an agent may also be a list
+    apart = (memory.properties.get(key) for key in _APART)
     return (
         memory.scope,
         reminds,
         approved,
+        str(is_private(memory.properties)),
         *("" if each is None else repr(each) for each in apart),
     )
 
 
 class Likes:
-    """The memories of one kin that stand for themselves."""
+    """The memories of one kin that stand for themselves. One of them may take in what somebody else wrote where the
+    `trust` of the settings tells its words to all who were told those, and keeps its own words then."""
 
-    def __init__(self, draft: Draft, tried: Tried) -> None:
+    def __init__(self, draft: Draft, tried: Tried, trust: str) -> None:
         self._draft = draft
+        self._trust = trust
         self._tried = tried
         self._memories: dict[str, Memory] = {}  # by path, highest rank first
         self._by_hash: dict[str, str] = {}
         self._by_key: dict[str | int, list[str]] = {}
+        self._by_word: dict[str, list[str]] = {}
 
     def add(self, memory: Memory) -> None:
         """Let others be compared with it."""
@@ -75,13 +87,16 @@ class Likes:
             paths = self._by_key.setdefault(key, [])
             if len(paths) < MOST:
                 paths.append(memory.path)
+        if memory.size <= CAP:
+            for word in paraphrase.keys(self._draft.content(memory)):
+                self._by_word.setdefault(word, []).append(memory.path)
 
     def match(self, memory: Memory) -> Match | None:
         """The one that says the same as this one, the surest sign first."""
         same = self._by_hash.get(memory.hash)
-        if same is not None and not _are_told_apart(memory, self._memories[same]):
+        if same is not None and self._may_take(self._memories[same], memory):
             return Match(self._memories[same], "the same content")
-        return self._match_of_words(memory) or self._match_of_meaning(memory)
+        return self._match_of_words(memory) or self._match_of_statement(memory)
 
     def _match_of_words(self, memory: Memory) -> Match | None:
         near = self._near(memory)
@@ -94,11 +109,17 @@ class Likes:
             theirs = self._draft.content(other)
             share = jaccard(text, theirs)
             begins = memory.opening == other.opening and share >= ALIKE_AFTER_OPENING
-            if (begins or share >= ALIKE) and _agree(text, theirs, strictly=False):
+            if (begins or share >= ALIKE) and self._agree_in_words(memory, other):
                 reason = "the same beginning, and " if begins else ""
                 return Match(other, f"{reason}{share:.0%} of the words alike")
             self._tried.by_words.add((memory.hash, other.hash))
         return None
+
+    def _agree_in_words(self, memory: Memory, survivor: Memory) -> bool:
+        text, theirs = self._draft.content(memory), self._draft.content(survivor)
+        if not is_of_one_writer(survivor, memory) and paraphrase.says_more(text, theirs):
+            return False
+        return _agree(text, theirs)
 
     def _near(self, memory: Memory) -> list[Memory]:
         """Those that may share enough, nearest first."""
@@ -117,31 +138,65 @@ class Likes:
         least = ALIKE_AFTER_OPENING if memory.opening == other.opening else ALIKE
         return share if share >= least - _SKETCHY else 0.0
 
-    def _match_of_meaning(self, memory: Memory) -> Match | None:
-        for path, cosine in self._close(memory):
+    def _match_of_statement(self, memory: Memory) -> Match | None:
+        if memory.size > CAP:
+            return None
+        text = self._draft.content(memory)
+        close = dict(self._close(memory))
+        for path in dict.fromkeys([*close, *self._sharing(text)]):
             other = self._memories.get(path)
-            if other is None or _are_told_apart(memory, other):
+            if other is None or other.size > CAP or not self._may_take(other, memory):
                 continue
             pair = (memory.hash, other.hash)
             if pair in self._tried.by_meaning:
                 continue
-            if _agree(self._draft.content(memory), self._draft.content(other), strictly=True):
-                return Match(other, f"the same meaning ({cosine:.2f})")
+            theirs = self._draft.content(other)
+            if paraphrase.is_same(theirs, text, close.get(path)) and self._keeps(other, memory):
+                return Match(other, "the same in other words")
             self._tried.by_meaning.add(pair)
         return None
 
+    def _sharing(self, text: str) -> list[str]:
+        """Paths of those that share most of the telling words, the best first."""
+        shared = Counter(
+            path for key in paraphrase.keys(text) for path in self._by_word.get(key, ())
+        )
+        return [path for path, _ in shared.most_common(TRIES * 2)]
+
+    def _keeps(self, survivor: Memory, memory: Memory) -> bool:
+        """Whether nothing is lost with the words of the other: those of somebody else are not taken over."""
+        if is_of_one_writer(survivor, memory):
+            return True
+        return sentences(self._draft.content(memory)) <= sentences(self._draft.content(survivor))
+
     def _close(self, memory: Memory) -> list[tuple[str, float]]:
         if memory.path not in self._tried.close:
-            self._tried.close[memory.path] = list(self._draft.view.alike(memory, CLOSE)[:MOST])
+            self._tried.close[memory.path] = list(self._draft.view.alike(memory, NEAR)[:MOST])
         return self._tried.close[memory.path]
 
     def _is_open(self, memory: Memory, other: Memory) -> bool:
         known = (memory.hash, other.hash) in self._tried.by_words
-        return not known and not _are_told_apart(memory, other)
+        return not known and self._may_take(other, memory)
+
+    def _may_take(self, survivor: Memory, memory: Memory) -> bool:
+        one, other = access.origin(survivor.properties), access.origin(memory.properties)
+        return access.may_stand_for(one, other, self._trust) and not _are_told_apart(
+            survivor, memory
+        )
 
 
 def _keys(memory: Memory) -> Iterable[str | int]:
     return (*((memory.opening,) if memory.opening else ()), *bands(memory.sketch))
+
+
+def is_of_one_writer(one: Memory, other: Memory) -> bool:
+    """Whether the words of both may stand under one name."""
+    return access.is_of_one_writer(access.origin(one.properties), access.origin(other.properties))
+
+
+def sentences(text: str) -> int:
+    """How many sentences and lines a text has."""
+    return sum(1 for part in _STOP.split(text) if part.strip())
 
 
 def _are_told_apart(one: Memory, other: Memory) -> bool:
@@ -149,12 +204,10 @@ def _are_told_apart(one: Memory, other: Memory) -> bool:
     return one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
 
 
-def _agree(one: str, other: str, *, strictly: bool) -> bool:
-    """Whether nothing in one text speaks against the other; strictly: whether neither has a number or name that the
-    other lacks (a model finds "port 8100" and "port 8200" much the same)."""
+def _agree(one: str, other: str) -> bool:
+    """Whether nothing in one text speaks against the other."""
     mine, theirs = particulars(one), particulars(other)
-    covered = is_covered(mine, theirs), is_covered(theirs, mine)
-    if not (all(covered) if strictly else any(covered)):
+    if not (is_covered(mine, theirs) or is_covered(theirs, mine)):
         return False
     if mine.denials != theirs.denials and not _contains(one, other) and not _contains(other, one):
         return False

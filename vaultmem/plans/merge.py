@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from vaultmem.adapter import Value
+from vaultmem.core import access, paraphrase
+from vaultmem.core.access import CONNECTED
 from vaultmem.core.changes import Finding
 from vaultmem.core.keys import KEYS
 from vaultmem.core.memory import INBOX, Memory
+from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import seconds, stamp
 from vaultmem.core.view import Draft
 from vaultmem.core.wording import plural
-from vaultmem.plans.likes import Likes, Match, Tried, kin, may_join
+from vaultmem.plans.likes import Likes, Match, Tried, is_of_one_writer, kin, may_join
 from vaultmem.plans.links import redirected
 from vaultmem.plans.names import Linkers, folded, retargeted
 from vaultmem.plans.union import united
@@ -22,10 +25,10 @@ _DATED = re.compile(
 )  # what core.titles adds to a title that is taken
 
 
-def merge(draft: Draft) -> None:
+def merge(draft: Draft, trust: str = CONNECTED) -> None:
     """Merge near-duplicates until none are left: two that were joined may now say what a third one says."""
     tried = Tried()
-    while _pass(draft, tried):
+    while _pass(draft, tried, trust):
         pass
 
 
@@ -36,14 +39,14 @@ def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 
 
-def _pass(draft: Draft, tried: Tried) -> bool:
+def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     memories = [memory for memory in draft.memories() if may_join(memory)]
     linkers: Linkers | None = None
     merged = False
     titles = {folded(memory.title) for memory in memories}
     for memory in sorted(memories, key=lambda each: _rank(draft, each, titles)):
-        likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried))
+        likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:
             linkers = linkers or Linkers(draft.memories())
@@ -54,11 +57,13 @@ def _pass(draft: Draft, tried: Tried) -> bool:
     return merged
 
 
-def _rank(draft: Draft, memory: Memory, titles: set[str]) -> tuple[float, bool, float, str]:
-    """The survivor comes first: most reads, then whose title is not another's with a day behind it, then oldest."""
+def _rank(draft: Draft, memory: Memory, titles: set[str]) -> tuple[int, float, bool, float, str]:
+    """The survivor comes first: the person's own words, then most reads, then whose title is not another's with a day
+    behind it, then oldest."""
     dated = _DATED.search(memory.title)
     second = dated is not None and folded(memory.title[: dated.start()]) in titles
-    return -draft.reads(memory), second, memory.created, memory.path
+    standing = access.standing(access.origin(memory.properties))
+    return standing, -draft.reads(memory), second, memory.created, memory.path
 
 
 def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
@@ -70,7 +75,7 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
         return False
     why = f"takes in “{other.title}”: {match.reason}"
     content = draft.content(survivor)
-    whole = united(content, draft.content(other))
+    whole = _words(draft, survivor, other)
     if whole != content:
         draft.rewrite(survivor, whole, why)
     draft.set(survivor, why, **_gathered(draft, draft.see(survivor), other))
@@ -83,6 +88,20 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
         linkers.add(draft.see(linker))
     _mention_user_notes(draft, other, survivor)
     return True
+
+
+def _words(draft: Draft, survivor: Memory, other: Memory) -> str:
+    """What the survivor says then. Of two wordings of one statement the fuller one stays, of equal ones the newer; the
+    other is in the archive. Of longer texts nothing is left out; nobody's words stand under the name of another."""
+    mine, theirs = draft.content(survivor), draft.content(other)
+    if not is_of_one_writer(survivor, other):
+        return mine
+    if max(len(mine), len(theirs)) > CAP or "\n" in f"{mine.strip()}{theirs.strip()}":
+        return united(mine, theirs)
+    more = paraphrase.says_more(theirs, mine) - paraphrase.says_more(mine, theirs)
+    if not paraphrase.is_same(mine, theirs) and paraphrase.says_more(theirs, mine):
+        return united(mine, theirs)
+    return theirs if more > 0 or (more == 0 and other.created > survivor.created) else mine
 
 
 def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
@@ -110,12 +129,11 @@ def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
 
 
 def _gathered(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
-    """The properties of the survivor that holds both."""
+    """The properties of the survivor that holds both. The name of a memory is words of its writer."""
+    names = (other.title, *_list(other, "aliases")) if is_of_one_writer(survivor, other) else ()
     sets: dict[str, Value] = {
         "tags": _together(survivor.tags, other.tags),
-        "aliases": _together(
-            _list(survivor, "aliases"), (other.title, *_list(other, "aliases")), survivor.title
-        ),
+        "aliases": _together(_list(survivor, "aliases"), names, survivor.title),
         "links": _together(_list(survivor, "links"), _list(other, "links")),
         "created_at": stamp(min(survivor.created, other.created)),
     }
@@ -150,7 +168,9 @@ def _lasting(survivor: Memory, other: Memory) -> dict[str, Value]:
 
 
 def _own_keys(survivor: Memory, other: Memory) -> dict[str, Value]:
-    """What a person added to the other, and where it came from."""
+    """What a person added to the other, and where it came from: it makes nobody's own words those of a page."""
+    if not is_of_one_writer(survivor, other):
+        return {}
     return {
         key: value
         for key, value in other.properties.items()

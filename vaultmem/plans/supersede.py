@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from vaultmem.adapter import Value
 from vaultmem.core import access
 from vaultmem.core.memory import DEFAULT_SCOPE, REMINDERS, Memory
+from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import stamp
-from vaultmem.core.supersede import CAP, REPLACES, relations, stems
+from vaultmem.core.supersede import REPLACES, relations, stems
 from vaultmem.core.view import Draft
 
 RECENT = 8 * 86_400.0  # seconds: what is older was compared in another dream

@@ -59,6 +59,13 @@ def _clashes(found: Record, data: Record) -> str:
             data[name] = [{"id": one.get("id")} for one in others]
             shown = (f"{quoted(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
             said += f"\n{name}: " + "; ".join(shown)
+    listed = found.get("same_as")
+    same = listed if isinstance(listed, list) else []
+    if same:
+        data["same_as"] = [{"id": one["id"], "merges": one["merges"]} for one in same]
+    for one in same:
+        then = "a dream merges the two, undo takes that back" if one["merges"] else "both stay"
+        said += f"\nsays the same as {quoted(str(one['title']))} ({short_id(one['id'])}): {then}"
     if found.get("replaced"):
         said += "\nreplaced: what this contradicts went to the archive"
     return said
