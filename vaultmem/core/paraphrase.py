@@ -278,12 +278,12 @@ def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
     """The share of pairs of words that stand the other way round, and whether two words changed places around one
     that stayed between them: who owes whom."""
     place = {word: at for at, word in enumerate(dict.fromkeys(b.words))}
-    common = [place[word] for word in dict.fromkeys(a.words) if word in place][:_FEW]
-    if len(common) < 2:
+    shared = [place[word] for word in dict.fromkeys(a.words) if word in place][:_FEW]
+    if len(shared) < 2:
         return 0.0, False
-    inverted = sum(first > second for first, second in combinations(common, 2))
-    turned = any(x > y > z for x, y, z in combinations(common, 3))
-    return 2 * inverted / (len(common) * (len(common) - 1)), turned
+    inverted = sum(first > second for first, second in combinations(shared, 2))
+    turned = any(x > y > z for x, y, z in combinations(shared, 3))
+    return 2 * inverted / (len(shared) * (len(shared) - 1)), turned
 
 
 # From here on: python benchmarks/pairs.py --weights
