@@ -558,16 +558,14 @@ class Year:
     ],
 )
 def test_in_a_year_everything_rings_exactly_once(name: str, year: int) -> None:
-    late = 0
-    for seed in range(2):
-        life = Year(name, year, seed)
-        life.live()
-        assert life.slept > 20
-        assert {one.id for one in life.dues} == life.rung.keys()
-        assert [id_ for id_, times in life.rung.items() if len(times) != 1] == []
-        late += sum(
-            times[0] - expected(name, year, one.at, life.rules) > MINUTE
-            for one in life.dues
-            for times in [life.rung[one.id]]
-        )
-    assert late > 20  # there was something to be missed
+    life = Year(name, year, 0)
+    life.live()
+    assert life.slept > 20
+    assert {one.id for one in life.dues} == life.rung.keys()
+    assert [id_ for id_, times in life.rung.items() if len(times) != 1] == []
+    late = sum(
+        times[0] - expected(name, year, one.at, life.rules) > MINUTE
+        for one in life.dues
+        for times in [life.rung[one.id]]
+    )
+    assert late > 10  # there was something to be missed
