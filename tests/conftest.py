@@ -10,6 +10,7 @@ import signal
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -117,6 +118,18 @@ def no_socket_left() -> Iterator[None]:
     yield
     if _sockets() - before:
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def own_zone() -> Iterator[None]:
+    """A command that runs in this process sets its zone for as long as it lives: here, no longer than the test."""
+    before = os.environ.get("TZ")
+    yield
+    os.environ.pop("TZ", None)
+    if before is not None:
+        os.environ["TZ"] = before
+    if hasattr(time, "tzset"):
+        time.tzset()
 
 
 @pytest.fixture

@@ -386,11 +386,14 @@ def test_the_path_of_a_folder_stands_for_all_below_it(folder: Folder) -> None:
     assert len(folder.known.live()) == 1
 
 
-def test_a_second_write_in_the_same_tick_is_seen(folder: Folder) -> None:
+def test_a_second_write_in_the_same_tick_is_seen(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = folder.root / "vaultmem/inbox/Quick.md"
     path.parent.mkdir()
     path.write_bytes(b"one")
     now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now)
     os.utime(path, ns=(now, now))
     folder.known.refresh()
     with path.open("r+b") as file:

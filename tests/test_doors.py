@@ -173,11 +173,11 @@ def test_each_call_is_made_once_however_many_there_are(served: Path, count: int)
 
 
 def test_what_may_be_done_in_part_is_not_done_again(indexed: Path) -> None:
-    with agent_for(indexed, Limits(answer=0.2)) as host:
+    with agent_for(indexed, Limits(answer=1.0)) as host:
         opens = host.vault
 
         def slowly() -> AbstractContextManager[Vault]:
-            time.sleep(0.8)
+            time.sleep(3)
             return opens()
 
         host.vault = slowly  # type: ignore[method-assign] # a host that is slow

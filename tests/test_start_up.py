@@ -75,6 +75,7 @@ def remembering(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / ".obsidian").mkdir(parents=True)
     with Vault(str(folder)) as vault:
         vault.write("tea")
+        vault.write("bread")
     return folder
 
 
@@ -176,7 +177,7 @@ def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("write", "milk"), ("read", "tea"), ("list",), ("delete", "milk")], ids=" ".join
+    "words", [("write", "milk"), ("read", "tea"), ("list",), ("delete", "bread")], ids=" ".join
 )
 def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
     remembering: Path, words: tuple[str, ...]
