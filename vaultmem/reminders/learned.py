@@ -24,8 +24,9 @@ from vaultmem.core.pending_page import item_id
 from vaultmem.core.places import ENTRIES
 from vaultmem.core.private import is_private
 from vaultmem.core.secrets import redact
+from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import seconds
-from vaultmem.core.supersede import CAP, REPLACES, relations
+from vaultmem.core.supersede import REPLACES, relations
 from vaultmem.store import pages, vault
 from vaultmem.store.catalog import Catalog
 
@@ -49,6 +50,10 @@ class Learned(NamedTuple):
     conversation: str
     content: str
     created: float
+
+    def asked(self, day: str) -> str:
+        """The question as the page puts it, where the fact was learned on that day."""
+        return f"remember? {self.content} (from the chat {self.conversation} on {day})"
 
 
 class _Known(NamedTuple):

@@ -50,9 +50,7 @@ _ASKED = ("approve", "remember")  # kinds that only the person may answer
 PERSONAL = ("vanished", HALTED, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 WAITING = ("contradiction", "fading")  # findings for which a person may want to do something
-_KINDS = (
-    "vanished", "halted", "leaving", *_ASKED, *WAITING, "proposals", "copies", "unreadable", "stray", "inbox",
-)  # fmt: skip
+_KINDS = (*PERSONAL, *WAITING, "proposals", "copies", "unreadable", "stray", "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
@@ -285,12 +283,10 @@ def _to_approve(
 
 def _to_remember(sight: Sight, answers: Mapping[str, Answer]) -> list[Item]:
     """What conversations learned about the person."""
-    found: list[Item] = []
-    for one in learned.proposed(sight.catalog, sight.vault, sight.folder, answers):
-        day = _day(one.created, sight.now.tzinfo)
-        said = f"remember? {one.content} (from the chat {one.conversation} on {day})"
-        found.append(_item("remember", one.question, said, one.path))
-    return found
+    return [
+        _item("remember", one.question, one.asked(_day(one.created, sight.now.tzinfo)), one.path)
+        for one in learned.proposed(sight.catalog, sight.vault, sight.folder, answers)
+    ]
 
 
 def _asked(due: Due) -> str:
