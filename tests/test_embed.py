@@ -453,3 +453,38 @@ def test_a_mapped_model_that_is_damaged_or_cannot_be_kept_is_done_without(
     monkeypatch.setattr(embed.tempfile, "mkdtemp", full)
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
     assert not mapped.exists()
+
+
+# Models that come and go in one thread, memory given back in another, and blocks in which nobody else may write.
+COMING_AND_GOING = """
+import os, sys, threading
+import numpy as np
+from vaultmem.store import memory
+from vaultmem.store.embed import Embedder
+from vaultmem.store.model import resolve_model
+model, over, wiped = resolve_model("default", sys.argv[1]), threading.Event(), []
+def give_back():
+    while not over.is_set(): memory.give_back()
+def look():
+    while not over.is_set():
+        blocks = [np.full(200_000 + 4096 * size, 7, np.uint8) for size in range(40)]
+        wiped.extend(block.size for block in blocks if not (block == 7).all())
+threads = [threading.Thread(target=target) for target in (give_back, look, look)]
+for thread in threads: thread.start()
+for _ in range(12):
+    embedder = Embedder(model)
+    embedder.query("tea")
+    embedder.unload()
+over.set()
+for thread in threads: thread.join()
+sys.stdout.write(str(len(wiped)))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_memory_that_is_given_back_is_nobody_elses(default: Model, models: Path) -> None:
+    """Where a model was, something else may be a moment later; wiped, it aborts the process at some later time."""
+    code = [sys.executable, "-c", COMING_AND_GOING, str(models)]
+    ended = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "0"), (default.name, ended.stderr)

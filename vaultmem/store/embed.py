@@ -145,6 +145,10 @@ class _Pooled:
     def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
         self._tokenizer, self._session = tokenizer, session
 
+    def __del__(self) -> None:
+        with memory.mapping:
+            self._session = None
+
     def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
         """The mean over the tokens of each text."""
         import numpy as np
@@ -232,7 +236,8 @@ def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
         if tokenizer is None or model.name != minilm.NAME:
             return _ByFastembed(_open(model, threads))
         folder = Path(model.folder)
-        return _Pooled(tokenizer, _session(folder / model.weights, threads, mapped=folder))
+        with memory.mapping:
+            return _Pooled(tokenizer, _session(folder / model.weights, threads, mapped=folder))
     except ModelError:
         raise
     except (

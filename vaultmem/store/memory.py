@@ -7,6 +7,7 @@ and need none.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ ARENAS = 2  # by default eight for each processor, and every thread leaves its c
 LARGE = 131_072
 NUMBERS = "numbers.bin"  # the file of a model that is mapped for reading only
 _DONTNEED = 4  # of madvise(2)
+# Held by whoever maps or unmaps the numbers of a model. What takes their place in memory would be wiped by give_back().
+mapping = threading.RLock()
 
 
 def give_back() -> None:
@@ -24,8 +27,9 @@ def give_back() -> None:
     if trim := _call("malloc_trim"):
         trim(0)
     if advise := _call("madvise"):
-        for start, end in _mapped():
-            advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)
+        with mapping:
+            for start, end in _mapped():
+                advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)
 
 
 def _mapped() -> Iterator[tuple[int, int]]:
