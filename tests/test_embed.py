@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.errors import ModelError
-from vaultmem.store import embed, minilm, other_models
+from vaultmem.store import embed, memory, minilm, other_models
 from vaultmem.store.embed import BATCH_TOKENS, Embedder, cut_batches
 from vaultmem.store.model import Model, resolve_model
 
@@ -455,36 +457,31 @@ def test_a_mapped_model_that_is_damaged_or_cannot_be_kept_is_done_without(
     assert not mapped.exists()
 
 
-# Models that come and go in one thread, memory given back in another, and blocks in which nobody else may write.
-COMING_AND_GOING = """
-import os, sys, threading
-import numpy as np
-from vaultmem.store import memory
-from vaultmem.store.embed import Embedder
-from vaultmem.store.model import resolve_model
-model, over, wiped = resolve_model("default", sys.argv[1]), threading.Event(), []
-def give_back():
-    while not over.is_set(): memory.give_back()
-def look():
-    while not over.is_set():
-        blocks = [np.full(200_000 + 4096 * size, 7, np.uint8) for size in range(40)]
-        wiped.extend(block.size for block in blocks if not (block == 7).all())
-threads = [threading.Thread(target=target) for target in (give_back, look, look)]
-for thread in threads: thread.start()
-for _ in range(12):
-    embedder = Embedder(model)
-    embedder.query("tea")
-    embedder.unload()
-over.set()
-for thread in threads: thread.join()
-sys.stdout.write(str(len(wiped)))
-sys.stdout.flush()
-os._exit(0)
-"""
-
-
-def test_memory_that_is_given_back_is_nobody_elses(default: Model, models: Path) -> None:
+@pytest.mark.parametrize("what", ["comes", "goes"])
+def test_while_memory_is_given_back_no_model_comes_or_goes(
+    default: Model, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     """Where a model was, something else may be a moment later; wiped, it aborts the process at some later time."""
-    code = [sys.executable, "-c", COMING_AND_GOING, str(models)]
-    ended = subprocess.run(code, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (0, "0"), (default.name, ended.stderr)
+    embedder = Embedder(default)
+    if what == "goes":
+        embedder.query("tea")
+    done = threading.Event()
+
+    def change() -> None:
+        embedder._loaded = None
+        if what == "comes":
+            memory_alone.setattr(memory, "_mapped", lambda: ())
+            embedder.query("tea")
+        done.set()
+
+    def meanwhile() -> Iterator[tuple[int, int]]:
+        thread.start()
+        assert not done.wait(0.5)
+        yield from ()
+
+    thread = threading.Thread(target=change)
+    with monkeypatch.context() as memory_alone:
+        memory_alone.setattr(memory, "_mapped", meanwhile)
+        memory.give_back()
+        assert done.wait(60)
+    thread.join()
