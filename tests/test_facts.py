@@ -195,10 +195,8 @@ def test_of_a_long_message_the_model_sees_what_may_be_typed() -> None:
         ('Sure! Here is it:\n```json\n{"facts": ["A b"]}\n```', ["A b"]),
         ('["A b", "C d"]', ["A b", "C d"]),
         ([{"fact": "A b"}, {"text": "C d"}, {"no": 3}], ["A b", "C d"]),
-        ({"result": {"facts": [{"content": "A b"}]}}, ["A b"]),
         ({"facts": "A b"}, ["A b"]),
-        ({"1": "A b", "2": "C d"}, ["A b", "C d"]),
-        ({"facts": [None, 3, "", " ", "none", "A\nb", ["C d"], True]}, ["A", "b", "C d"]),
+        ({"facts": [None, 3, "", " ", "none", "A\nb", ["C d"], True]}, ["A", "b"]),
         ({"facts": ["x" * 301, "A b"]}, ["A b"]),
         ({"facts": []}, []),
         ("None.", []),
@@ -210,7 +208,6 @@ def test_of_a_long_message_the_model_sees_what_may_be_typed() -> None:
         ("{'facts': ['A b',],}", ["A b"]),
         ('<think>["C d"]</think>{"facts": ["A b"]', ["A b"]),
         ({"facts": ["The user's list is [1]"]}, ["The user's list is [1]"]),
-        ("The user saw footnote [1]", ["The user saw footnote [1]"]),
     ],
 )
 def test_answers_of_any_shape_are_read(answer: object, facts: list[str]) -> None:

@@ -51,11 +51,9 @@ def test_no_answer_adds_everything(answer: object, strategy: str) -> None:
     [
         [{"event": "UPDATE", "id": 0, "text": HATES}],
         {"decisions": [{"event": "update", "id": "0", "text": HATES}]},
-        {"memory": [{"event": "UPDATE", "id": 0.0, "text": HATES}]},
+        {"memory": [{"event": "UPDATE", "id": 0, "text": HATES}]},
         {"event": "UPDATE", "id": 0, "text": HATES},
-        {"0": {"event": "UPDATE", "text": HATES}},
-        {"update": [{"id": 0, "text": HATES}]},
-        'Here you are:\n```json\n[{"action": "UPDATE", "index": "#0", "new_memory": "The user hates pizza"}]\n```',
+        'Here you are:\n```json\n[{"event": "UPDATE", "id": " 0", "text": "The user hates pizza"}]\n```',
         [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "ADD", "id": None, "text": HATES}],
         [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "DELETE", "id": 0}],
         [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "UPDATE", "id": 0, "text": CELLO}],
@@ -67,7 +65,8 @@ def test_an_update_in_any_shape(answer: object) -> None:
 
 def test_only_deletes_still_add() -> None:
     assert decided([{"event": "DELETE", "id": 0}]) == Decisions((HATES,), (), (("id-pizza", None),))
-    assert decided({"delete": [0, 0, 9]}) == Decisions((HATES,), (), (("id-pizza", None),))
+    again = [{"event": "DELETE", "id": at} for at in (0, 0, 9)]
+    assert decided(again) == Decisions((HATES,), (), (("id-pizza", None),))
 
 
 def test_ids_outside_the_list_are_nothing() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.core.asking import Message, Question
 from vaultmem.core.defused import one_line
+from vaultmem.core.llm_answers import records, short_id
 from vaultmem.core.places import CATEGORIES, INBOX
 
 CLASSIFY, MERGE, CONTRADICTION = KINDS = ("classify", "merge", "contradiction")
@@ -98,9 +99,9 @@ def read(kind: str, answer: object, count: int) -> list[Advice]:
     """The advice in an answer about so many doubts, whatever its shape. Ids outside the list are left out; a choice
     that there is not, and one that is contrary to another, are none."""
     found: dict[int, Advice] = {}
-    for item in _items(answer)[: 10 * count]:
-        place, choice = _place(item.get("id"), count), _choice(kind, item)
-        if place is None:
+    for item in records(answer)[: 10 * count]:
+        place, choice = short_id(item.get("id")), _choice(kind, item)
+        if place is None or place >= count:
             continue
         if place in found and found[place].choice != choice:
             choice = ""
@@ -108,20 +109,6 @@ def read(kind: str, answer: object, count: int) -> list[Advice]:
         said = one_line(reason, REASON) if isinstance(reason, str) and reason.strip() else ""
         found[place] = Advice(place, choice, said)
     return [found[place] for place in sorted(found)]
-
-
-def _items(answer: object) -> list[Mapping[object, object]]:
-    if isinstance(answer, Mapping):
-        lists = [one for one in answer.values() if isinstance(one, list)]
-        answer = lists[0] if len(lists) == 1 else [answer]
-    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
-
-
-def _place(given: object, count: int) -> int | None:
-    if isinstance(given, str) and given.strip().isdecimal() and len(given) < 9:
-        given = int(given)
-    is_number = isinstance(given, int) and not isinstance(given, bool)
-    return given if is_number and isinstance(given, int) and 0 <= given < count else None
 
 
 def _choice(kind: str, item: Mapping[object, object]) -> str:

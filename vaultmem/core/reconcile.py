@@ -12,10 +12,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from vaultmem.core.likeness import normal
+from vaultmem.core.llm_answers import records, short_id
 from vaultmem.core.opposites import fold
-from vaultmem.core.reconcile_answers import Decision, read
 from vaultmem.core.statements import contradiction
 
+EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
+MOST = 100  # decisions that are looked at
 LONGEST = 300  # characters of an updated fact
 COVERED = 0.8  # share of a fact's words that another text must have to say it, too
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[.,:/-][^\W_\u3400-\u9fff]+)*")
@@ -40,6 +42,15 @@ class Existing(NamedTuple):
     text: str
 
 
+class Decision(NamedTuple):
+    """One decision as the model gave it."""
+
+    event: str  # one of EVENTS
+    number: int | None  # the short id that it named
+    place: int | None  # the same, where it is one of the existing memories
+    text: str
+
+
 class Decisions(NamedTuple):
     """What is to be done. Each text of `adds` is a new fact as it was said."""
 
@@ -53,7 +64,7 @@ def decisions(
     answer: object, new: Sequence[str], existing: Sequence[Existing], strategy: str
 ) -> Decisions:
     """What follows from the answer of a model to the question of core.reconcile_prompts; None for no answer."""
-    said = read(answer, len(existing))
+    said = _read(answer, len(existing))
     fresh = _once(new)
     updates = _updates(said, fresh, existing)
     deletes = _deletes(said, fresh, existing, set(updates))
@@ -102,6 +113,18 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
         updates[gone[0]] = fact
         deletes.update(dict.fromkeys(gone[1:], gone[0]))
     return _decided(adds, updates, deletes, existing)
+
+
+def _read(answer: object, existing: int) -> list[Decision]:
+    """The decisions in an answer about so many existing memories; [] where there are none to be found."""
+    found: list[Decision] = []
+    for item in records(answer)[:MOST]:
+        event, text = str(item.get("event")).strip().upper(), item.get("text")
+        number = short_id(item.get("id"))
+        place = number if number is not None and number < existing else None
+        if event in EVENTS:
+            found.append(Decision(event, number, place, text if isinstance(text, str) else ""))
+    return found
 
 
 def _decided(

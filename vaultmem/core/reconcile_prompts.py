@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from vaultmem.core.asking import Message, Question
-from vaultmem.core.reconcile import LONGEST, Existing
+from vaultmem.core.reconcile import EVENTS, LONGEST, Existing
 
 STRATEGIES = ("subset", "enumerate")
 SCHEMA = {
@@ -19,7 +19,7 @@ SCHEMA = {
                 "type": "object",
                 "properties": {
                     "id": {"type": ["integer", "null"]},
-                    "event": {"type": "string", "enum": ["ADD", "UPDATE", "DELETE", "NONE"]},
+                    "event": {"type": "string", "enum": list(EVENTS)},
                     "text": {"type": "string", "maxLength": LONGEST},
                 },
                 "required": ["id", "event", "text"],

@@ -126,7 +126,7 @@ class Answer:
         told = object_of(data)
         if told.get("error"):
             self.is_broken = True
-            self.complaint = self.complaint or llm_answers.complaint(data)
+            self.complaint = self.complaint or llm_answers.error_message(data)
         choices = told.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (0, None):

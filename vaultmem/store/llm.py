@@ -215,7 +215,7 @@ class Llm:
             reply = lasting_reply(wire, CHAT, asked, self._patience)
             if 200 <= reply.status < 300:
                 break
-            said = llm_answers.complaint(reply.body)
+            said = llm_answers.error_message(reply.body)
             next_one = llm_request.plainer(
                 manner, reply.status, said, schema=question.schema is not None
             )
@@ -239,7 +239,7 @@ class Llm:
 
     def _read(self, reply: Reply, question: Question, key: Key | None) -> object:
         try:
-            said = llm_answers.said(reply.body)
+            said = llm_answers.completion(reply.body)
         except NoAnswerError as error:
             raise LlmError(
                 f"{self._service.url} gave no answer: {_shown(str(error), key)}"
@@ -252,7 +252,7 @@ class Llm:
                 )
             return words
         try:
-            return llm_answers.json_of(said.text, question.schema)
+            return llm_answers.parse_json(said.text, question.schema)
         except ValueError:
             raise LlmError(
                 f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
@@ -294,7 +294,7 @@ def examined(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 def refused(wire: Wire, where: str, reply: Reply) -> LlmError:
     """The error for a reply that is no answer; `where` is the setting of the key."""
-    said = _shown(llm_answers.complaint(reply.body), wire.key)
+    said = _shown(llm_answers.error_message(reply.body), wire.key)
     what = f"{wire.url} answers {reply.status}" + (f" ({said})" if said else "")
     named = wire.settings
     if reply.status in (401, 403):
