@@ -109,8 +109,8 @@ def test_the_same_question_is_known_again() -> None:
         chat(user("yes"), {"role": "assistant", "content": "x"}, {"role": "tool", "content": "y"})
     )
     later = found(chat(user("yes"), {"role": "assistant", "content": "ok"}, user("yes")))
-    assert first.asked == again.asked == goes_on.asked
-    assert later.asked != first.asked
+    assert first.digest == again.digest == goes_on.digest
+    assert later.digest != first.digest
 
 
 @pytest.mark.parametrize(

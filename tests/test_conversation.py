@@ -117,14 +117,14 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
     parts: Any = SimpleNamespace(conversation="default")
     for named, wanted in ((given, None), ("👨‍👩‍👧", "👨‍👩‍👧"), ("", "default")):
         header = named.encode("utf-8", "surrogatepass")
-        asked = asyncio.run(Chats(parts)._wanted([(b"x-conversation-id", header)], body))
+        asked = asyncio.run(Chats(parts).read([(b"x-conversation-id", header)], body))
         expected = "���" if named == "\ud800" else wanted
         if expected is None:
             assert isinstance(asked, str)
             assert asked.startswith("none: the conversation id ")
         else:
             assert not isinstance(asked, str)
-            assert asked.conversation == expected, "no character in a header is a mark for one"
+            assert asked[0] == expected, "no character in a header is a mark for one"
 
 
 def test_ids_of_180_characters_and_with_emoji_can_be() -> None:

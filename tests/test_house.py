@@ -28,6 +28,7 @@ PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 IMPORT_NAMES = {
     "desktop-notifier": "desktop_notifier",
     "gitpython": "git",
+    "httpx-sse": "httpx_sse",
     "json-repair": "json_repair",
     "python-dateutil": "dateutil",
     "python-frontmatter": "frontmatter",

@@ -33,7 +33,7 @@ from tests.scripted_llm import (
 )
 from vaultmem import config
 from vaultmem.core.asking import Message, Question
-from vaultmem.core.sse import Answer
+from vaultmem.core.chat_answer import Answer
 from vaultmem.errors import LlmError
 from vaultmem.store import llm
 from vaultmem.store.keys import Key

@@ -287,6 +287,41 @@ def test_a_client_that_leaves_before_the_first_word_stops_the_upstream(
     assert proxy.ended_turns(1)[0].assistant is None
 
 
+@pytest.mark.parametrize(
+    ("path", "begun"),
+    [
+        ("/v1/chat/completions", True), ("/v1/chat/completions", False), ("/v1/models", False), ("/v1/files", True),
+    ],
+)  # fmt: skip
+def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
+    vault: Path, path: str, begun: bool
+) -> None:
+    body = b"" if path == "/v1/models" else b'{"messages": [{"role": "user", "content": "hi"}]}'
+    synced(vault)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        proxied(vault, f"http://127.0.0.1:{server.getsockname()[1]}/v1") as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as client,
+    ):
+        verb = b"POST" if body else b"GET"
+        head = b"%b %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n"
+        client.sendall(head % (verb, path.encode(), proxy.port, len(body)) + body)
+        server.settimeout(20)
+        upstream, _ = server.accept()
+        with upstream:
+            upstream.settimeout(20)
+            assert upstream.recv(1)
+            if begun:
+                upstream.sendall(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: x\n\n"
+                )
+                while b": x" not in client.recv(1_000):
+                    pass
+            client.close()
+            while upstream.recv(65_536):
+                pass
+
+
 # --- Turns
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -18,20 +19,26 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from vaultmem import Vault
 from vaultmem.conversations.past import Limits, Said
+from vaultmem.core.chat_answer import Answer
 from vaultmem.core.chat_body import Chat, read
 from vaultmem.core.llm_url import origin
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.proxy import keeping, proxy, remembering
-from vaultmem.proxy.asgi import Headers
 from vaultmem.proxy.background import Background
+from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.proxy import Wish, in_force
-from vaultmem.proxy.relay import pass_on
 from vaultmem.proxy.remembering import Recalled, Remembering
 from vaultmem.proxy.serving import listen
-from vaultmem.proxy.tee import Tee
-from vaultmem.proxy.upstream import Reply, carries_key, for_upstream, leads_out, passed_on
+from vaultmem.proxy.upstream import (
+    Headers,
+    Reply,
+    carries_key,
+    end_to_end,
+    for_upstream,
+    leads_out,
+)
 from vaultmem.store import embed
 from vaultmem.store.keys import Key
 from vaultmem.store.turn_queue import Item, Turns
@@ -47,10 +54,6 @@ def chat(said: str, *before: str) -> Chat:
 # --- Who may ask
 
 
-async def nobody(*_: object) -> None:
-    """An application that nobody reaches."""
-
-
 @pytest.mark.parametrize(
     ("listens", "host", "passes"),
     [
@@ -63,8 +66,7 @@ async def nobody(*_: object) -> None:
     ],
 )  # fmt: skip
 def test_a_name_that_leads_here_is_no_name_of_ours(listens: str, host: str, passes: bool) -> None:
-    guard = Guard(nobody, listens, 8100)
-    refused = guard.refused({"type": "http", "headers": [(b"host", host.encode())]})
+    refused = Guard(listens, 8100).refusal([(b"host", host.encode())], "/v1/models")
     assert (refused is None) == passes
 
 
@@ -81,20 +83,20 @@ def test_a_page_is_ours_only_by_the_name_that_it_asks(
     host: str, came_from: str, passes: bool
 ) -> None:
     asked = [(b"host", host.encode()), (b"origin", came_from.encode())]
-    refused = Guard(nobody, "0.0.0.0", 8100).refused({"headers": asked})
+    refused = Guard("0.0.0.0", 8100).refusal(asked, "/")
     assert (refused is None) == passes
     twice = [*asked, (b"origin", b"http://203.0.113.9:8100")]
-    assert Guard(nobody, "0.0.0.0", 8100).refused({"headers": twice})
+    assert Guard("0.0.0.0", 8100).refusal(twice, "/")
 
 
 @given(st.text(max_size=30))
 def test_no_name_of_elsewhere_passes(name: str) -> None:
     host = f"{name}.example:8100".encode("latin-1", "replace")
-    assert Guard(nobody, "0.0.0.0", 8100).refused({"headers": [(b"host", host)]})
+    assert Guard("0.0.0.0", 8100).refusal([(b"host", host)], "/")
 
 
 def test_on_port_80_the_port_may_be_left_out() -> None:
-    assert Guard(nobody, "127.0.0.1", 80).refused({"headers": [(b"host", b"localhost")]}) is None
+    assert Guard("127.0.0.1", 80).refusal([(b"host", b"localhost")], "/") is None
 
 
 def test_what_only_this_machine_reaches() -> None:
@@ -108,7 +110,7 @@ def test_what_only_this_machine_reaches() -> None:
 def test_headers_of_the_way_stay_behind() -> None:
     headers = [(b"Connection", b"close, X-Mine"), (b"X-Mine", b"1"), (b"Keep-Alive", b"1"), (b"A", b"1"), (b"A", b"2"),
                (b"Transfer-Encoding", b"chunked"), (b"Upgrade", b"h2c"), (b"Proxy-Authorization", b"x")]  # fmt: skip
-    assert passed_on(headers) == [(b"A", b"1"), (b"A", b"2")]
+    assert end_to_end(headers) == [(b"A", b"1"), (b"A", b"2")]
     asked = [
         (b"host", b"x"),
         (b"content-length", b"3"),
@@ -181,32 +183,34 @@ WORDS = st.sampled_from([
 )
 def test_bytes_out_are_bytes_in(kind: bytes, packed: bytes, pieces: list[bytes]) -> None:
     reply = Made([(b"content-type", kind), (b"content-encoding", packed)], pieces)
-    sent: list[dict[str, Any]] = []
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    async def passed() -> list[bytes]:
+        chats = Chats(cast("Parts", None), COMPLETIONS)
+        exchange = Exchange(chats)
+        exchange._reply, exchange._turn = cast("Reply", reply), cast("Any", MagicMock())
+        found = [piece async for piece in exchange.pieces()]
+        await exchange.close()
+        chats.close()
+        return found
 
-    async def heard(_: Tee) -> None:
-        """Nothing to do."""
-
-    asyncio.run(pass_on(cast("Reply", reply), send, heard))
-    assert b"".join(one.get("body", b"") for one in sent) == b"".join(pieces)
-    assert [one.get("more_body", True) for one in sent][-1] is False
-    assert sent[0]["headers"] == reply.headers
+    found = asyncio.run(passed())
+    assert b"".join(found) == b"".join(pieces)
     assert reply.closed
     if kind == b"text/event-stream":
-        assert [one["body"] for one in sent[1:-1]] == [piece for piece in pieces if piece]
+        assert found == [piece for piece in pieces if piece]
 
 
 def test_a_few_bytes_that_are_megabytes_are_not_heard() -> None:
     import gzip
 
-    tee = Tee([(b"content-type", b"application/json"), (b"content-encoding", b"gzip")])
-    tee.hear(gzip.compress(b" " * 50_000_000))
+    tee = Tee([(b"content-type", b"application/json"), (b"content-encoding", b"gzip")], Answer())
+    tee.feed(gzip.compress(b" " * 50_000_000))
     tee.close()
     assert not tee.answer.is_complete
-    broken = Tee([(b"content-type", b"text/event-stream"), (b"content-encoding", b"gzip")])
-    broken.hear(b"no gzip")
+    broken = Tee(
+        [(b"content-type", b"text/event-stream"), (b"content-encoding", b"gzip")], Answer()
+    )
+    broken.feed(b"no gzip")
     broken.close()
     assert not broken.answer.is_complete
 

@@ -17,9 +17,9 @@ from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
+from vaultmem.core.chat_answer import ResponsesAnswer
+from vaultmem.core.chat_body import read_response, with_memory
 from vaultmem.core.chat_memory import CLOSE, OPEN
-from vaultmem.core.responses_answer import ResponsesAnswer
-from vaultmem.core.responses_body import read, with_memory
 
 TEA = "The user likes tea"
 
@@ -196,7 +196,7 @@ def test_one_message_more_and_nothing_else(
 ) -> None:
     whole = {"計": "x", "input": given_input, "model": "m"}
     body = json.dumps(whole, ensure_ascii=ascii_only, indent=indent).encode()
-    chat = read(body)
+    chat = read_response(body)
     if chat is None:
         assert not any(isinstance(one, dict) and one.get("role") == "user" for one in given_input)  # type: ignore[attr-defined]
         return
@@ -219,6 +219,6 @@ def test_an_answer_whose_end_repeats_nothing_is_known_by_its_items() -> None:
         {"type": "response.output_item.done", "output_index": 1, "item": message("assistant", "Hello")},
         {"type": "response.completed", "response": {"id": "r", "output": []}},
     ):  # fmt: skip
-        answer.hear(json.dumps(event))
+        answer.feed(json.dumps(event))
     assert (answer.text, answer.is_complete, answer.calls, answer.id) == ("Hello", True, False, "r")
     assert CLOSE not in answer.text

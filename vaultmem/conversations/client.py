@@ -25,9 +25,9 @@ from vaultmem.conversations.reconciling import Learned, Source, take_in
 from vaultmem.conversations.turn import Turn
 from vaultmem.conversations.worker import Worker
 from vaultmem.core.asking import Model
+from vaultmem.core.chat_answer import Answer
 from vaultmem.core.chat_memory import Told
 from vaultmem.core.conversation import problem
-from vaultmem.core.sse import Answer
 from vaultmem.errors import LlmError, UsageError
 from vaultmem.store.keys import Key
 from vaultmem.store.llm import Budget, open_model, streamed_chat, whole_chat

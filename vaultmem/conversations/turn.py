@@ -10,9 +10,9 @@ from vaultmem.api import Vault
 from vaultmem.conversations import past
 from vaultmem.conversations.worker import service_of
 from vaultmem.core import chat_body
+from vaultmem.core.chat_answer import Answer
 from vaultmem.core.chat_body import Chat
 from vaultmem.core.chat_memory import Told
-from vaultmem.core.sse import Answer
 from vaultmem.errors import VaultmemError
 from vaultmem.store.turn_queue import SERVICE, Item, Turns
 

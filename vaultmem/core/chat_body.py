@@ -1,4 +1,7 @@
-"""The body of a chat completion as bytes: what is asked in it, and one message put in; all else stays as it is.
+"""The body of a chat as bytes, by either API: what is asked in it, and one message put in; all else stays as it is.
+
+The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
+`previous_response_id` the server knows what came before, and the input is only what is new.
 
 Whatever is odd about a body is no business of ours: then there is nothing to read in it, and who answers says so.
 """
@@ -6,7 +9,7 @@ Whatever is odd about a body is no business of ours: then there is nothing to re
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -15,6 +18,8 @@ from vaultmem.core.json_text import Part, parts
 # Where a message is put in: before the last words of the user, or first of all.
 TURN, START = "turn", "start"
 TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
+_GUIDES = ("system", "developer")  # roles whose messages may follow the question
+_USER = b',{"role":"user","content":'
 _TEXTS = ("text", "input_text", "output_text")
 OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
 
@@ -25,14 +30,12 @@ class Chat(NamedTuple):
     question: str  # the text of the last message of the user; "" if it has none
     is_turn: bool  # that message is the last of all; else a tool's result goes on with the turn
     earlier: tuple[str, ...]  # the texts of all messages
-    asked: str  # the same for the same messages up to the question
+    digest: str  # the same for the same messages up to the question
     model: str
     conversation: str  # as metadata.conversation_id or user names it; "" if neither does
     is_off: bool  # metadata.vaultmem: nothing is to be recalled, nothing to be kept
     places: tuple[int, int]  # bytes before the first message, and before the question
-    end: int = (
-        0  # bytes before the end of a question that is no message of its own, see responses_body
-    )
+    end: int = 0  # bytes before the end of an input that is one text
     previous: str = ""  # the id of the response that it goes on with
 
     def at(self, place: str) -> int:
@@ -46,20 +49,22 @@ class Chat(NamedTuple):
 
 
 def read(body: bytes) -> Chat | None:
-    """What is asked; None where the body is no chat in plain UTF-8 JSON, or could be read in two ways."""
-    try:
-        text = body.decode("utf-8")
-        members, end = parts(text)
-        if text[end:].strip(" \t\r\n"):
-            return None
-        return _chat(text, once(members, "messages", "metadata", "user", "model"))
-    except (ValueError, RecursionError):
-        return None
+    """What a chat completion asks; None where the body is no chat in plain UTF-8 JSON, or could be read in two ways."""
+    return _read(body, _of_messages)
+
+
+def read_response(body: bytes) -> Chat | None:
+    """The same of a request of the Responses API."""
+    return _read(body, _of_input)
 
 
 def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
-    """The body with one more message at a place."""
-    return spliced(body, chat.at(place), content)
+    """The body with one more message at a place; an input that is one text becomes a list of two."""
+    at = chat.at(place)
+    if not chat.end:
+        return spliced(body, at, content)
+    user = _USER + body[at : chat.end] + b"}]"
+    return body[:at] + b"[" + system_message(content) + user + body[chat.end :]
 
 
 def spliced(body: bytes, at: int, content: str) -> bytes:
@@ -90,7 +95,16 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def once(members: Sequence[Part], *names: str) -> dict[str, Part]:
+def _read(body: bytes, found: Callable[[str, list[Part]], Chat | None]) -> Chat | None:
+    try:
+        text = body.decode("utf-8")
+        members, end = parts(text)
+        return None if text[end:].strip(" \t\r\n") else found(text, members)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _once(members: Sequence[Part], *names: str) -> dict[str, Part]:
     """Those that count. Raises ValueError where one of them is there twice: some would read the first."""
     found = {one.name: one for one in members}
     if any(sum(one.name == name for one in members) > 1 for name in names):
@@ -98,7 +112,8 @@ def once(members: Sequence[Part], *names: str) -> dict[str, Part]:
     return found
 
 
-def _chat(text: str, members: dict[str, Part]) -> Chat | None:
+def _of_messages(text: str, body: list[Part]) -> Chat | None:
+    members = _once(body, "messages", "metadata", "user", "model")
     if "messages" not in members or not isinstance(members["messages"].value, list):
         return None
     messages, _ = parts(text, members["messages"].start)
@@ -106,24 +121,61 @@ def _chat(text: str, members: dict[str, Part]) -> Chat | None:
     if "user" not in roles or None in roles:
         return None
     last = len(roles) - 1 - roles[::-1].index("user")
-    once(parts(text, messages[last].start)[0], "role", "content")
+    _once(parts(text, messages[last].start)[0], "role", "content")
     before, between = text[: messages[0].start], text[messages[0].start : messages[last].start]
     first = len(before.encode())
-    said = [text_of(one.value) for one in messages]
+    texts = [text_of(one.value) for one in messages]
     return Chat(
-        said[last], last == len(roles) - 1, tuple(said), digest(roles, said, last),
-        plain(members, "model"), conversation_of(members), is_off(members),
+        texts[last], last == len(roles) - 1, tuple(texts), _digest(roles, texts, last),
+        _plain(members, "model"), _conversation_of(members), _is_off(members),
         (first, first + len(between.encode())),
     )  # fmt: skip
 
 
-def digest(roles: Sequence[object], said: Sequence[str], last: int) -> str:
+def _of_input(text: str, body: list[Part]) -> Chat | None:
+    members = _once(body, "input", "metadata", "user", "model", "previous_response_id")
+    if "input" not in members:
+        return None
+    input_, previous = members["input"], _plain(members, "previous_response_id")
+    about = _plain(members, "model"), _conversation_of(members), _is_off(members)
+    start = len(text[: input_.start].encode())
+    if isinstance(input_.value, str):
+        words = text_of({"content": input_.value})
+        end = start + len(text[input_.start : input_.end].encode())
+        digest = _digest([previous, "user"], ["", words], 1)
+        return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
+    if not isinstance(input_.value, list):
+        return None
+    items, _ = parts(text, input_.start)
+    roles = [_role(one.value) for one in items]
+    if "user" not in roles:  # the results of tools alone: the server knows the question
+        return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
+    last = len(roles) - 1 - roles[::-1].index("user")
+    _once(parts(text, items[last].start)[0], "role", "content")
+    texts = [text_of(one.value) for one in items]
+    first = start + len(text[input_.start : items[0].start].encode())
+    before = first + len(text[items[0].start : items[last].start].encode())
+    return Chat(
+        texts[last], all(role in _GUIDES for role in roles[last + 1 :]), tuple(texts),
+        _digest([previous, *roles], ["", *texts], last + 1), *about, (first, before), 0, previous,
+    )  # fmt: skip
+
+
+def _role(item: object) -> str:
+    """Who says an item; of what is no message its kind."""
+    if not isinstance(item, dict):
+        raise ValueError("an item is none")  # noqa: TRY004 - read() says what is wrong with a body
+    kind = item.get("type", "message")
+    return str(item.get("role")) if kind == "message" else f"<{kind}>"
+
+
+def _digest(roles: Sequence[object], texts: Sequence[str], last: int) -> str:
     """Another one for other messages up to the last one that counts."""
-    pairs = [[str(role), text] for role, text in zip(roles[: last + 1], said, strict=False)]
+    pairs = [[str(role), text] for role, text in zip(roles[: last + 1], texts, strict=False)]
     return sha256(json.dumps(pairs).encode()).hexdigest()
 
 
-def plain(members: dict[str, Part], name: str) -> str:
+def _plain(members: dict[str, Part], name: str) -> str:
     """A member that is a text; "" where there is none."""
     found = members[name].value if name in members else None
     return found if isinstance(found, str) else ""
@@ -134,17 +186,17 @@ def _metadata(members: dict[str, Part], name: str) -> object:
     return found.get(name) if isinstance(found, dict) else None
 
 
-def conversation_of(members: dict[str, Part]) -> str:
+def _conversation_of(members: dict[str, Part]) -> str:
     """The conversation that a request names; "" where it names none."""
     named = _metadata(members, "conversation_id")
-    return named if isinstance(named, str) and named.strip() else plain(members, "user")
+    return named if isinstance(named, str) and named.strip() else _plain(members, "user")
 
 
-def says_off(said: object) -> bool:
+def says_off(value: object) -> bool:
     """Whether a header or a member of the metadata says that no memory is wanted."""
-    return said.strip().lower() in OFF if isinstance(said, str) else said in (False, 0)
+    return value.strip().lower() in OFF if isinstance(value, str) else value in (False, 0)
 
 
-def is_off(members: dict[str, Part]) -> bool:
+def _is_off(members: dict[str, Part]) -> bool:
     """Whether the metadata say that no memory is wanted."""
     return says_off(_metadata(members, "vaultmem"))

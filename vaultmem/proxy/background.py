@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 from vaultmem.core.asking import Model
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.proxy.asgi import Headers, header
-from vaultmem.proxy.upstream import carries_key
+from vaultmem.proxy.upstream import Headers, carries_key, header
 from vaultmem.store.keys import Key
 from vaultmem.store.turn_queue import Item
 

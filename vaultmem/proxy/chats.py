@@ -5,296 +5,157 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-from vaultmem.core import chat_body, responses_body
+from vaultmem.core import chat_body
+from vaultmem.core.chat_answer import Answer, ResponsesAnswer
 from vaultmem.core.chat_body import Chat
 from vaultmem.core.chat_memory import Told
 from vaultmem.core.conversation import problem
-from vaultmem.core.responses_answer import ResponsesAnswer
-from vaultmem.core.sse import Answer
 from vaultmem.core.wording import plural
-from vaultmem.proxy.asgi import (
-    Fault,
-    GoneError,
+from vaultmem.proxy.background import Background
+from vaultmem.proxy.keeping import Keeping, Turn
+from vaultmem.proxy.remembering import Recalled, Remembering
+from vaultmem.proxy.upstream import (
     Headers,
-    Receive,
-    Scope,
-    Send,
+    Reply,
+    Request,
+    Upstream,
+    UpstreamError,
+    for_upstream,
     header,
-    headers_of,
-    next_piece,
-    send_fault,
 )
-from vaultmem.proxy.relay import Heard, Relayed, pass_on, while_there
-from vaultmem.proxy.remembering import Recalled
-from vaultmem.proxy.tee import Spoken, Tee
-from vaultmem.proxy.upstream import Asked, Reply, UpstreamError, for_upstream
-from vaultmem.store.chat_counts import NOTHING, TOLD
+from vaultmem.store.chat_counts import NOTHING, TOLD, ChatCounts
+from vaultmem.store.llm_wire import Events
 
 log = logging.getLogger("vaultmem.proxy")
 
-MOST_BODY = 32_000_000  # bytes
 LARGE = 500_000  # bytes of a body that is read in a thread, so that streams go on meanwhile
 THREADS = 8  # that write turns down
 HEADER = b"x-vaultmem-recall"  # of answers: what was recalled, or why nothing was
 _MOST_PLACES = 2_000  # characters
 _MOST_AWAITED = 1_000  # answers that call tools, whose results have not come yet
+_MOST_WHOLE = 8_000_000  # bytes of an answer that is no stream
+_MOST_UNPACKED = 4_000_000  # bytes out of one piece
+_PACKED = ("identity", "gzip", "x-gzip", "deflate")
 _T = TypeVar("_T")
 
 
-class Sender(Protocol):
-    """Where requests go on to."""
-
-    async def send(self, asked: Asked) -> Reply:
-        """The beginning of the answer. Raises UpstreamError."""
-
-
-class Memory(Protocol):
-    """Knows what to tell about a question."""
-
-    async def recalled(
-        self, conversation: str, question: str, earlier: tuple[str, ...]
-    ) -> Recalled:
-        """The text to put in."""
-
-
-class KeptTurn(Protocol):
-    """A turn that is kept."""
-
-    id: str
-
-    def answered(self, text: str) -> None:
-        """The whole answer."""
-
-    def ended(self, goes_on: bool) -> None:
-        """The request is over."""
-
-
-class Keeper(Protocol):
-    """Keeps turns."""
-
-    def begin(self, conversation: str, chat: Chat) -> KeptTurn | None:
-        """The user's words are kept when this returns."""
-
-
-class Noted(Protocol):
-    """Sees who asks."""
-
-    def began(self, turn: str, headers: Headers) -> None:
-        """A turn has come with these headers."""
-
-
-class Counted(Protocol):
-    """Counts what became of recalls."""
-
-    def add(self, outcome: str) -> None:
-        """One more."""
-
-
 class Form(NamedTuple):
-    """One of the APIs: its address, how its requests are read and written, how its answers are read."""
+    """One of the APIs: its address, how its requests and its answers are read."""
 
     path: str
     read: Callable[[bytes], Chat | None]
-    with_memory: Callable[[bytes, Chat, str, str], bytes]
-    answer: Callable[[], Spoken]
+    answer: Callable[[], Answer | ResponsesAnswer]
 
 
-COMPLETIONS = Form("/chat/completions", chat_body.read, chat_body.with_memory, Answer)
-RESPONSES = Form("/responses", responses_body.read, responses_body.with_memory, ResponsesAnswer)
+COMPLETIONS = Form("/chat/completions", chat_body.read, Answer)
+RESPONSES = Form("/responses", chat_body.read_response, ResponsesAnswer)
 
 
 class Parts(NamedTuple):
     """What chats need."""
 
-    upstream: Sender
-    memory: Memory
-    keeper: Keeper
-    background: Noted
-    counts: Counted
+    upstream: Upstream
+    memory: Remembering
+    keeping: Keeping
+    background: Background
+    counts: ChatCounts
     place: str  # where memory is put: turn or start
     conversation: str  # of requests that name none
 
 
-class _Wanted(NamedTuple):
-    """A request that has memory."""
+class Tee:
+    """Reads a copy of an answer. It never fails: what it cannot read, it passes over."""
 
-    conversation: str
-    chat: Chat
+    def __init__(self, headers: Headers, answer: Answer | ResponsesAnswer) -> None:
+        self.answer = answer
+        kind = header(headers, b"content-type").partition(";")[0].strip().lower()
+        packed = header(headers, b"content-encoding").strip().lower() or "identity"
+        self.is_stream = kind == "text/event-stream"
+        self._reads = kind in ("text/event-stream", "application/json") and packed in _PACKED
+        self._unpack = zlib.decompressobj(47) if packed != "identity" else None
+        self._events = Events()
+        self._whole = bytearray()
 
+    def feed(self, piece: bytes) -> None:
+        """The next bytes."""
+        plain = self._plain(piece) if self._reads else b""
+        if not self.is_stream:
+            self._whole += plain
+            self._reads = self._reads and len(self._whole) <= _MOST_WHOLE
+            return
+        for data in self._events.feed(plain):
+            self.answer.feed(data)
 
-class _Course:
-    """What became of a request, for one line of the log."""
+    def close(self) -> None:
+        """All bytes have come."""
+        if not self._reads:
+            return
+        if not self.is_stream:
+            self.answer.read(bytes(self._whole))
+            return
+        for data in self._events.close():
+            self.answer.feed(data)
 
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.wanted: _Wanted | None = None
-        self.beginning: asyncio.Future[KeptTurn | None] | None = None
-        self.answering: asyncio.Future[None] | None = None
-        self.turn: KeptTurn | None = None
-        self.recall = ""  # what was recalled, or why nothing was
-        self.status = 0
-        self.is_answered = self.goes_on = False
-        self.end = "cut off"
-
-    def said(self) -> str:
-        """The line, without a word of what was said."""
-        seconds = time.monotonic() - self.began
-        parts = [f"chat {self.status or '-'} {self.end} in {seconds:.2f} s"]
-        if self.wanted:
-            kept = "answered" if self.is_answered else "kept" if self.turn else "not kept"
-            parts.append(f"conversation {self.wanted.conversation!r}")
-            parts += [f"recall: {self.recall.partition(';')[0]}", f"turn {kept}"]
-        return ", ".join(parts)
+    def _plain(self, piece: bytes) -> bytes:
+        if self._unpack is None:
+            return piece
+        try:
+            plain = self._unpack.decompress(piece, _MOST_UNPACKED)
+        except zlib.error:
+            self._reads = False
+            return b""
+        if self._unpack.unconsumed_tail:  # a few bytes that are megabytes are no answer
+            self._reads = False
+        return plain
 
 
 class Chats:
-    """POST to the address of one API."""
+    """The chats of one API."""
 
     def __init__(self, parts: Parts, form: Form = COMPLETIONS) -> None:
-        self._parts, self._form, self.path = parts, form, form.path
+        self.parts, self.form = parts, form
         self._threads = ThreadPoolExecutor(THREADS, "turns")
         self._awaited: OrderedDict[str, Chat] = OrderedDict()  # by the id of the answer
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        course = _Course()
-        try:
-            body = await _body(receive, headers_of(scope))
-            if body is None:
-                course.status, course.end = 413, "refused"
-                await send_fault(send, Fault(413, f"a request may have {MOST_BODY:,} bytes"))
-                return
-            await while_there(receive, self._answer(scope, body, send, course))
-        except GoneError:
-            course.end = "left by the client"
-        finally:
-            await self._settled(course)
-            log.info("%s", course.said())
-
-    async def _answer(self, scope: Scope, body: bytes, send: Send, course: _Course) -> None:
-        headers = headers_of(scope)
-        wanted = await self._wanted(headers, body)
-        if isinstance(wanted, _Wanted):
-            course.wanted = wanted
-            body = await self._remembered(course, headers, body)
-        else:
-            course.recall = wanted
-        asked = Asked("POST", self._path(scope), for_upstream(headers, len(body)), body)
-        try:
-            reply = await self._parts.upstream.send(asked)
-        except UpstreamError as error:
-            course.status, course.end = error.fault.status, "failed"
-            await send_fault(send, error.fault)
-            return
-        course.status = reply.status
-        reply.headers.append((HEADER, course.recall.encode("ascii", "replace")))
-        relayed = await pass_on(reply, send, self._hearing(course), self._form.answer())
-        course.end = _end(relayed)
-
-    async def _wanted(self, headers: Headers, body: bytes) -> _Wanted | str:
-        """The chat, where memory is wanted for it and can be had; else why not."""
+    async def read(self, headers: Headers, body: bytes) -> tuple[str, Chat] | str:
+        """The conversation and the chat, where memory is wanted for it and can be had; else why not."""
         if chat_body.says_off(header(headers, b"x-vaultmem")):
             return "off"
         if header(headers, b"content-encoding").strip().lower() not in ("", "identity"):
             return "none: the request is packed"
-        read, large = self._form.read, len(body) > LARGE
+        read, large = self.form.read, len(body) > LARGE
         chat = await asyncio.to_thread(read, body) if large else read(body)
         if chat is None:
             return "none: no question can be read in the request"
         if chat.is_off or chat.is_task:
             return "off" if chat.is_off else "none: a program asks for itself"
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
-        id_ = (named.strip() or chat.conversation.strip()) or self._parts.conversation
+        id_ = (named.strip() or chat.conversation.strip()) or self.parts.conversation
         if why := problem(id_):
             log.warning("a request goes without memory: its conversation id %s", why)
             return f"none: the conversation id {why}"
         if not chat.question and chat.previous in self._awaited:
-            asked = self._awaited[chat.previous]
-            chat = chat._replace(question=asked.question, asked=asked.asked)
-        return _Wanted(id_, chat)
+            question = self._awaited[chat.previous]
+            chat = chat._replace(question=question.question, digest=question.digest)
+        return id_, chat
 
-    async def _remembered(self, course: _Course, headers: Headers, body: bytes) -> bytes:
-        """The body with memory in it; by then the turn is kept."""
-        assert course.wanted
-        conversation, chat = course.wanted
-        if chat.question.strip():
-            course.beginning = self._thread(self._begun, conversation, chat, headers)
-        told = await self._told(course)
-        if course.beginning:
-            course.turn = await asyncio.shield(course.beginning)
-        if not told.text:
-            return body
-        return self._form.with_memory(body, chat, self._parts.place, told.text)
+    def expect(self, answer: str, chat: Chat) -> None:
+        """The results of the tools that an answer calls will come with its id alone."""
+        self._awaited[answer] = chat
+        if len(self._awaited) > _MOST_AWAITED:
+            self._awaited.popitem(last=False)
 
-    async def _told(self, course: _Course) -> Told:
-        """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it
-        may be words of a stranger, who is not to find memories beside them."""
-        assert course.wanted
-        conversation, chat = course.wanted
-        found = Recalled()
-        if not chat.question.strip():
-            course.recall = "none: the user says nothing"
-        elif not chat.is_turn:
-            course.recall = "none: the turn goes on"
-        else:
-            found = await self._parts.memory.recalled(conversation, chat.question, chat.earlier)
-            course.recall = _said(found)
-            outcome = found.dropped or (TOLD if found.told.text else NOTHING)
-            self._thread(self._parts.counts.add, outcome)
-            if found.dropped:
-                log.warning("a request goes without memory: %s", found.why)
-        return found.told
-
-    def _begun(self, conversation: str, chat: Chat, headers: Headers) -> KeptTurn | None:
-        """The turn is kept, and open: nobody learns from it before its key is known."""
-        turn = self._parts.keeper.begin(conversation, chat)
-        if turn:
-            self._parts.background.began(turn.id, headers)
-        return turn
-
-    def _hearing(self, course: _Course) -> Heard | None:
-        turn = course.turn
-        if turn is None:
-            return None
-
-        async def heard(tee: Tee) -> None:
-            answer = tee.answer
-            course.goes_on = answer.calls
-            if answer.calls and answer.id and course.wanted:
-                self._awaited[answer.id] = course.wanted.chat
-                if len(self._awaited) > _MOST_AWAITED:
-                    self._awaited.popitem(last=False)
-            if not answer.calls and answer.text.strip():
-                course.answering = self._thread(turn.answered, answer.text)
-                await asyncio.shield(course.answering)
-                course.is_answered = True
-
-        return heard
-
-    async def _settled(self, course: _Course) -> None:
-        """What was begun for a request is ended, also where the client went meanwhile."""
-        if course.beginning:
-            course.turn = await course.beginning
-        if course.answering:
-            await course.answering
-        if course.turn:
-            await self._thread(course.turn.ended, course.goes_on)
-
-    def _thread(self, work: Callable[..., _T], *given: object) -> asyncio.Future[_T | None]:
+    def thread(self, work: Callable[..., _T], *given: object) -> asyncio.Future[_T | None]:
         """Carry out what waits for the disk. Its failure is no failure of the request."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._threads, _carried_out, work, given)
-
-    def _path(self, scope: Scope) -> str:
-        query = scope.get("query_string")
-        asked = query.decode("ascii", "replace") if isinstance(query, bytes) and query else ""
-        return f"{self._form.path}?{asked}" if asked else self._form.path
 
     def close(self) -> None:
         """Let go of the threads."""
@@ -309,7 +170,143 @@ def _carried_out(work: Callable[..., _T], given: tuple[object, ...]) -> _T | Non
         return None
 
 
-def _said(found: Recalled) -> str:
+class Exchange:
+    """One request and its answer; close() it, whatever happens."""
+
+    def __init__(self, chats: Chats) -> None:
+        self._chats, self._parts = chats, chats.parts
+        self._began = time.monotonic()
+        self._conversation = ""  # "": the request has no memory
+        self._chat: Chat | None = None
+        self._beginning: asyncio.Future[Turn | None] | None = None
+        self._answering: asyncio.Future[None] | None = None
+        self._turn: Turn | None = None
+        self._reply: Reply | None = None
+        self._recall = ""  # what was recalled, or why nothing was
+        self._status = 0
+        self._is_answered = self._goes_on = False
+        self._end = "left by the client"
+
+    async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
+        """The beginning of the answer; by then the user's words are kept. Raises UpstreamError."""
+        read = await self._chats.read(headers, body)
+        if isinstance(read, str):
+            self._recall = read
+        else:
+            self._conversation, self._chat = read
+            body = await self._with_memory(self._chat, headers, body)
+        path = self._chats.form.path + query
+        request = Request("POST", path, for_upstream(headers, len(body)), body)
+        try:
+            self._reply = await self._parts.upstream.send(request)
+        except UpstreamError as error:
+            self._status, self._end = error.status, "failed"
+            raise
+        self._status = self._reply.status
+        self._reply.headers.append((HEADER, self._recall.encode("ascii", "replace")))
+        return self._reply
+
+    async def _with_memory(self, chat: Chat, headers: Headers, body: bytes) -> bytes:
+        if chat.question.strip():
+            self._beginning = self._chats.thread(self._begin, chat, headers)
+        memory = await self._memory_for(chat)
+        if self._beginning:
+            self._turn = await asyncio.shield(self._beginning)
+        if not memory.text:
+            return body
+        return chat_body.with_memory(body, chat, self._parts.place, memory.text)
+
+    async def _memory_for(self, chat: Chat) -> Told:
+        """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it
+        may be words of a stranger, who is not to find memories beside them."""
+        found = Recalled()
+        if not chat.question.strip():
+            self._recall = "none: the user says nothing"
+        elif not chat.is_turn:
+            self._recall = "none: the turn goes on"
+        else:
+            recall = self._parts.memory.recalled
+            found = await recall(self._conversation, chat.question, chat.earlier)
+            self._recall = _summary(found)
+            outcome = found.dropped or (TOLD if found.told.text else NOTHING)
+            self._chats.thread(self._parts.counts.add, outcome)
+            if found.dropped:
+                log.warning("a request goes without memory: %s", found.why)
+        return found.told
+
+    def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
+        """The turn is kept, and open: nobody learns from it before its key is known."""
+        turn = self._parts.keeping.begin(self._conversation, chat)
+        if turn:
+            self._parts.background.began(turn.id, headers)
+        return turn
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The answer as it comes. A stream goes on at once, but for the piece in which the model says that it has
+        ended. Of another answer nobody knows where it ends until the next piece does not come, so one is held back."""
+        assert self._reply
+        tee = Tee(self._reply.headers, self._chats.form.answer())
+        listens = self._turn is not None and self._reply.status == 200
+        held, size = b"", -1  # size: of the words that are kept
+        try:
+            async for piece in self._reply.pieces():
+                if listens:
+                    tee.feed(piece)
+                    if tee.is_stream:
+                        size = await self._keep(tee, size)
+                    else:
+                        held, piece = piece, held  # noqa: PLW2901 - the one before goes on
+                if piece:
+                    yield piece
+            if listens:
+                tee.close()
+                await self._keep(tee, size)
+            if held:
+                yield held
+            self._end = "passed on"
+        except UpstreamError:
+            self._end = "cut off by the upstream"
+            raise
+
+    async def _keep(self, tee: Tee, size: int) -> int:
+        """Keep an answer that is complete and has more words than so many; how many it has. Returns when it is on the
+        disk."""
+        answer = tee.answer
+        if not answer.is_complete or len(answer.text) == size:
+            return size
+        self._goes_on = answer.calls
+        if answer.calls and answer.id and self._chat:
+            self._chats.expect(answer.id, self._chat)
+        if not answer.calls and answer.text.strip() and self._turn:
+            self._answering = self._chats.thread(self._turn.answered, answer.text)
+            await asyncio.shield(self._answering)
+            self._is_answered = True
+        return len(answer.text)
+
+    async def close(self) -> None:
+        """What was begun for the request is ended, also where the client went meanwhile."""
+        if self._reply:
+            await self._reply.close()
+        if self._beginning:
+            self._turn = await self._beginning
+        if self._answering:
+            await self._answering
+        if self._turn:
+            await self._chats.thread(self._turn.ended, self._goes_on)
+        log.info("%s", self._line())
+
+    def _line(self) -> str:
+        """For the log, without a word of what was said."""
+        seconds = time.monotonic() - self._began
+        parts = [f"chat {self._status or '-'} {self._end} in {seconds:.2f} s"]
+        if self._conversation:
+            kept = "answered" if self._is_answered else "kept" if self._turn else "not kept"
+            parts.append(f"conversation {self._conversation!r}")
+            parts += [f"recall: {self._recall.partition(';')[0]}", f"turn {kept}"]
+        return ", ".join(parts)
+
+
+def _summary(found: Recalled) -> str:
     """What was recalled, for a header: how much, and where it stands; or why nothing was."""
     told = found.told
     if not told.text:
@@ -318,22 +315,3 @@ def _said(found: Recalled) -> str:
     parts += ["the summary"] if told.lines[0].startswith("[summary]") else []
     places = ", ".join(quote(place, safe="/ :") for place in told.places)
     return "; ".join(part for part in (" and ".join(parts), places[:_MOST_PLACES]) if part)
-
-
-def _end(relayed: Relayed) -> str:
-    return "passed on" if relayed.is_whole else "cut off by the upstream"
-
-
-async def _body(receive: Receive, headers: Headers) -> bytes | None:
-    """All of a request's body; None for one that is too large. Raises GoneError."""
-    told = header(headers, b"content-length")
-    if told.isdecimal() and int(told) > MOST_BODY:
-        return None
-    held = bytearray()
-    more = True
-    while more:
-        piece, more = await next_piece(receive)
-        held += piece
-        if len(held) > MOST_BODY:
-            return None
-    return bytes(held)

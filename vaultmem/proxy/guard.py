@@ -11,18 +11,9 @@ from __future__ import annotations
 import contextlib
 import socket
 from ipaddress import ip_address
+from typing import NamedTuple
 
-from vaultmem.proxy.asgi import (
-    App,
-    Fault,
-    Headers,
-    Receive,
-    Scope,
-    Send,
-    header,
-    headers_of,
-    send_fault,
-)
+from vaultmem.proxy.upstream import Headers, header
 from vaultmem.store.keys import Key
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -42,47 +33,47 @@ def is_loopback(host: str) -> bool:
     return False
 
 
-class Guard:
-    """Stands before the whole application. `port` is where it listens, `key` what every client must have."""
+class Refusal(NamedTuple):
+    """Why a request is not passed on."""
 
-    def __init__(self, app: App, host: str, port: int, key: Key | None = None) -> None:
-        self._app, self._port, self._key = app, port, key
+    status: int
+    message: str
+    code: str
+
+
+NO_HOST = Refusal(403, "the Host is not one of this server", "host_not_allowed")
+NO_PAGE = Refusal(403, "web pages may not use this server", "origin_not_allowed")
+NO_KEY = Refusal(
+    401,
+    "this proxy wants its key: as the api_key of the client, or in X-Vaultmem-Key",
+    "invalid_api_key",
+)
+
+
+class Guard:
+    """Decides about requests. `port` is where the proxy listens, `key` what every client must have."""
+
+    def __init__(self, host: str, port: int, key: Key | None = None) -> None:
+        self._port, self._key = port, key
         self._names = {*LOOPBACK, host.lower()}
         self._any_address = host in WILDCARDS
         if not is_loopback(host):
             self._names |= {CONTAINER, socket.gethostname().lower()}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, or refuse."""
-        if scope["type"] == "http":
-            refused = self.refused(scope)
-            if refused:
-                await send_fault(send, refused)
-                return
-            scope = {**scope, "headers": self._without_key(headers_of(scope))}
-        await self._app(scope, receive, send)
-
-    def refused(self, scope: Scope) -> Fault | None:
-        """Why a request is not passed on."""
-        headers = headers_of(scope)
+    def refusal(self, headers: Headers, path: str) -> Refusal | None:
+        """Why a request is refused; None where it is not."""
         host = header(headers, b"host")
         if not self._is_ours(host):
-            return Fault(403, "the Host is not one of this server", code="host_not_allowed")
+            return NO_HOST
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
-            return Fault(403, "web pages may not use this server", code="origin_not_allowed")
+            return NO_PAGE
         if header(headers, b"sec-fetch-site") in ("cross-site", "same-site"):
-            return Fault(403, "web pages may not use this server", code="origin_not_allowed")
-        if (
-            self._key is not None
-            and scope["path"] != OPEN
-            and not any(map(self._says_key, headers))
-        ):
-            said = "this proxy wants its key: as the api_key of the client, or in X-Vaultmem-Key"
-            return Fault(401, said, code="invalid_api_key")
-        return None
+            return NO_PAGE
+        is_open = self._key is None or path == OPEN or any(map(self._has_key, headers))
+        return None if is_open else NO_KEY
 
-    def _says_key(self, header: tuple[bytes, bytes]) -> bool:
+    def _has_key(self, header: tuple[bytes, bytes]) -> bool:
         """Whether a header lets in."""
         name, value = header[0].lower(), header[1].decode("latin-1")
         if name == KEY_HEADER:
@@ -90,17 +81,17 @@ class Guard:
         bare = _bare(value)
         return name == b"authorization" and bare != value and self._is_key(bare)
 
-    def _without_key(self, headers: Headers) -> Headers:
-        """Our key opens nothing anywhere else, and nobody else is to see it: a client may say it in a second header
-        too, which does not let in here, and would be taken for a key of the upstream."""
+    def without_key(self, headers: Headers) -> Headers:
+        """The headers without our key. It opens nothing anywhere else, and nobody else is to see it: a client may send
+        it in a second header too, which does not let in here, and would be taken for a key of the upstream."""
         return [
             (name, value)
             for name, value in headers
             if name.lower() != KEY_HEADER and not self._is_key(_bare(value.decode("latin-1")))
         ]
 
-    def _is_key(self, said: str) -> bool:
-        return self._key is not None and self._key.is_said(said)
+    def _is_key(self, value: str) -> bool:
+        return self._key is not None and self._key.is_said(value)
 
     def _is_ours(self, given: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
@@ -117,7 +108,7 @@ class Guard:
 
 
 def _bare(value: str) -> str:
-    """What a bearer bears; any other value as it is."""
+    """The token of a bearer; any other value as it is."""
     return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 

@@ -28,8 +28,8 @@ CUT = "\n\n[… cut]"
 class _Newest:
     """The newest turn of a conversation."""
 
-    def __init__(self, asked: str, user_id: str) -> None:
-        self.asked, self.user_id = asked, user_id
+    def __init__(self, digest: str, user_id: str) -> None:
+        self.digest, self.user_id = digest, user_id
         self.item: Item | None = None  # while an answer may still come
         self.requests = 0  # that wait for an answer now
 
@@ -78,11 +78,11 @@ class Keeping:
         with self._lock:
             newest = self._newest.get(conversation)
             if newest is None and said is not None and said.words == cut(chat.question).strip():
-                newest = self._newest[conversation] = _Newest(chat.asked, said.user_id)
+                newest = self._newest[conversation] = _Newest(chat.digest, said.user_id)
             ended = None
-            if newest is None or newest.asked != chat.asked:
+            if newest is None or newest.digest != chat.digest:
                 ended = newest.item if newest is not None and not newest.requests else None
-                newest = self._newest[conversation] = _Newest(chat.asked, str(uuid.uuid4()))
+                newest = self._newest[conversation] = _Newest(chat.digest, str(uuid.uuid4()))
             newest.requests += 1
             self._newest.move_to_end(conversation)
             if len(self._newest) > MOST_CONVERSATIONS:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from vaultmem import config as settings
@@ -25,7 +25,6 @@ from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
-from vaultmem.proxy.passing import Passing
 from vaultmem.proxy.remembering import Remembering
 from vaultmem.proxy.upstream import Upstream
 from vaultmem.store import keys
@@ -127,14 +126,10 @@ class Proxy:
             config.text("conversations.id"),
         )  # fmt: skip
         self._chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
-        made = app.made(
-            self._chats,
-            Passing(self._upstream),
-            self._keeping.waiting,
-            app.Life(self._begin, self._end),
+        guard = Guard(self.host, self.port, keys.of_clients(config.text("proxy.key")))
+        self.server = serving.server(
+            app.build(self._chats, self._upstream, guard, self._keeping.waiting, self._lifespan)
         )
-        needed = keys.of_clients(config.text("proxy.key"))
-        self.server = serving.server(Guard(made, self.host, self.port, needed))
 
     def _vault(self) -> Vault:
         vault = Vault(self._folder)
@@ -156,15 +151,17 @@ class Proxy:
             self._worker.stop(LAST_TURN)
             self._learning.close()
 
-    async def _begin(self) -> None:
-        """The first request waits for this: it shall not go without memory because nothing is loaded yet."""
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        """The first request waits for the warm-up: it shall not go without memory because nothing is loaded yet."""
         await asyncio.to_thread(self._memory.warm_up)
-
-    async def _end(self) -> None:
-        await self._upstream.close()
-        for chats in self._chats:
-            await asyncio.to_thread(chats.close)
-        await asyncio.to_thread(self._memory.close)
+        try:
+            yield
+        finally:
+            await self._upstream.close()
+            for chats in self._chats:
+                await asyncio.to_thread(chats.close)
+            await asyncio.to_thread(self._memory.close)
 
     def _learned(self, learned: Learned) -> None:
         """Where no agent keeps the index up to date, this process does: the next question may be about it."""

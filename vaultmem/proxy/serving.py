@@ -8,13 +8,12 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vaultmem.errors import VaultmemError
-from vaultmem.proxy.asgi import App
 
 LAST_BYTES = 5  # seconds that streams get when we end
 HALF = 10.0  # seconds in which a request that is half sent must go on
@@ -114,7 +113,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def server(app: App) -> Server:
+def server(app: Callable[..., Awaitable[None]]) -> Server:
     """What serves an application; `should_exit` ends it. It says nothing by itself, and adds no header to answers."""
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logging.getLogger(name).disabled = True

@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem import now
 from vaultmem.core import durations, llm_answers, llm_request, llm_url
 from vaultmem.core.asking import Model, Question
+from vaultmem.core.chat_answer import Answer
 from vaultmem.core.defused import one_line
 from vaultmem.core.llm_answers import NoAnswerError
 from vaultmem.core.llm_request import Manner
-from vaultmem.core.sse import Answer, Events
 from vaultmem.errors import LlmError
 from vaultmem.store import keys
 from vaultmem.store.keys import Key
-from vaultmem.store.llm_wire import MOST_BYTES, MOST_STREAMED, Reply, UnreachableError, Wire
+from vaultmem.store.llm_wire import (
+    MOST_BYTES,
+    MOST_STREAMED,
+    Events,
+    Reply,
+    UnreachableError,
+    Wire,
+)
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -74,22 +81,22 @@ def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -
 
 
 def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None = None) -> bytes:
-    """The answer of the service to a chat completion, which `answer` hears. Nothing is tried again: who has asked is
+    """The answer of the service to a chat completion, which `answer` reads. Nothing is tried again: who has asked is
     there, and decides. Raises LlmError."""
     wire, where = _chat_wire(settings, key)
     reply = wire.exchange(CHAT, body, MOST_STREAMED)
     if not 200 <= reply.status < 300:
         raise refused(wire, where, reply)
-    answer.hear_whole(reply.body)
+    answer.read(reply.body)
     if answer.is_broken:
-        raise LlmError(f"{wire.url} gave no answer: {_shown(answer.complaint, wire.key)}")
+        raise LlmError(f"{wire.url} gave no answer: {_shown(answer.error, wire.key)}")
     return reply.body
 
 
 def streamed_chat(
     settings: Settings, body: bytes, answer: Answer, key: Key | None = None
 ) -> Iterator[str]:
-    """The words of the answer as they come; `answer` hears all of it. Nothing is tried again: words of it have been
+    """The words of the answer as they come; `answer` reads all of it. Nothing is tried again: words of it have been
     shown already. Raises LlmError, also when the answer breaks off."""
     wire, where = _chat_wire(settings, key)
     events = Events()
@@ -97,10 +104,10 @@ def streamed_chat(
         if not 200 <= head.status < 300:
             raise refused(wire, where, head._replace(body=b"".join(pieces)))
         for piece in pieces:
-            yield from _heard(answer, events.feed(piece))
-    yield from _heard(answer, events.close())
+            yield from _fresh_words(answer, events.feed(piece))
+    yield from _fresh_words(answer, events.close())
     if not answer.is_complete:
-        said = _shown(answer.complaint, wire.key)
+        said = _shown(answer.error, wire.key)
         raise LlmError(
             f"{wire.url} broke off in the middle of its answer" + (f" ({said})" if said else "")
             if answer.is_begun
@@ -108,10 +115,10 @@ def streamed_chat(
         )
 
 
-def _heard(answer: Answer, events: Iterable[str]) -> Iterator[str]:
+def _fresh_words(answer: Answer, events: Iterable[str]) -> Iterator[str]:
     """The words that are new."""
     for event in events:
-        answer.hear(event)
+        answer.feed(event)
     if words := answer.fresh():
         yield words
 

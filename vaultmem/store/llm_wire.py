@@ -1,4 +1,4 @@
-"""One request to the service of a language model, and its reply (owner of httpx for calls of our own).
+"""One request to the service of a language model, and its reply (owner of httpx_sse, and of httpx for our own calls).
 
 Each request has a connection of its own: calls are few and take seconds. httpx counts its timeouts from byte to byte,
 so a clock beside it ends the connection when the whole has taken too long.
@@ -7,6 +7,7 @@ so a clock beside it ends the connection when the whole has taken too long.
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 4_000_000
 MOST_STREAMED = 64_000_000  # a word in a stream takes some hundred bytes
 CONNECT = 10.0  # seconds
+MOST_EVENT = 1_000_000  # bytes of one event; longer ones are passed over
+_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 _OPENED = ("connect_tcp.complete", "start_tls.complete")
 
 
@@ -158,6 +161,39 @@ def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
         if size > most:
             raise LlmError(f"{response.url} answers with more than {most // 1_000_000} MB")
         yield piece
+
+
+class Events:
+    """Server-sent events out of bytes that may be cut anywhere: gives the data of each event that has ended."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._searched = 0  # bytes of these in which no event ends
+
+    def feed(self, piece: bytes) -> list[str]:
+        """The data of the events that end in this piece."""
+        self._held += piece
+        ends = [one.end() for one in _BLANK_LINE.finditer(self._held, self._searched)]
+        block = bytes(self._held[: ends[-1]]) if ends else b""
+        del self._held[: len(block)]
+        if len(self._held) > MOST_EVENT:
+            self._held[:] = b":"  # the rest of this line is a comment
+        self._searched = max(0, len(self._held) - 3)
+        return _data_of(block) if block else []
+
+    def close(self) -> list[str]:
+        """The data of an event that was not ended; some servers leave the last line break out."""
+        return self.feed(b"\n\n")
+
+
+def _data_of(block: bytes) -> list[str]:
+    """The data of whole events."""
+    import httpx
+    from httpx_sse import EventSource
+
+    body = block.removeprefix(b"\xef\xbb\xbf")
+    response = httpx.Response(200, headers={"Content-Type": "text/event-stream"}, content=body)
+    return [event.data for event in EventSource(response).iter_sse() if event.data]
 
 
 class _Clock:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import sse
-from vaultmem.core.sse import Answer, Events
+from vaultmem.core import chat_answer
+from vaultmem.core.chat_answer import Answer
+from vaultmem.store.llm_wire import MOST_EVENT, Events
 
 
 def events(*pieces: bytes) -> list[str]:
@@ -32,7 +33,7 @@ def test_lines_may_end_in_three_ways() -> None:
 
 def test_comments_other_fields_and_a_mark_at_the_beginning_say_nothing() -> None:
     told = b"\xef\xbb\xbf: hello\nevent: message\nid: 1\ndata: x\nretry: 5\n\n:\n\ndata\n\n"
-    assert events(told) == ["x", ""]
+    assert events(told) == ["x"]
 
 
 def test_an_event_that_is_not_ended_counts_when_all_is_over() -> None:
@@ -40,19 +41,15 @@ def test_an_event_that_is_not_ended_counts_when_all_is_over() -> None:
     assert events(b"data: [DONE]\r") == ["[DONE]"]
 
 
-def test_a_huge_line_is_passed_over_and_held_by_nobody() -> None:
+@pytest.mark.parametrize("piece", [b"x" * 100_000, b"data: " + b"y" * 100_000 + b"\n"])
+def test_a_huge_event_is_passed_over_and_held_by_nobody(piece: bytes) -> None:
     reader = Events()
     for _ in range(40):
-        assert reader.feed(b"x" * 100_000) == []
-        assert len(reader._held) <= sse.MOST_LINE
-    assert reader.feed(b"\n\ndata: next\n\n") == ["next"]
-
-
-def test_many_lines_of_one_event_are_bounded() -> None:
-    reader = Events()
-    for _ in range(30):
-        reader.feed(b"data: " + b"y" * 100_000 + b"\n")
-    assert sum(map(len, reader.feed(b"\n"))) <= sse.MOST_LINE + 100
+        assert reader.feed(piece) == []
+        assert len(reader._held) <= MOST_EVENT
+    found = reader.feed(b"\n\ndata: next\n\n")
+    assert found[-1] == "next"
+    assert sum(map(len, found)) <= MOST_EVENT
 
 
 LINES = st.lists(
@@ -81,19 +78,19 @@ def test_any_cut_of_the_bytes_reads_the_same(
 def test_no_bytes_break_the_reader(told: bytes) -> None:
     answer = Answer()
     for data in events(told):
-        answer.hear(data)
-    answer.hear_whole(told)
+        answer.feed(data)
+    answer.read(told)
     answer.text.encode()
 
 
 def test_an_answer_is_the_first_choice() -> None:
     answer = Answer()
     for said in ("Hel", "lo"):
-        answer.hear(delta(content=said))
+        answer.feed(delta(content=said))
         other = {"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}
-        answer.hear(json.dumps({"choices": [other]}))
+        answer.feed(json.dumps({"choices": [other]}))
     assert not answer.is_complete
-    answer.hear(json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}))
+    answer.feed(json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}))
     assert (answer.text, answer.reason, answer.calls, answer.is_complete) == (
         "Hello",
         "stop",
@@ -104,9 +101,9 @@ def test_an_answer_is_the_first_choice() -> None:
 
 def test_a_character_in_two_halves_is_one() -> None:
     answer = Answer()
-    answer.hear('{"choices": [{"delta": {"content": "\\ud83d"}}]}')
+    answer.feed('{"choices": [{"delta": {"content": "\\ud83d"}}]}')
     assert answer.text == "\ufffd"
-    answer.hear('{"choices": [{"delta": {"content": "\\ude42"}}]}')
+    answer.feed('{"choices": [{"delta": {"content": "\\ude42"}}]}')
     assert answer.text == "🙂"
 
 
@@ -119,7 +116,7 @@ def test_what_is_new_is_handed_out_once_and_in_whole_characters(
     halves = _halves("".join(words))
     while halves:
         size = data.draw(st.integers(1, 3))
-        answer.hear(delta(content="".join(halves[:size])))
+        answer.feed(delta(content="".join(halves[:size])))
         halves = halves[size:]
         if data.draw(st.booleans()):
             told += answer.fresh()
@@ -138,34 +135,34 @@ def _halves(text: str) -> list[str]:
 def test_what_is_new_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the answer is by then."""
     answer, joined = Answer(), 0
-    whole = sse._whole
+    whole = chat_answer.sound
 
     def counted(text: str) -> str:
         nonlocal joined
         joined += len(text)
         return whole(text)
 
-    monkeypatch.setattr(sse, "_whole", counted)
+    monkeypatch.setattr(chat_answer, "sound", counted)
     for _ in range(1_000):
-        answer.hear(delta(content="word "))
+        answer.feed(delta(content="word "))
         assert answer.fresh() == "word "
     assert joined == 5_000
 
 
 def test_an_error_in_a_stream_is_no_complete_answer() -> None:
     answer = Answer()
-    answer.hear(delta(content="so far"))
-    answer.hear('{"error": {"message": "overloaded"}}')
-    answer.hear('{"error": "and more"}')
-    answer.hear("[DONE]")
+    answer.feed(delta(content="so far"))
+    answer.feed('{"error": {"message": "overloaded"}}')
+    answer.feed('{"error": "and more"}')
+    answer.feed("[DONE]")
     assert not answer.is_complete
-    assert answer.complaint == "overloaded"
+    assert answer.error == "overloaded"
 
 
 def test_calls_of_tools_are_seen() -> None:
     answer = Answer()
-    answer.hear(delta(tool_calls=[{"index": 0, "id": "call_1"}]))
-    answer.hear(json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}))
+    answer.feed(delta(tool_calls=[{"index": 0, "id": "call_1"}]))
+    answer.feed(json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}))
     assert answer.calls
     assert answer.is_complete
 
@@ -177,7 +174,7 @@ def test_an_answer_in_one_piece() -> None:
         "message": {"role": "assistant", "content": "Hi"},
         "finish_reason": "stop",
     }
-    answer.hear_whole(json.dumps({"choices": [choice]}).encode())
+    answer.read(json.dumps({"choices": [choice]}).encode())
     assert (answer.text, answer.is_complete) == ("Hi", True)
     for odd in (
         b"",
@@ -188,12 +185,12 @@ def test_an_answer_in_one_piece() -> None:
         b'{"error": "x"}',
     ):
         other = Answer()
-        other.hear_whole(odd)
+        other.read(odd)
         assert not other.is_complete
 
 
 def test_an_endless_answer_is_cut() -> None:
     answer = Answer()
     for _ in range(30):
-        answer.hear(delta(content="z" * 100_000))
-    assert len(answer.text) == sse.MOST_TEXT
+        answer.feed(delta(content="z" * 100_000))
+    assert len(answer.text) == chat_answer.MOST_TEXT
