@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vaultmem.core.advice import CLASSIFY, CONTRADICTION, KINDS, MERGE, NOTHING, REASON
+from vaultmem.core.advice import CLASSIFY, CONTRADICTION, FILES, MERGE, REASON, SAME
 from vaultmem.core.changes import Plan
 from vaultmem.core.defused import one_line
-from vaultmem.core.memory import CATEGORIES, REMINDERS, Memory
+from vaultmem.core.memory import REMINDERS, Memory
 from vaultmem.core.view import Draft
 from vaultmem.errors import NoteChangedError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import YOU, Session
-from vaultmem.memories.doubting import Meant, are_of_a_kind, doubt_id, may_be_asked
+from vaultmem.memories.doubting import (
+    Meant,
+    are_of_a_kind,
+    doubt_id,
+    may_be_asked,
+    name_other_numbers,
+)
 from vaultmem.memories.reports import Report, diff
 from vaultmem.plans.classify import due, times_of
 from vaultmem.plans.merge import join
@@ -53,25 +59,27 @@ class Advised(NamedTuple):
 
 
 def advise(session: Session, asked: Asked) -> Report:
-    """Keep what a model said about doubts: "answers", each with "id", "kind", "memories", "choice", "reason". Nothing
-    is changed by it. How many proposals are new, and how many are open."""
+    """Keep what a model said about doubts: "answers", each with "id", "memories", "choice", "reason". No memory is
+    changed by it. How many proposals are new, and how many are open."""
     by_id = _living(session)
     model = one_line(asked.told("model"), 80) if asked.told("model") else ""
     made: dict[str, tuple[str, dict[str, object]]] = {}
-    for told in asked.records("answers"):
-        kind, ids = str(told.get("kind", "")), told.get("memories")
+    for answer in asked.records("answers"):
+        ids, choice = answer.get("memories"), str(answer.get("choice", ""))
         names = [str(one) for one in ids] if isinstance(ids, list) else []
         group = tuple(by_id[one] for one in names if one in by_id)
-        if kind not in KINDS or len(group) != len(names) or not are_of_a_kind(session, kind, group):
-            continue
-        own, choice = doubt_id(kind, group), str(told.get("choice", ""))
-        if own != told.get("id"):
+        own = doubt_id(group)
+        if not 1 <= len(group) == len(names) <= 2 or own != answer.get("id"):
             continue  # it says something else by now
+        kind = CLASSIFY if len(group) == 1 else MERGE if choice == SAME else CONTRADICTION
         fields: dict[str, object] = {
             "kind": kind, "memories": names, "hashes": [one.hash for one in group], "choice": choice,
-            "reason": _reason(told.get("reason")), "model": model, "category": group[0].category,
+            "reason": _reason(answer.get("reason")), "model": model, "category": group[0].category,
         }  # fmt: skip
-        made[own] = (OPEN if _is_advice(kind, choice, group) else ASKED), fields
+        is_advice = _is_advice(kind, choice, group) and are_of_a_kind(session, kind, group)
+        if is_advice and kind == MERGE:
+            is_advice = not name_other_numbers(session, group)
+        made[own] = (OPEN if is_advice else ASKED), fields
     before = {one.id for one in reviews.kept(session.desk.ledger)}
     reviews.advised(session.desk.ledger, made, session.now)
     new = [own for own, (state, _) in made.items() if state == OPEN and own not in before]
@@ -84,12 +92,8 @@ def _reason(given: object) -> str:
 
 def _is_advice(kind: str, choice: str, group: Meant) -> bool:
     if kind == CLASSIFY:
-        return choice in CATEGORIES and choice not in (*NOTHING, group[0].category)
-    return (
-        choice in [one.id for one in group]
-        if kind == CONTRADICTION
-        else bool(choice) and choice not in NOTHING
-    )
+        return choice in FILES and choice != group[0].category
+    return kind == MERGE or choice in [one.id for one in group]
 
 
 def _living(session: Session) -> dict[str, Memory]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.config import Config
 from vaultmem.core import advice, summary_prompts
-from vaultmem.core.advice import CONTRADICTION, FIRST, KINDS, MERGE, SECOND, Doubt
+from vaultmem.core.advice import FIRST, SECOND, Advice, Doubt
 from vaultmem.core.asking import Model
 from vaultmem.core.sessions import TOKENS
 from vaultmem.errors import LlmError, VaultmemError
@@ -112,56 +112,37 @@ class _Counsel:
     # --- Doubts
 
     def advise(self, report: Report) -> None:
-        """Ask about what is in doubt, and hand the advice in; the report counts it among the proposals."""
+        """Ask one question about what is in doubt; the report counts the advice among the proposals. What does not fit
+        into the question is asked by the next dream."""
         if self._model is None or self._trouble:
             return
         try:
             doubts = self._vault.ask("doubts")["doubts"]
             assert isinstance(doubts, list)
             self._vault.release()
-            answers = self._answers(doubts)
-            if answers:
-                kept = self._vault.ask("advise", answers=answers, model=self._name)
-                proposed, open_, before = kept["proposed"], kept["open"], report["proposals"]
-                assert isinstance(proposed, int)
-                assert isinstance(before, int)
-                self._proposed = proposed
-                report["proposals"] = before + proposed
-                log.info("a model has proposed %s, %s are open", proposed, open_)
+            if not doubts:
+                return
+            answers = self._answers(self._model, doubts)
+            kept = self._vault.ask("advise", answers=answers, model=self._name)
+            proposed, open_, before = kept["proposed"], kept["open"], report["proposals"]
+            assert isinstance(proposed, int)
+            assert isinstance(before, int)
+            self._proposed = proposed
+            report["proposals"] = before + proposed
+            log.info("a model has proposed %s, %s are open", proposed, open_)
         except VaultmemError as error:  # the dream itself is done
             self._give_up(error)
 
-    def _answers(self, doubts: list[Record]) -> list[Record]:
-        """The answers as far as they came; what was not asked is asked by the next dream."""
-        model = self._budget()
-        found: list[Record] = []
-        for kind, batch in _batches(doubts)[: self._calls]:
-            assert model is not None
-            told = [Doubt(_texts(one, "texts"), _texts(one, "days")) for one in batch]
-            self._asked += 1
-            try:
-                said = advice.read(kind, model.ask(advice.question(kind, told)), len(batch))
-            except LlmError as error:
-                self._give_up(error)
-                break
-            if not said:
-                self._give_up(LlmError(f"{self._name} did not answer as it was asked"))
-                break
-            given = {one.place: one for one in said}
-            found += [_answer(one, given.get(at)) for at, one in enumerate(batch)]
-        return _without_contrary(found)
-
-
-def _batches(doubts: list[Record]) -> list[tuple[str, list[Record]]]:
-    """All that is asked in one call each: the first of every kind before the second of any."""
-    by_kind = {kind: [one for one in doubts if one["kind"] == kind] for kind in KINDS}
-    found = [
-        (start, kind, each[start : start + advice.BATCH])
-        for kind, each in by_kind.items()
-        for start in range(0, len(each), advice.BATCH)
-    ]
-    found.sort(key=lambda one: (one[0], -KINDS.index(one[1])))
-    return [(kind, batch) for _, kind, batch in found]
+    def _answers(self, model: Model, doubts: list[Record]) -> list[Record]:
+        """An answer for each doubt. Raises LlmError."""
+        described = [Doubt(_texts(one, "texts"), _texts(one, "days")) for one in doubts]
+        self._asked += 1
+        found = {
+            one.place: one for one in advice.read(model.ask(advice.question(described)), described)
+        }
+        if not found:
+            raise LlmError(f"{self._name} did not answer as it was asked")
+        return [_answer(one, found.get(at)) for at, one in enumerate(doubts)]
 
 
 def _texts(one: Record, name: str) -> tuple[str, ...]:
@@ -169,24 +150,10 @@ def _texts(one: Record, name: str) -> tuple[str, ...]:
     return tuple(map(str, given)) if isinstance(given, list) else ()
 
 
-def _answer(doubt: Record, said: advice.Advice | None) -> Record:
+def _answer(doubt: Record, said: Advice | None) -> Record:
+    """Of a pair the choice is the id of the memory that holds."""
     choice, ids = said.choice if said else "", _texts(doubt, "memories")
-    if doubt["kind"] == CONTRADICTION and choice:
-        choice = dict(zip((FIRST, SECOND), ids, strict=True))[choice]
-    own = {name: doubt[name] for name in ("id", "kind", "memories")}
+    if choice in (FIRST, SECOND):
+        choice = ids[choice == SECOND]
+    own = {name: doubt[name] for name in ("id", "memories")}
     return {**own, "choice": choice, "reason": said.reason if said else ""}
-
-
-def _without_contrary(answers: list[Record]) -> list[Record]:
-    """Two that contradict each other are not merged, whatever was said of them."""
-    against = {
-        frozenset(_texts(one, "memories"))
-        for one in answers
-        if one["kind"] == CONTRADICTION and one["choice"]
-    }
-    return [
-        {**one, "choice": ""}
-        if one["kind"] == MERGE and frozenset(_texts(one, "memories")) in against
-        else one
-        for one in answers
-    ]

@@ -4,13 +4,13 @@ contradict each other. What is private stays here, and so does all that is no me
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 
 from vaultmem.core import paraphrase, secrets
-from vaultmem.core.advice import CLASSIFY, CONTRADICTION, MERGE, MOST_OF_ONE
+from vaultmem.core.advice import BATCH, CLASSIFY, CONTRADICTION, MERGE, MOST_OF_ONE
 from vaultmem.core.memory import Memory
 from vaultmem.core.private import is_private
 from vaultmem.core.statements import CAP, Statement, contradiction, contradicts, statements
@@ -23,7 +23,6 @@ from vaultmem.plans.likes import is_of_one_writer, kin, may_join
 from vaultmem.plans.own import is_own
 from vaultmem.store import reviews
 
-MOST = 20  # of a kind, at once
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
 MOST_STATEMENTS = 16  # of a memory
@@ -32,23 +31,24 @@ Meant = tuple[Memory, ...]
 
 
 def doubts(session: Session, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
-    """What nobody has asked a model yet: "doubts", each with "id", "kind", "memories" (ids), "texts" and "days". Texts
-    are without secrets, and cut."""
+    """What no model has been asked yet: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are
+    without secrets, and cut."""
     known = {one.id for one in reviews.kept(session.desk.ledger)}
     look = _Look(session)
-    found: list[Report] = []
-    for kind, groups in (
-        (CLASSIFY, look.filed_unsurely()),
-        (CONTRADICTION, look.on_one_subject()),
-        (MERGE, look.near_ones()),
-    ):
-        fresh = {own: group for group in groups if (own := doubt_id(kind, group)) not in known}
-        found += [look.told(own, kind, fresh[own]) for own in list(fresh)[:MOST]]
-    return {"doubts": found}
+    fresh = [
+        group
+        for group in (*look.pairs(), *look.filed_unsurely())
+        if not known & {doubt_id(group), _id_of(MERGE, group)}  # the second: of an earlier version
+    ]
+    return {"doubts": [look.described(group) for group in fresh[:BATCH]]}
 
 
-def doubt_id(kind: str, memories: Iterable[Memory]) -> str:
+def doubt_id(memories: Meant) -> str:
     """The same as long as the same is said in the same place: what was asked once is not asked again."""
+    return _id_of(CLASSIFY if len(memories) == 1 else CONTRADICTION, memories)
+
+
+def _id_of(kind: str, memories: Meant) -> str:
     said = sorted("\0".join((one.scope, one.text("agent"), one.hash)) for one in memories)
     return hashlib.sha256("\0".join((kind, *said)).encode("utf-8", "replace")).hexdigest()[:12]
 
@@ -76,14 +76,14 @@ class _Look:
         self._by_path = {one.path: one for one in self._view.memories() if may_be_asked(one)}
         self._texts: dict[str, str] = {}
 
-    def told(self, own: str, kind: str, group: Meant) -> Report:
-        """A doubt as a model is told of it."""
+    def described(self, group: Meant) -> Report:
+        """A doubt as a model is asked about it."""
         texts = [secrets.redact(self._text(one))[0].strip()[:MOST_OF_ONE] for one in group]
         days = [
             datetime.fromtimestamp(one.updated).astimezone().date().isoformat() for one in group
         ]
         ids = [one.id for one in group]
-        return {"id": own, "kind": kind, "memories": ids, "texts": texts, "days": days}
+        return {"id": doubt_id(group), "memories": ids, "texts": texts, "days": days}
 
     def filed_unsurely(self) -> list[Meant]:
         """What is still where a dream has filed it without being sure."""
@@ -92,28 +92,12 @@ class _Look:
         found = [self._by_path[path] for path in paths if path in self._by_path]
         return [(one,) for one in found if self._text(one).strip()]
 
-    def near_ones(self) -> list[Meant]:
-        """Pairs that are near in meaning and were not merged; the nearest first. Other numbers make another fact."""
-        apart = {one.path: kin(self._view, one) for one in self._by_path.values()}
-        return [
-            (one, other)
-            for _, one, other in self._near
-            if apart[one.path] == apart[other.path]
-            and is_of_one_writer(one, other)
-            and not paraphrase.features(self._text(one), self._text(other))["numbers differ"]
-            and not _are_told_apart(one, other)
-        ]
-
-    def on_one_subject(self) -> list[Meant]:
-        """Pairs that speak of the same: those of which nobody knows yet whether they contradict each other, then those
-        that rules know to do so, for which of two holds no rule can tell."""
-        pairs = [*self._on_topics(), *((one, other) for _, one, other in self._near)]
-        once = {(one.path, other.path): (one, other) for one, other in pairs}
-        found = [
-            pair
-            for pair in once.values()
-            if side(pair[0]) == side(pair[1]) and not _are_told_apart(*pair)
-        ]
+    def pairs(self) -> list[Meant]:
+        """Pairs that are near in meaning or speak of the same thing: they may say the same, or contradict each other.
+        Those that rules know to contradict each other come last: which of the two holds no rule can tell."""
+        near = [(one, other) for _, one, other in self._near]
+        once = {(one.path, other.path): (one, other) for one, other in (*self._on_topics(), *near)}
+        found = [pair for pair in once.values() if _may_concern(*pair)]
         return sorted(found, key=self._is_known)
 
     def _is_known(self, pair: Meant) -> bool:
@@ -154,9 +138,11 @@ class _Look:
         return self._texts[memory.path]
 
 
-def _are_told_apart(one: Memory, other: Memory) -> bool:
-    """Whether a person has taken one of them back out of the archive, where the other had put it."""
-    return one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
+def _may_concern(one: Memory, other: Memory) -> bool:
+    """Whether advice about the two can be followed. A person may have taken one of them back out of the archive, where
+    the other had put it."""
+    is_back = one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
+    return side(one) == side(other) and not is_back
 
 
 def are_of_a_kind(session: Session, kind: str, memories: Sequence[Memory]) -> bool:
@@ -172,3 +158,9 @@ def are_of_a_kind(session: Session, kind: str, memories: Sequence[Memory]) -> bo
     one, other = memories
     is_kin = kin(session.view, one) == kin(session.view, other)
     return kind == MERGE and is_kin and is_of_one_writer(one, other)
+
+
+def name_other_numbers(session: Session, memories: Sequence[Memory]) -> bool:
+    """Whether each of the two has numbers that the other has not: other numbers make another fact."""
+    one, other = (session.view.content(each) for each in memories)
+    return bool(paraphrase.features(one, other)["numbers differ"])
