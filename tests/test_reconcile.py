@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from vaultmem.core.reconcile import (
     LONGEST,
+    SCHEMA,
+    STRATEGIES,
     Decisions,
     Existing,
     _may_say,
     by_rules,
     decisions,
+    question,
     says,
 )
-from vaultmem.core.reconcile_prompts import SCHEMA, STRATEGIES, question
 
 PIZZA, ANNE, OSLO = (
     Existing("id-pizza", "The user likes pizza"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from vaultmem.api import Vault
-from vaultmem.core import importance, reconcile, reconcile_prompts, secrets
+from vaultmem.core import importance, reconcile, secrets
 from vaultmem.core.asking import Model
 from vaultmem.core.conversation import FACTS, MEMORY, Entry, derived_id, folder_of
 from vaultmem.core.neighbours import neighbours
@@ -125,7 +125,7 @@ def _decided(
     if not existing:
         return reconcile.decisions(None, said, existing, strategy), True, ""
     try:
-        answer = model.ask(reconcile_prompts.question(said, existing, strategy))
+        answer = model.ask(reconcile.question(said, existing, strategy))
     except LlmError as error:
         return reconcile.decisions(None, said, existing, strategy), False, str(error)
     return reconcile.decisions(answer, said, existing, strategy), True, ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import extractive, summary_prompts
+from vaultmem.core import extractive, summaries
 from vaultmem.core.asking import Model, Question
 from vaultmem.core.conversation import (
     ASSISTANT,
@@ -28,7 +28,7 @@ from vaultmem.core.places import ENTRIES
 from vaultmem.core.private import is_private
 from vaultmem.core.sessions import NOTHING, TOKENS, Session, sessions, to_compress, to_evict
 from vaultmem.core.stamps import fine_stamp, stamp
-from vaultmem.core.summary_levels import (
+from vaultmem.core.summaries import (
     BRIEF,
     HIERARCHICAL,
     NONE,
@@ -168,9 +168,9 @@ class _Round:
     def _renew(self) -> bool:
         """Make those parts anew of which something is gone; whether there were any."""
         turns = self._told(USER, ASSISTANT)
-        chunks = [self._renew_part(one, turns, summary_prompts.chunk) for one in self._level("L1")]
+        chunks = [self._renew_part(one, turns, summaries.chunk) for one in self._level("L1")]
         parts = [one for one in self._level("L1") if may_be_told(one)]
-        groups = [self._renew_part(one, parts, summary_prompts.group) for one in self._level("L2")]
+        groups = [self._renew_part(one, parts, summaries.group) for one in self._level("L2")]
         return any((*chunks, *groups))
 
     def _renew_part(
@@ -213,7 +213,7 @@ class _Round:
             tokens = sum(one.tokens for one in chunk)
             most = round(tokens * PART)
             said = [one.content for one in turns]
-            text, by = self._answer(summary_prompts.chunk(turns, most), (), said, most)
+            text, by = self._answer(summaries.chunk(turns, most), (), said, most)
             self._write(_Sum(f"L1/chunk_{number}", text, by, tokens, turns[-1].created, turns))
 
     def _groups(self) -> None:
@@ -230,7 +230,7 @@ class _Round:
             texts = [one.content for one in parts]
             tokens = sum(_number(one, "output_tokens") for one in parts)
             most = max(1, round(tokens * PART * 2))
-            text, by = self._answer(summary_prompts.group(parts, most), (), texts, most)
+            text, by = self._answer(summaries.group(parts, most), (), texts, most)
             number = group.start // len(group)
             self._write(_Sum(f"L2/group_{number}", text, by, tokens, sums_up_to(parts[-1]), parts))
 
@@ -241,7 +241,7 @@ class _Round:
         since = [one for one in turns if one.created > sums_up_to(before)]
         texts = [one.content for one in parts] or [_lately(since)]
         told = [one.content for one in facts]
-        question = summary_prompts.final(level, before.content if before else "", told, texts, most)
+        question = summaries.final(level, before.content if before else "", told, texts, most)
         known = [one.content for one in self._facts]  # without a model all of them are weighed anew
         said = [one.content for one in parts or self._turns]
         if level == BRIEF:
@@ -325,7 +325,7 @@ class _Round:
     def _session(self, id_: str, turns: Sequence[Entry]) -> dict[str, object]:
         """The memory that stands for a session."""
         said = [one.content for one in turns]
-        text, by = self._answer(summary_prompts.session(turns, TOKENS), (), said, TOKENS)
+        text, by = self._answer(summaries.session(turns, TOKENS), (), said, TOKENS)
         properties: dict[str, Value] = {
             "memory_type": "semantic",
             "compression_source": True,
@@ -350,7 +350,7 @@ class _Round:
         except LlmError as error:
             log.info("summed up without a model: %s", error)
             return ""
-        return summary_prompts.told(said) if isinstance(said, str) else ""
+        return summaries.told(said) if isinstance(said, str) else ""
 
     def _answer(
         self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
@@ -362,7 +362,7 @@ class _Round:
 
 
 def _lately(turns: Sequence[Entry]) -> str:
-    return summary_prompts.spoken(turns)[-LATELY:]
+    return summaries.spoken(turns)[-LATELY:]
 
 
 def _name(one: Entry) -> str:

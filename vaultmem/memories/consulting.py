@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem.config import Config
-from vaultmem.core import advice, summary_prompts
+from vaultmem.core import advice, summaries
 from vaultmem.core.advice import FIRST, SECOND, Advice, Doubt
 from vaultmem.core.asking import Model
 from vaultmem.core.sessions import TOKENS
@@ -101,11 +101,11 @@ class _Counsel:
             return ""
         self._asked += 1
         try:
-            said = model.ask(summary_prompts.remembered(texts, TOKENS))
+            said = model.ask(summaries.remembered(texts, TOKENS))
         except LlmError as error:
             self._give_up(error)
             return ""
-        text = summary_prompts.told(said) if isinstance(said, str) else ""
+        text = summaries.told(said) if isinstance(said, str) else ""
         self._summed += bool(text)
         return text
 
