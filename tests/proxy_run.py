@@ -15,7 +15,7 @@ import openai
 from tests.agent_run import until
 from tests.scripted_llm import ScriptedLlm
 from vaultmem.proxy import proxy, serving
-from vaultmem.proxy.proxy import Proxy, Wish
+from vaultmem.proxy.proxy import Overrides, Proxy
 from vaultmem.store.turn_queue import Item
 
 HEADERS = {"Content-Type": "application/json"}
@@ -108,9 +108,9 @@ class Proxied:
 
 
 def _told(told: tuple[str, ...]) -> Any:
-    from vaultmem.core.chat_memory import composed
+    from vaultmem.core.chat_memory import compose
 
-    return composed("", [("memory", one) for one in told], ())
+    return compose("", [("memory", one) for one in told], ())
 
 
 def user(said: object) -> dict[str, object]:
@@ -120,11 +120,11 @@ def user(said: object) -> dict[str, object]:
 @contextmanager
 def proxied(
     vault: Path, llm: ScriptedLlm | str, *, learns: bool = False, warm: bool = False, environ: Mapping[str, str] | None = None,
-    **wish: Any,
+    **overrides: Any,
 ) -> Iterator[Proxied]:  # fmt: skip
     """A proxy in a thread. Unless it `learns`, turns stay in the queue."""
     upstream = llm if isinstance(llm, str) else llm.url
-    given = Wish(**{"upstream": upstream, **wish})
+    given = Overrides(**{"upstream": upstream, **overrides})
     # A machine that stalls is no reason to forget.
     patient = {"VAULTMEM_PROXY_PATIENCE": "20s", **(environ or {})}
     config = proxy.in_force(str(vault), given, patient)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vaultmem.core import chat_body
 from vaultmem.core.chat_body import Chat, read, spliced
-from vaultmem.core.chat_memory import HEAD, MOST_SUMMARY, Told, composed, harmless
+from vaultmem.core.chat_memory import HEAD, MOST_SUMMARY, Context, compose, harmless
 from vaultmem.core.json_text import parts
 
 
@@ -202,7 +202,7 @@ def test_a_program_asks_for_itself() -> None:
 
 
 def test_the_order_is_summary_then_memories() -> None:
-    told = composed(
+    told = compose(
         "We talked of bees.", [("memory", "The user has bees"), ("user", "I have bees")], ["Hi"]
     )
     assert told.memories == 2
@@ -218,9 +218,9 @@ def test_what_stands_in_the_messages_is_not_told_again() -> None:
         ("memory", "我住在北京"),
         ("memory", "..."),
     ]
-    told = composed("", memories, ["so: i live in Oslo, and like steak", "你好,我住在北京市"])
+    told = compose("", memories, ["so: i live in Oslo, and like steak", "你好,我住在北京市"])
     assert told.lines == ("[memory] tea",)
-    assert composed("  ", memories[:1], ["I live in Oslo"]) == Told("", 0)
+    assert compose("  ", memories[:1], ["I live in Oslo"]) == Context("", 0)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_contents_pass_for_nothing_else(content: str, expected: str) -> None:
 def test_no_content_ends_the_block_or_begins_an_entry(
     memories: list[tuple[str, str]], summary: str
 ) -> None:
-    told = composed(summary, memories, [])
+    told = compose(summary, memories, [])
     if not told.text:
         return
     lines = told.text.splitlines()
@@ -261,4 +261,4 @@ def test_no_content_ends_the_block_or_begins_an_entry(
 
 
 def test_a_long_summary_is_cut() -> None:
-    assert len(composed("word " * 5_000, [], []).text) < MOST_SUMMARY + 400
+    assert len(compose("word " * 5_000, [], []).text) < MOST_SUMMARY + 400

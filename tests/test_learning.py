@@ -403,10 +403,10 @@ def test_a_private_summary_is_told_to_no_model_and_left_as_it_is(opened: Vault) 
     opened.converse("c", new=[new, {"role": "memory", "content": "User has a cat"}])
     opened.sync()
     limits = past.limits_of(opened.config)
-    assert "diagnosis" in past.told(opened, "c", "a cat?", [], limits).text
+    assert "diagnosis" in past.context_for(opened, "c", "a cat?", [], limits).text
     [one] = opened.entries("c", ["summaries"])
     opened.converse("c", mark=[{"id": one["id"], "properties": {"private": True}}])
-    assert "diagnosis" not in past.told(opened, "c", "a cat?", [], limits).text
+    assert "diagnosis" not in past.context_for(opened, "c", "a cat?", [], limits).text
     model = Scripted(facts={"facts": []}, summary="A summary of the model")
     for number in range(4):
         talked = item("We talk of boats. " * 60, "Of boats. " * 60, id_=str(number))
@@ -432,9 +432,9 @@ def test_what_was_forgotten_is_not_told_on_when_the_next_turn_is_learned(opened:
     path = Path(opened.path) / one["path"]
     opened.sync()
     limits = past.limits_of(opened.config)
-    assert "boats" in past.told(opened, "c", "what of it?", [], limits).text
+    assert "boats" in past.context_for(opened, "c", "what of it?", [], limits).text
     path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    assert "boats" not in past.told(opened, "c", "what of it?", [], limits).text, "it waits"
+    assert "boats" not in past.context_for(opened, "c", "what of it?", [], limits).text, "it waits"
     [final] = opened.entries("c", ["summaries"])
     assert final["outdated"]
     learning.learn(opened, item("And about nets", "Yes", id_="6", at=AT + 10), model)

@@ -82,7 +82,7 @@ def test_what_is_said_is_kept_learned_and_recalled(
     assert chats[-1].messages[0]["role"] == "system"
     assert f"[memory] {FACT}" in chats[-1].messages[0]["content"]
     assert chats[-1].messages[1] == {"role": "user", "content": "Who is my wife?"}
-    assert client.told.memories >= 1
+    assert client.context.memories >= 1
     assert FACT in [one["content"] for one in client.search("wife")]
 
 
@@ -99,7 +99,7 @@ def test_conversations_know_nothing_of_each_other(
     client.chat("My wife is Anne.", conversation="home")
     client.learn()
     client.chat("Who is my wife?", conversation="work")
-    assert client.told.text == ""
+    assert client.context.text == ""
     assert client.search("wife", conversation="work") == []
     assert FACT not in str(scripted_llm.chats[-1].data)
 

@@ -36,7 +36,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
-from vaultmem.core.chat_memory import composed
+from vaultmem.core.chat_memory import compose
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -492,8 +492,8 @@ def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
     with proxied(vault, scripted_llm) as proxy:
         never = Event()
         told: dict[str, Any] = {
-            "nothing": composed("", [], ()),
-            "x": composed("s", [("user", "y")], ()),
+            "nothing": compose("", [], ()),
+            "x": compose("s", [("user", "y")], ()),
         }
         proxy.made._memory._ask = lambda _id, asked, _: told[asked]  # type: ignore[method-assign]
         seen = [proxy.ask(asked).header("x-vaultmem-recall") for asked in ("x", "nothing", "odd")]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.index_dump import synced
 from tests.proxy_run import proxied
 from vaultmem import Vault
-from vaultmem.conversations.past import Limits, Said
+from vaultmem.conversations.past import LastTurn, Limits
 from vaultmem.core.chat_answer import Answer
 from vaultmem.core.chat_body import Chat, read
 from vaultmem.core.llm_url import origin
@@ -28,8 +28,8 @@ from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
-from vaultmem.proxy.proxy import Wish, in_force
-from vaultmem.proxy.remembering import Recalled, Remembering
+from vaultmem.proxy.proxy import Overrides, in_force
+from vaultmem.proxy.remembering import Recalled, RecallPool
 from vaultmem.proxy.serving import listen
 from vaultmem.proxy.upstream import (
     Headers,
@@ -221,7 +221,7 @@ def test_a_few_bytes_that_are_megabytes_are_not_heard() -> None:
 class Kept:
     """Turns in a folder, and who is nudged."""
 
-    def __init__(self, folder: Path, earlier: Said | None = None) -> None:
+    def __init__(self, folder: Path, earlier: LastTurn | None = None) -> None:
         self.turns = Turns(str(folder / "turns"))
         self.nudged = 0
         self.asked: list[str] = []
@@ -231,7 +231,7 @@ class Kept:
     def _nudge(self) -> None:
         self.nudged += 1
 
-    def _said(self, conversation: str) -> Said | None:
+    def _said(self, conversation: str) -> LastTurn | None:
         self.asked.append(conversation)
         return self.earlier
 
@@ -246,7 +246,7 @@ class Kept:
 
 
 def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, Said("hello", "id-1"))
+    kept = Kept(tmp_path, LastTurn("hello", "id-1"))
     kept.begin("hello").answered("one")
     assert kept.items[0].user_id == "id-1"
     kept.begin("hello").answered("two")
@@ -370,7 +370,7 @@ class OpenVault(SlowVault):
 
 def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Recalled]:
     async def ask() -> list[Recalled]:
-        memory = Remembering(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
+        memory = RecallPool(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
         try:
             asked = (memory.recalled("c", "q", ()) for _ in range(count))
             return list(await asyncio.gather(*asked))
@@ -382,22 +382,22 @@ def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Re
 
 def test_memory_without_a_summary() -> None:
     (found,) = recalled(SlowVault(0), patience=30)
-    assert found.told.text.splitlines()[2:-1] == ["[memory] x1", "[user] x2"]
+    assert found.context.text.splitlines()[2:-1] == ["[memory] x1", "[user] x2"]
 
 
 @pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
 def test_memory_that_fails_is_none(error: Exception) -> None:
     (found,) = recalled(SlowVault(0, error), patience=30)
-    assert (found.told, found.dropped) == (remembering.NOTHING, remembering.FAILED)
+    assert (found.context, found.dropped) == (remembering.NOTHING, remembering.FAILED)
     assert "recall failed" in found.why
 
 
 def test_who_comes_too_late_goes_without() -> None:
     found = recalled(SlowVault(0.2), 80)
-    assert sum(one.told.memories > 0 for one in found) <= 2 * remembering.THREADS
+    assert sum(one.context.memories > 0 for one in found) <= 2 * remembering.THREADS
     assert {one.dropped for one in found} >= {remembering.BUSY}
     (late,) = recalled(SlowVault(0.4))
-    assert (late.told, late.dropped) == (remembering.NOTHING, remembering.SLOW)
+    assert (late.context, late.dropped) == (remembering.NOTHING, remembering.SLOW)
     assert late.why == "recall took over 0.3 s (proxy.patience)"
 
 
@@ -444,7 +444,7 @@ def test_warm_each_thread_has_asked_once() -> None:
             asked.append(threading.get_ident())
             return super().recall()
 
-    memory = Remembering(lambda: cast("Any", Vault(0)), Limits(5, 1000, notes=False), 1)
+    memory = RecallPool(lambda: cast("Any", Vault(0)), Limits(5, 1000, notes=False), 1)
     memory.warm_up()
     memory.close()
     assert len(set(asked)) == len(asked) == remembering.THREADS
@@ -457,9 +457,9 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
         opened.append(OpenVault())
         return opened[-1]
 
-    memory = Remembering(one_more, Limits(5, 1000, notes=False), 0.3)
+    memory = RecallPool(one_more, Limits(5, 1000, notes=False), 0.3)
     with ThreadPoolExecutor(8) as others:
-        list(others.map(memory.said_last, map(str, range(80))))
+        list(others.map(memory.last_turn, map(str, range(80))))
     for _ in range(40):
         asyncio.run(memory.recalled("c", "q", ()))
     assert sum(one.is_open for one in opened) <= remembering.THREADS
@@ -494,31 +494,31 @@ def test_turns_that_wait_are_learned_with_one_model_and_indexed_together(
 
 
 def test_the_command_line_goes_before_the_settings(vault: Path) -> None:
-    config = in_force(str(vault), Wish(None, 9000, "http://localhost:1/v1", "mine"), {})
+    config = in_force(str(vault), Overrides(None, 9000, "http://localhost:1/v1", "mine"), {})
     assert (config.number("proxy.port"), config.text("conversations.id")) == (9000, "mine")
     assert config.text("llm.key") == "off"
     environ = {"VAULTMEM_LLM_BASE_URL": "http://localhost:1", "VAULTMEM_LLM_KEY": "env:X"}
-    config = in_force(str(vault), Wish(upstream="http://LOCALHOST:1/v1"), environ)
+    config = in_force(str(vault), Overrides(upstream="http://LOCALHOST:1/v1"), environ)
     assert config.text("llm.key") == "env:X"
     assert config.text("llm.base_url") == "http://LOCALHOST:1/v1"
 
 
 @pytest.mark.parametrize(
-    ("wish", "environ", "said"),
+    ("overrides", "environ", "said"),
     [
-        (Wish(), {}, "no upstream is set"),
-        (Wish(upstream="localhost"), {}, "--upstream must be"),
-        (Wish(upstream="http://u:p@x/v1"), {}, "--upstream must be"),
-        (Wish(conversation="a\nb", upstream="http://x"), {}, "--conversation must be"),
-        (Wish(host="a b", upstream="http://x"), {}, "--host must be"),
-        (Wish(upstream="http://x"), {"VAULTMEM_PROXY_HOST": "0.0.0.0"}, "--host 0.0.0.0"),
+        (Overrides(), {}, "no upstream is set"),
+        (Overrides(upstream="localhost"), {}, "--upstream must be"),
+        (Overrides(upstream="http://u:p@x/v1"), {}, "--upstream must be"),
+        (Overrides(conversation="a\nb", upstream="http://x"), {}, "--conversation must be"),
+        (Overrides(host="a b", upstream="http://x"), {}, "--host must be"),
+        (Overrides(upstream="http://x"), {"VAULTMEM_PROXY_HOST": "0.0.0.0"}, "--host 0.0.0.0"),
     ],
 )
 def test_what_is_wrong_with_it_is_said(
-    vault: Path, wish: Wish, environ: dict[str, str], said: str
+    vault: Path, overrides: Overrides, environ: dict[str, str], said: str
 ) -> None:
     with pytest.raises(VaultmemError) as caught:
-        in_force(str(vault), wish, environ)
+        in_force(str(vault), overrides, environ)
     assert said in str(caught.value)
     assert "VAULTMEM" not in str(caught.value)
     assert "u:p@" not in str(caught.value)

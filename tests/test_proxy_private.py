@@ -72,7 +72,7 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
 
 
 @pytest.mark.parametrize(
-    ("upstream", "wish", "tells"),
+    ("upstream", "overrides", "tells"),
     [
         ("http://127.0.0.1:9/v1", None, True), ("http://localhost:9/v1", None, True), ("http://[::1]:9", None, True),
         ("http://127.0.0.1:9/v1", False, False), ("https://api.example.com/v1", None, False),
@@ -80,9 +80,9 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
     ],
 )  # fmt: skip
 def test_notes_leave_this_machine_only_when_the_person_says_so(
-    vault: Path, upstream: str, wish: bool | None, tells: bool
+    vault: Path, upstream: str, overrides: bool | None, tells: bool
 ) -> None:
-    config = proxy.in_force(str(vault), proxy.Wish(upstream=upstream, notes=wish), {})
+    config = proxy.in_force(str(vault), proxy.Overrides(upstream=upstream, notes=overrides), {})
     assert past.limits_of(config).notes is tells
 
 

@@ -110,7 +110,7 @@ class _Talk:
         """One message, and what was learned from it."""
         if self._output.as_json:
             reply = self._client.chat(words, conversation=self._conversation)
-            told, learned = self._client.told.text, self._awaited()
+            told, learned = self._client.context.text, self._awaited()
             self._output.data({
                 **reply, "recalled": told, "learned": None if learned is None else learned._asdict(),
             })  # fmt: skip
@@ -188,7 +188,7 @@ class _Talk:
         self._messages = [*asked, {"role": "assistant", "content": "".join(said)}]
 
     def _show_recalled(self) -> None:
-        for line in self._client.told.lines:
+        for line in self._client.context.lines:
             self._output.remark(self._output.paint(f"recalled: {line}", "dim"))
 
     def _show_learned(self) -> None:

@@ -62,10 +62,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
     if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
         raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
-    wish = proxy.Wish(args.host, args.port, args.upstream, args.conversation, args.notes)
+    overrides = proxy.Overrides(args.host, args.port, args.upstream, args.conversation, args.notes)
     with open_vault(args, output) as vault:
         folder = vault.path
-        config = proxy.in_force(folder, wish)
+        config = proxy.in_force(folder, overrides)
     host = config.text("proxy.host")
     port = config.number("proxy.port") if args.port is None else args.port
     listening = serving.listen(host, port)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     except VaultmemError:
         listening.close()
         raise
-    if config.text("proxy.notes") == "auto" and not past.tells_notes(config):
+    if config.text("proxy.notes") == "auto" and not past.gives_notes(config):
         output.remark(
             "vaultmem: the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
         )

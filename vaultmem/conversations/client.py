@@ -28,7 +28,7 @@ from vaultmem.core import chat_body
 from vaultmem.core.asking import Model
 from vaultmem.core.chat_answer import Answer
 from vaultmem.core.chat_body import Chat
-from vaultmem.core.chat_memory import Told
+from vaultmem.core.chat_memory import Context
 from vaultmem.core.conversation import problem
 from vaultmem.errors import LlmError, UsageError, VaultmemError
 from vaultmem.store.keys import Key
@@ -60,7 +60,7 @@ class MemoryClient:
         self.vault.config = settings.load(self.vault.path, {**os.environ, **wanted})
         if not self.vault.is_indexed():
             self.vault.sync()
-        self.told = Told("", 0)  # what the model was told last
+        self.context = Context("", 0)  # what the model was given last
         self.turn = ""  # the id of the turn that was kept last, as Learned tells it
         self._key = None if api_key is None else Key(api_key)
         self._worker = Worker(self.vault, self._model, on_learned)
@@ -154,7 +154,7 @@ class MemoryClient:
         except (TypeError, ValueError) as error:
             raise UsageError(f"the request cannot be written as JSON: {error}") from error
         turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
-        self.told = turn.begin()
+        self.context = turn.begin()
         self.turn = turn.id
         try:
             yield turn
@@ -228,31 +228,33 @@ class Turn:
         self.id = ""  # that it is kept under; "" where it is not
         self._item: Item | None = None
 
-    def begin(self) -> Told:
-        """Recall, and keep what the user says; what is told. A request in which the user says nothing is left as it
+    def begin(self) -> Context:
+        """Recall, and keep what the user says; the context. A request in which the user says nothing is left as it
         is."""
         chat = chat_body.read(self.body)
         if chat is None or not chat.is_turn or not chat.question.strip():
-            return Told("", 0)
-        told = self._told(chat)
-        if told.text:
+            return Context("", 0)
+        context = self._context(chat)
+        if context.text:
             at = chat.at(self._vault.config.text("proxy.place"))
-            self.body = chat_body.spliced(self.body, at, told.text)
+            self.body = chat_body.spliced(self.body, at, context.text)
         meta = {"model": chat.model, SERVICE: service_of(self._vault.config)}
         self._item = self._turns.begin(
             self._conversation, chat.question, clock.seconds(), meta=meta
         )
         self.id = self._item.id
-        return told
+        return context
 
-    def _told(self, chat: Chat) -> Told:
+    def _context(self, chat: Chat) -> Context:
         """A memory that fails stops nobody from talking."""
         limits = past.limits_of(self._vault.config)
         try:
-            return past.told(self._vault, self._conversation, chat.question, chat.earlier, limits)
+            return past.context_for(
+                self._vault, self._conversation, chat.question, chat.earlier, limits
+            )
         except VaultmemError as error:
             log.warning("asked without memory: %s", error)
-            return Told("", 0)
+            return Context("", 0)
 
     def answered(self, answer: Answer) -> None:
         """The service has said all it says."""

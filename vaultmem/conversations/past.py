@@ -1,4 +1,4 @@
-"""What a conversation is told of the past: its summary, and the memories that fit a question."""
+"""The context of a question in a conversation: its summary, and the memories that fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.core import llm_url
-from vaultmem.core.chat_memory import Told, composed
+from vaultmem.core.chat_memory import Context, compose
 from vaultmem.core.conversation import FINAL, SUMMARIES, TURNS, USER, scope_of
 from vaultmem.core.defused import one_line
 from vaultmem.core.private import is_private
@@ -24,50 +24,50 @@ _HALF = 1_000  # characters of a long question, from its beginning and from its 
 
 
 class Limits(NamedTuple):
-    """How much is told, from the settings."""
+    """How much goes into a context, from the settings."""
 
     top_k: int
     budget: int  # tokens, of memories and summary together
     notes: bool
 
 
-class Said(NamedTuple):
-    """What a user said: the words, and the id of the turn."""
+class LastTurn(NamedTuple):
+    """What the user said last in a conversation: the words, and the id of the turn."""
 
     words: str
     user_id: str
 
 
 def limits_of(config: Config) -> Limits:
-    """How much is told to the model of the settings."""
+    """How much the model of the settings is given."""
     return Limits(
         config.number("conversations.top_k"),
         config.number("conversations.budget"),
-        tells_notes(config),
+        gives_notes(config),
     )
 
 
-def tells_notes(config: Config) -> bool:
+def gives_notes(config: Config) -> bool:
     """Whether blocks of notes go to the model. Unasked, they never leave this machine."""
     wish = config.text("proxy.notes")
     return wish == "on" or (wish == "auto" and llm_url.is_here(config.text("llm.base_url")))
 
 
-def told(
+def context_for(
     vault: Vault, conversation: str, question: str, earlier: Sequence[str], limits: Limits
-) -> Told:
+) -> Context:
     """The text for a question. `earlier` is what stands in its messages already. Raises VaultmemError."""
     summary = _summary(vault, conversation, limits.budget)
     left = limits.budget - (tokens.count(summary) if summary else 0)
     found = recalled(vault, conversation, question, limits._replace(budget=max(left, 1)))
-    text = composed(summary, [(_role(one), str(one["content"])) for one in found], earlier)
+    text = compose(summary, [(_role(one), str(one["content"])) for one in found], earlier)
     return text._replace(places=tuple(_place(found[at]) for at in text.chosen))
 
 
 def recalled(
     vault: Vault, conversation: str, question: str, limits: Limits
 ) -> list[dict[str, object]]:
-    """The memories that fit a question: those of the conversation, and those of the vault that may be told to it."""
+    """The memories that fit a question: those of the conversation, and those of the vault that it may have."""
     scope = scope_of(conversation)
     found: list[dict[str, object]] = vault.recall(
         _short(question), scope=[scope], by=scope, top_k=limits.top_k, budget=limits.budget,
@@ -76,20 +76,19 @@ def recalled(
     return found
 
 
-def said_last(vault: Vault, conversation: str) -> Said | None:
+def last_turn(vault: Vault, conversation: str) -> LastTurn | None:
     """The newest words of the user that are notes already."""
     try:
         found = vault.entries(conversation, kinds=[TURNS])
     except VaultmemError as error:
         log.warning("earlier turns are not known: %s", error)
         return None
-    said = [one for one in found if one["role"] == USER]
-    return Said(str(said[-1]["content"]).strip(), str(said[-1]["id"])) if said else None
+    turns = [one for one in found if one["role"] == USER]
+    return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
-    """The summary of all of a conversation, as far as it fits; none where the person keeps it, or something that it
-    tells, to themselves."""
+    """The summary of all of a conversation, as far as it fits; none where it, or something in it, is private."""
     try:
         found = vault.entries(conversation, kinds=[SUMMARIES])
     except VaultmemError as error:
@@ -105,7 +104,7 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
 
 
 def _role(one: Mapping[str, object]) -> str:
-    """How an entry is told of; a block of a note by its place. What others wrote bears their name."""
+    """How an entry is labelled; a block of a note by its place. What others wrote bears their name."""
     role = str(one.get("role") or "memory")
     if one.get("kind") == "note":
         role = f"note {one_line(place(one))}"

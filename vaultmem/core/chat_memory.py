@@ -1,4 +1,4 @@
-"""What a model is told of the past before it answers: a summary, then memories, as data and as nothing else."""
+"""The context that a model gets before it answers: a summary, then memories, as data and as nothing else."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _UNSEEN = dict.fromkeys(
 )
 
 
-class Told(NamedTuple):
-    """The text to put in, "" if there is nothing to tell, and how many memories are in it."""
+class Context(NamedTuple):
+    """The text to put in, "" if there is none, and how many memories are in it."""
 
     text: str
     memories: int
@@ -32,7 +32,7 @@ class Told(NamedTuple):
     places: tuple[str, ...] = ()  # where these memories stand
 
 
-def composed(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence[str]) -> Told:
+def compose(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence[str]) -> Context:
     """The text from a summary and pairs of role and content, without what stands in the messages already."""
     there = _words("\n".join(earlier)[-_LOOKED_AT:])
     fresh = {at: one for at, one in enumerate(memories) if not _stands(one[1], there)}
@@ -40,9 +40,10 @@ def composed(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequenc
     if summary := summary.strip():
         lines.insert(0, f"[summary] {harmless(_cut(summary))}")
     if not lines:
-        return Told("", 0)
-    told = tuple("\n".join(lines).split("\n"))  # an entry may have several
-    return Told("\n".join((HEAD, OPEN, *told, CLOSE)), len(fresh), told, tuple(fresh))
+        return Context("", 0)
+    text_lines = tuple("\n".join(lines).split("\n"))  # an entry may have several
+    text = "\n".join((HEAD, OPEN, *text_lines, CLOSE))
+    return Context(text, len(fresh), text_lines, tuple(fresh))
 
 
 def harmless(content: str) -> str:

@@ -123,7 +123,7 @@ def _forward(server: Upstream) -> Endpoint:
         sending = server.send(
             upstream.Request(request.method, path, for_upstream(headers.raw), body)
         )
-        # A body is read from where a client is heard to leave.
+        # While a body is read, reading it finds out that the client has gone.
         reply = await (sending if body else _while_connected(request, sending))
         log.info("%s %s in %.2f s", request.method, reply.status, time.monotonic() - began)
         return _Relay(reply, reply.pieces(), reply.close)

@@ -15,12 +15,12 @@ from urllib.parse import quote
 from vaultmem.core import chat_body
 from vaultmem.core.chat_answer import Answer, ResponsesAnswer
 from vaultmem.core.chat_body import Chat
-from vaultmem.core.chat_memory import Told
+from vaultmem.core.chat_memory import Context
 from vaultmem.core.conversation import problem
 from vaultmem.core.wording import plural
 from vaultmem.proxy.background import Background
 from vaultmem.proxy.keeping import Keeping, Turn
-from vaultmem.proxy.remembering import Recalled, Remembering
+from vaultmem.proxy.remembering import Recalled, RecallPool
 from vaultmem.proxy.upstream import (
     Headers,
     Reply,
@@ -62,7 +62,7 @@ class Parts(NamedTuple):
     """What chats need."""
 
     upstream: Upstream
-    memory: Remembering
+    memory: RecallPool
     keeping: Keeping
     background: Background
     counts: ChatCounts
@@ -216,7 +216,7 @@ class Exchange:
             return body
         return chat_body.with_memory(body, chat, self._parts.place, memory.text)
 
-    async def _memory_for(self, chat: Chat) -> Told:
+    async def _memory_for(self, chat: Chat) -> Context:
         """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it
         may be words of a stranger, who is not to find memories beside them."""
         found = Recalled()
@@ -228,11 +228,11 @@ class Exchange:
             recall = self._parts.memory.recalled
             found = await recall(self._conversation, chat.question, chat.earlier)
             self._recall = _summary(found)
-            outcome = found.dropped or (TOLD if found.told.text else NOTHING)
+            outcome = found.dropped or (TOLD if found.context.text else NOTHING)
             self._chats.thread(self._parts.counts.add, outcome)
             if found.dropped:
                 log.warning("a request goes without memory: %s", found.why)
-        return found.told
+        return found.context
 
     def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
         """The turn is kept, and open: nobody learns from it before its key is known."""
@@ -308,10 +308,10 @@ class Exchange:
 
 def _summary(found: Recalled) -> str:
     """What was recalled, for a header: how much, and where it stands; or why nothing was."""
-    told = found.told
-    if not told.text:
+    context = found.context
+    if not context.text:
         return f"none: {found.why or 'nothing fits'}"
-    parts = [plural(told.memories, "memory", "memories")] if told.memories else []
-    parts += ["the summary"] if told.lines[0].startswith("[summary]") else []
-    places = ", ".join(quote(place, safe="/ :") for place in told.places)
+    parts = [plural(context.memories, "memory", "memories")] if context.memories else []
+    parts += ["the summary"] if context.lines[0].startswith("[summary]") else []
+    places = ", ".join(quote(place, safe="/ :") for place in context.places)
     return "; ".join(part for part in (" and ".join(parts), places[:_MOST_PLACES]) if part)

@@ -91,7 +91,7 @@ class Guard:
         ]
 
     def _is_key(self, value: str) -> bool:
-        return self._key is not None and self._key.is_said(value)
+        return self._key is not None and self._key.matches(value)
 
     def _is_ours(self, given: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page

@@ -1,6 +1,6 @@
 """Keeps turns: the user's words are on the disk before they are passed on, the answer before its end is.
 
-A question that is asked once more (a client that tries again, another answer that is wanted, a tool's result that goes
+A question that comes once more (a client that tries again, another answer that is wanted, a tool's result that goes
 on with the turn) is the same turn of the user.
 """
 
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from vaultmem import now as clock
-from vaultmem.conversations.past import Said
+from vaultmem.conversations.past import LastTurn
 from vaultmem.core.chat_body import Chat
 from vaultmem.errors import VaultmemError
 from vaultmem.store.turn_queue import SERVICE, Item, Turns
@@ -35,14 +35,14 @@ class _Newest:
 
 
 class Keeping:
-    """The turns of all conversations. Any thread may use it. `nudge` wakes whoever learns from turns; `earlier` knows
+    """The turns of all conversations. Any thread may use it. `nudge` wakes the worker; `earlier` knows
     what the user said last in a conversation that this process has not seen yet."""
 
     def __init__(
         self,
         turns: Turns,
         nudge: Callable[[], None],
-        earlier: Callable[[str], Said | None],
+        earlier: Callable[[str], LastTurn | None],
         now: Callable[[], float] = clock.seconds,
         service: str = "",
     ) -> None:
@@ -74,11 +74,11 @@ class Keeping:
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
         """The turn that is meant, and the one before it, if that still waits for an answer that will not come."""
         known = conversation in self._newest
-        said = None if known else self._earlier(conversation)
+        last = None if known else self._earlier(conversation)
         with self._lock:
             newest = self._newest.get(conversation)
-            if newest is None and said is not None and said.words == cut(chat.question).strip():
-                newest = self._newest[conversation] = _Newest(chat.digest, said.user_id)
+            if newest is None and last is not None and last.words == cut(chat.question).strip():
+                newest = self._newest[conversation] = _Newest(chat.digest, last.user_id)
             ended = None
             if newest is None or newest.digest != chat.digest:
                 ended = newest.item if newest is not None and not newest.requests else None
@@ -119,7 +119,7 @@ class Turn:
         self._is_answered = False
 
     def answered(self, text: str) -> None:
-        """The whole answer, before the client has seen the end of it. More of it may come, and is told again."""
+        """The whole answer, before the client has seen the end of it. More of it may come, and is kept again."""
         try:
             self._item = self._keeping.finish(self._item, text)
         except VaultmemError as error:

@@ -25,7 +25,7 @@ from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
-from vaultmem.proxy.remembering import Remembering
+from vaultmem.proxy.remembering import RecallPool
 from vaultmem.proxy.upstream import Upstream
 from vaultmem.store import keys
 from vaultmem.store.chat_counts import ChatCounts
@@ -42,7 +42,7 @@ AT_ONCE = 40  # turns, while more are waiting, after which the index is brought 
 LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
 
 
-class Wish(NamedTuple):
+class Overrides(NamedTuple):
     """What the command line says; None where it leaves that to the settings."""
 
     host: str | None = None
@@ -52,20 +52,20 @@ class Wish(NamedTuple):
     notes: bool | None = None
 
 
-def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -> Config:
+def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.environ) -> Config:
     """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
     given = {
-        "proxy.host": wish.host, "proxy.port": str(wish.port) if wish.port else None,
-        "llm.base_url": wish.upstream, "conversations.id": wish.conversation,
-        "proxy.notes": None if wish.notes is None else "on" if wish.notes else "off",
+        "proxy.host": overrides.host, "proxy.port": str(overrides.port) if overrides.port else None,
+        "llm.base_url": overrides.upstream, "conversations.id": overrides.conversation,
+        "proxy.notes": None if overrides.notes is None else "on" if overrides.notes else "off",
     }  # fmt: skip
     found = settings.load(folder, environ)
-    if wish.host is None and not is_loopback(found.text("proxy.host")):
+    if overrides.host is None and not is_loopback(found.text("proxy.host")):
         host = found.text("proxy.host")
         raise ConfigError(
             f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
         )
-    if wish.upstream and not _is_same(wish.upstream, found.text("llm.base_url")):
+    if overrides.upstream and not _is_same(overrides.upstream, found.text("llm.base_url")):
         given["llm.key"] = (
             keys.OFF
         )  # it was given for another service, like the model: that of each request learns
@@ -82,11 +82,13 @@ def in_force(folder: str, wish: Wish, environ: Mapping[str, str] = os.environ) -
     return found
 
 
-def _as_option(said: str) -> str:
+def _as_option(message: str) -> str:
     """The error as it is about the command line."""
     for key, option in _OPTIONS.items():
-        said = said.replace(f"the environment variable {settings.variable(key)}: {key}", option)
-    return said
+        message = message.replace(
+            f"the environment variable {settings.variable(key)}: {key}", option
+        )
+    return message
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -113,11 +115,11 @@ class Proxy:
         self._worker = Worker(self._learning, self._background.model, self._learned)
         self._unindexed = 0  # turns learned since the index was brought up to date
         patience = durations.seconds(config.text("proxy.patience"))
-        self._memory = Remembering(self._vault, past.limits_of(config), patience)
+        self._memory = RecallPool(self._vault, past.limits_of(config), patience)
         self._keeping = Keeping(
             self._worker.turns,
             self._worker.nudge,
-            self._memory.said_last,
+            self._memory.last_turn,
             service=service_of(config),
         )
         parts = Parts(
@@ -137,13 +139,13 @@ class Proxy:
         return vault
 
     def _model(self, key: keys.Key | None, name: str) -> Model | None:
-        """The settings go before what a client has asked for; its key goes nowhere else than where it was sent."""
+        """The settings go before what a client has named; its key goes nowhere else than where it was sent."""
         return open_model(
             self._config, key=key, model="" if self._config.text("llm.model") else name
         )
 
     def serve(self) -> None:
-        """Until it is told to end. What waits is learned from meanwhile."""
+        """Until a signal ends it. What waits is learned from meanwhile."""
         self._worker.start()
         try:
             serving.serve(self.server, self._listening)

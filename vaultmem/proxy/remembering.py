@@ -1,4 +1,4 @@
-"""What a request is told of the past, within a moment; a request never waits long for it, and never fails for it."""
+"""Recalls for requests, within a moment; a request never waits long for it, and never fails for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from vaultmem.api import Vault
 from vaultmem.conversations import past
-from vaultmem.conversations.past import Limits, Said
-from vaultmem.core.chat_memory import Told
+from vaultmem.conversations.past import LastTurn, Limits
+from vaultmem.core.chat_memory import Context
 from vaultmem.errors import VaultmemError
 
 log = logging.getLogger("vaultmem.proxy")
@@ -22,22 +22,22 @@ WARM = 30.0  # seconds that the first request waits for recall to be ready
 THREADS = 2  # each has a vault of its own
 EXPECTED = 0.02  # seconds that a recall takes, before there was one
 _WEIGHT = 0.2  # of the last recall in what the next is expected to take
-NOTHING = Told("", 0)
+NOTHING = Context("", 0)
 # Why nothing was recalled.
 SLOW, BUSY, FAILED = "slow", "busy", "failed"
 
 
 class Recalled(NamedTuple):
-    """What a request is told; where recall was given up, why: one of three words, and in words of ours."""
+    """The context of a request; where recall was given up, why: one of three words, and in words of ours."""
 
-    told: Told = NOTHING
+    context: Context = NOTHING
     dropped: str = ""
     why: str = ""
 
 
 class _Queue:
-    """Who waits for a recall. Whoever would wait in vain is told so at once: of a hundred chats that begin together
-    those that cannot be told anything in time are to lose none."""
+    """The requests that wait for a recall. One that would wait in vain is refused at once: of a hundred chats that
+    begin together those that get no context are to lose no time."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -66,7 +66,7 @@ class _Queue:
             self._expected += _WEIGHT * (min(seconds, 2 * self._patience) - self._expected)
 
 
-class Remembering:
+class RecallPool:
     """Asks the vault, in threads of its own. `opened` opens a vault for a thread; a request waits for as many seconds
     as `patience` says."""
 
@@ -80,8 +80,8 @@ class Remembering:
     def warm_up(self) -> None:
         """Load what the first questions would have to wait for, in each thread; returns when it is loaded."""
         together = threading.Barrier(THREADS)
-        asked = [self._threads.submit(self._warmed_up, together) for _ in range(THREADS)]
-        wait(asked, WARM)
+        recalls = [self._threads.submit(self._warmed_up, together) for _ in range(THREADS)]
+        wait(recalls, WARM)
 
     def _warmed_up(self, together: threading.Barrier) -> None:
         together.wait(WARM)  # so that no thread takes the turn of another one
@@ -93,13 +93,13 @@ class Remembering:
     async def recalled(
         self, conversation: str, question: str, earlier: tuple[str, ...]
     ) -> Recalled:
-        """What a question is told; nothing where that fails or takes too long, and then why."""
+        """The context of a question; nothing where that fails or takes too long, and then why."""
         if not self._queue.enter():
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
         asking = self._threads.submit(self._timed, conversation, question, earlier)
         asking.add_done_callback(lambda _: self._queue.leave())
         try:
-            told = await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
+            context = await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
         except TimeoutError:
             why = f"recall took over {self.patience:g} s (proxy.patience)"
             return Recalled(dropped=SLOW, why=why)
@@ -108,23 +108,23 @@ class Remembering:
         except Exception as error:  # the border to a vault that somebody may have damaged
             log.warning("recall failed", exc_info=error)
             return Recalled(dropped=FAILED, why=f"recall failed: {type(error).__name__}")
-        return Recalled(told)
+        return Recalled(context)
 
-    def _timed(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
+    def _timed(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Context:
         began = time.monotonic()
         try:
             return self._ask(conversation, question, earlier)
         finally:
             self._queue.took(time.monotonic() - began)
 
-    def _ask(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Told:
-        return past.told(self._vault(), conversation, question, earlier, self._limits)
+    def _ask(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Context:
+        return past.context_for(self._vault(), conversation, question, earlier, self._limits)
 
-    def said_last(self, conversation: str) -> Said | None:
-        """The newest words of the user that are notes already. Any thread may ask: it is asked once for a conversation,
+    def last_turn(self, conversation: str) -> LastTurn | None:
+        """The newest words of the user that are notes already. Any thread may ask. Needed once for a conversation,
         so the vault is opened for it, which is soon done."""
         with self._opened() as vault:
-            return past.said_last(vault, conversation)
+            return past.last_turn(vault, conversation)
 
     def _vault(self) -> Vault:
         vault: Vault | None = getattr(self._of_thread, "vault", None)

@@ -1,4 +1,4 @@
-"""Listens, and serves until it is told to end (owner of uvicorn)."""
+"""Listens, and serves until a signal ends it (owner of uvicorn)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        said = f"{host}:{port} cannot be listened on: {error.strerror}"
-        raise VaultmemError(f"{said}; choose another with --port") from error
+        problem = f"{host}:{port} cannot be listened on: {error.strerror}"
+        raise VaultmemError(f"{problem}; choose another with --port") from error
     return listening
 
 

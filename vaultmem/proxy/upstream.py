@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class UpstreamError(Exception):
-    """There is no answer, or not all of it; says what the client is told instead."""
+    """There is no answer, or not all of it; its text is what the client gets instead."""
 
     def __init__(self, error: Exception) -> None:
         late = isinstance(error, httpx.TimeoutException)

@@ -42,7 +42,7 @@ class Key:
         """What a request says to be let in."""
         return f"Bearer {self._text}"
 
-    def is_said(self, given: str) -> bool:
+    def matches(self, given: str) -> bool:
         """Whether somebody has said it; how long that takes tells nothing of it."""
         return compare_digest(self._text.encode(), given.strip().encode("utf-8", "replace"))
 
