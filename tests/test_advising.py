@@ -335,6 +335,18 @@ def test_only_what_is_near_is_asked_about(
     assert not pairs_in(model)
 
 
+def test_other_numbers_make_another_fact_whatever_a_model_says(
+    model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
+) -> None:
+    texts = "The server Orion has port 8100", "The server Orion has 9 fans and port 8200"
+    two(open_vault, *texts)
+    near[frozenset(texts)] = 0.9
+    model.otherwise = advice(pair="same")
+    open_vault.dream(3)
+    assert len(pairs_in(model)) == 1
+    assert of_model(open_vault) == []
+
+
 LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be found in Porto"
 
 MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
