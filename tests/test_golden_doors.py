@@ -1,0 +1,185 @@
+"""Every door as it stands today, each in one file: help, tools, the socket, and what commands print as JSON.
+
+UPDATE_GOLDEN=1 writes the files; a difference in one of them is a change that somebody outside will see.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from tests.stand_in_agent import StandIn
+from tests.test_cli import golden
+from vaultmem import cli, now
+from vaultmem.agent.request import Request, RequestError
+from vaultmem.commands.dispatch import methods
+from vaultmem.errors import VaultmemError
+from vaultmem.progress import Silent
+from vaultmem.tools.toolbox import Toolbox
+
+NOW = "2026-11-22T09:30:00+00:00"
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_VOLATILE = re.compile(
+    r'(?<="commit": ")[0-9a-f]+|vm-[0-9a-z]{6}|(?<=")[\w+/=]{99,}(?=")|(?<="score": )[\d.]+'
+)
+
+STORY = """\
+write Anne prefers trains to planes --category preferences --tags travel,rail --by claude
+write The boiler was serviced on 3 March --title Boiler --project house --expires 30d --agent claude
+write Anne prefers trains to planes
+write Tea at four --dry-run
+write x --category nowhere
+write x --scope nobody
+remind call Anne tomorrow at 3 --tags phone
+remind water the plants --at "Saturday 9:00" --repeat "every week"
+read Boiler
+read Boiler --by codex
+read nobody
+list
+list --category preferences --tags travel --from 2026-11-22 --limit 1
+list --limit 0
+list --min-confidence 7
+list --from someday
+tag Boiler heating --remove nothing
+tag Boiler warm --dry-run
+link Boiler "Anne prefers trains to planes"
+unlink Boiler "Anne prefers trains to planes" --dry-run
+reinforce "Anne prefers trains to planes"
+upgrade Boiler --category knowledge
+resolve-links
+expire --limit 3
+decay --dry-run
+compress
+consolidate --dry-run
+dream --dry-run
+set Tea.md rating 5
+unset Tea.md rating --dry-run
+search oolong
+search boiler --agent claude
+recall boiler --budget 100
+recall boiler --as-of someday
+recall boiler --score-threshold 7
+pending
+done nobody
+snooze nobody --until friday
+tasks
+links Tea
+related Tea
+review
+approve Boiler
+conversations
+add "I moved to Porto" --as-is
+ingest --text "Anne lives in Lisbon and works as an architect there."
+ingest
+delete Boiler
+list --deleted
+restore Boiler
+history --limit 3
+undo --by claude
+undo
+export --category preferences
+import -
+jobs
+"""
+
+REQUESTS: list[tuple[str, dict[str, object]]] = [
+    ("ping", {"x": 1}),
+    ("nothing", {}),
+    ("agent", {}),
+    ("index-writes", {}),
+    ("sync", {"rebuild": 1}),
+    ("jobs.run", {}),
+    ("search", {"query": "oolong", "limit": 1}),
+    ("search", {"query": "oolong", "limit": "1"}),
+    ("search", {"qeury": "oolong"}),
+    ("search", {"query": "oolong", "group": "word"}),
+    ("links", {}),
+    ("links", {"note": "Tea"}),
+    ("tasks", {"all": True, "due": "someday"}),
+    ("recall", {"query": "oolong", "notes": 1}),
+    ("memory", {"verb": "nothing"}),
+    ("memory", {"verb": "write", "params": {"content": "Anne likes tea", "tags": "a,b"}}),
+    ("memory", {"verb": "write", "params": {"content": 7}}),
+    ("memory", {"verb": "write", "params": {"contents": "x"}}),
+    ("memory", {"verb": "list", "params": {"limit": 0}}),
+    ("memory", {"verb": "list", "params": {"since": "someday"}}),
+    ("memory", {"verb": "read", "params": {}}),
+    ("memory", {"verb": "recall", "params": {"query": "tea", "budget": 10_000_000}}),
+    ("tools/call", {"name": "memory_list", "arguments": {"limit": 0}}),
+    ("tools/call", {"name": "memory_list", "arguments": {"category": "nowhere"}}),
+    ("memory_write", {"content": "Anne likes oolong", "tags": ["tea"]}),
+    ("memory_write", {"content": "x", "tags": "tea"}),
+    ("memory_search", {"query": "oolong", "from": "someday"}),
+    ("memory_recall", {"query": "oolong", "as_of": "someday"}),
+    ("memory_done", {"id": "nobody"}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def small(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two notes, and a clock that is given."""
+    (vault / "Tea.md").write_text(
+        "---\nrating: 4\n---\n# Tea\n\nOolong from the hill. [[Pot]]\n\n- [ ] buy tea 📅 2026-11-23\n"
+    )
+    (vault / "Pot.md").write_text("# Pot\n\nA brown pot for [[Tea]].\n")
+    monkeypatch.setenv("VAULTMEM_NOW", NOW)
+    at = int(now.seconds())
+    monkeypatch.setattr(now, "seconds", lambda: at)
+    monkeypatch.setenv("COLUMNS", "100")
+    assert ran("sync", "--no-embed", "--vault", str(vault)).code == 0
+    return vault
+
+
+def steady(text: str, vault: Path) -> str:
+    """A text without what is another one each time."""
+    ids: dict[str, str] = {}
+    text = _ID.sub(lambda found: ids.setdefault(found[0], f"ID-{len(ids) + 1}"), text)
+    for id_, name in ids.items():
+        text = text.replace(id_[:8], name)
+    return _VOLATILE.sub("#", text.replace(str(vault), "VAULT"))
+
+
+def test_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    each = [("--help",), *((name, "--help") for name in cli.COMMANDS)]
+    golden(
+        "help.txt", "\n".join(f"$ vaultmem {' '.join(words)}\n{ran(*words).out}" for words in each)
+    )
+
+
+def test_tools() -> None:
+    box = Toolbox(plain=True)
+    found = {"listed": box.listed(), "checked": {tool.name: tool.schema for tool in box.tools()}}
+    golden("tools.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+def test_the_socket(small: Path) -> None:
+    answer = methods(StandIn(small))
+    lines = []
+    for method, params in REQUESTS:
+        try:
+            reply: object = {"result": answer(Request(method, dict(params), Silent()))}
+        except (RequestError, VaultmemError) as error:
+            reply = {"error": getattr(error, "code", -32000), "message": str(error)}
+        lines.append(
+            f"{method} {json.dumps(params)}\n  {json.dumps(reply, ensure_ascii=False, default=str)}\n"
+        )
+    golden("socket.txt", steady("".join(lines), small))
+
+
+def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    begun = now.seconds()
+    for minute, line in enumerate(STORY.splitlines(), start=1):
+        monkeypatch.setattr(now, "seconds", lambda at=begun + 60 * minute: at)
+        ended = ran(*shlex.split(line), "--vault", str(small), "--format", "json")
+        err = "".join(f"! {one}\n" for one in ended.err.splitlines())
+        shown.append(
+            f"$ vaultmem {line}\n{err}{ended.out}{f'exit {ended.code}' if ended.code else ''}\n"
+        )
+    golden("commands.txt", steady("".join(shown), small))
