@@ -237,16 +237,16 @@ class Bench:
 
 def _past(vault: Path, count: int) -> Iterator[Row]:
     from vaultmem import Vault
+    from vaultmem.api.rpc import carry_out
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
-    from vaultmem.memories.table import do
 
     with Vault(str(vault)) as opened:
         desk = Desk(opened.state, opened.config, lambda _: None)
         with opened.state.lock():
             found = _timed(desk.remember)
             yield Row("history of what was found", "", f"{found / 1000:.2f} s")
-            wrote = [_timed(partial(do, desk, Reader(opened), "write", {"content": text}))
+            wrote = [_timed(partial(carry_out, desk, Reader(opened), "write", {"content": text}))
                      for text in texts(count, seed=3)]  # fmt: skip
             yield Row(f"{count:,} writes inside a process", "", _spread(wrote))
             took = _timed(desk.remember)
@@ -257,7 +257,7 @@ def _past(vault: Path, count: int) -> Iterator[Row]:
                 ("undo", {"last": True}),
                 ("undo", {"last": True}),
             ):
-                took = _timed(partial(do, desk, Reader(opened), name, params))
+                took = _timed(partial(carry_out, desk, Reader(opened), name, params))
                 yield Row(f"  {name} {'--last' * bool(params)}".rstrip(), "", f"{took:.0f} ms")
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from vaultmem import client, paths
-from vaultmem.agent.request import Limits
 from vaultmem.agent.server import Server
 from vaultmem.api import Vault
+from vaultmem.api.request import Limits
+from vaultmem.api.rpc import carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
-from vaultmem.memories.table import do
 from vaultmem.progress import Progress
 from vaultmem.sync import sync
 
@@ -34,7 +34,7 @@ class OpenVault(Vault):
         pass
 
     def ask(self, verb: str, **params: object) -> Any:
-        return do(Desk(self.state, self.config), Reader(self), verb, params)
+        return carry_out(Desk(self.state, self.config), Reader(self), verb, params)
 
 
 class StandIn:

@@ -20,7 +20,8 @@ import pytest
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
-from vaultmem import cli
+from vaultmem.api.verbs import commands
+from vaultmem.commands.parsing import program
 from vaultmem.store.state import State
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -76,7 +77,7 @@ def on(vault: Path, command: str, *more: str) -> Ran:
 
 
 def test_every_command_is_asked_for_here() -> None:
-    assert ASKED.keys() | OF_THE_AGENT | OF_MEMORIES | OF_HARNESSES == cli.COMMANDS.keys()
+    assert ASKED.keys() | OF_THE_AGENT | OF_MEMORIES | OF_HARNESSES == commands().keys()
 
 
 def golden(name: str, now: str) -> None:
@@ -125,11 +126,11 @@ def test_text_of_places_and_times(indexed: Path, name: str) -> None:
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_help(name: str) -> None:
     ended = ran(name, "--help")
     assert ended.code == 0
-    assert ended.out.startswith(f"usage: vaultmem {name}")
+    assert ended.out.startswith(f"usage: {program(name)} ")
     assert not ended.err
 
 
@@ -137,8 +138,11 @@ def test_help(name: str) -> None:
 def test_help_of_all(words: list[str]) -> None:
     ended = ran(*words)
     assert (ended.code, ended.err) == (0, "")
-    for name in cli.COMMANDS:
-        assert f"\n  {name} " in ended.out
+    assert len([line for line in ended.out.splitlines() if line.startswith("  ")]) <= 12
+    everything = ran("help", "all").out
+    upkeep = ran("maintain").out
+    for name, one in commands().items():
+        assert f"\n  {name} " in (upkeep if one.upkeep else everything)
 
 
 def test_version() -> None:
@@ -620,7 +624,7 @@ def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     script = ran("completion", "bash").out
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     assert bash_completes("vaultmem", "se") == ["search", "set", "serve", "service"]
-    assert bash_completes("vaultmem", "") == [*cli.COMMANDS]
+    assert bash_completes("vaultmem", "") == [*commands()]
     assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
     assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
     monkeypatch.chdir(tmp_path)
@@ -633,7 +637,7 @@ def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_other_completions(shell: str, check: list[str]) -> None:
     script = ran("completion", shell).out
-    for name in cli.COMMANDS:
+    for name in commands():
         assert name in script
     if shutil.which(shell):
         subprocess.run(check, input=script, text=True, check=True)

@@ -221,7 +221,7 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"new": [said("x", properties={"a\nb": 1})]}, "no property"),
         ({"new": [said("x", properties=[1])]}, "not an object"),
         ({"new": [said("x", of="u1")]}, "list of ids"),
-        ({"new": ["x"]}, "list of objects"),
+        ({"new": ["x"]}, "must be an object"),
         ({"retire": [{"id": "x", "replaced_by": "../y"}]}, "no entry"),
         ({"mark": [{}]}, "no entry"),
         ({"by": "a\nb"}, "one line"),

@@ -14,10 +14,9 @@ from urllib.parse import unquote
 import pytest
 
 from tests.cli_run import ran
-from vaultmem.cli import COMMANDS, usage
+from vaultmem.api.verbs import commands, memory_verbs
+from vaultmem.cli import usage
 from vaultmem.config import SETTINGS
-from vaultmem.memories.door import LONG
-from vaultmem.memories.table import VERBS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -72,9 +71,12 @@ def test_modules_that_pages_name_exist() -> None:
 
 def test_every_command_is_in_the_readme_and_in_the_help() -> None:
     readme = text_of(README)
-    missing = [name for name in COMMANDS if not re.search(rf"\bvaultmem {name}\b", readme)]
+    typed = [f"maintain {name}" if one.upkeep else name for name, one in commands().items()]
+    missing = [name for name in typed if not re.search(rf"\bvaultmem {name}\b", readme)]
     assert not missing
-    assert all(f"  {name} " in usage() for name in COMMANDS)
+    assert all(
+        f"  {name} " in usage(everything=True) for name, one in commands().items() if not one.upkeep
+    )
 
 
 def test_commands_that_pages_show_exist() -> None:
@@ -82,7 +84,7 @@ def test_commands_that_pages_show_exist() -> None:
         code = re.findall(r"^(?:    |\$ )?.*\bbin/vaultmem ([a-z-]+)", text_of(path), re.MULTILINE)
         code += re.findall(r"`vaultmem ([a-z-]+)", text_of(path))
         planned = {"serve", "agent", "mcp"}  # only ever spoken of as not there yet
-        assert set(code) - planned <= COMMANDS.keys(), shown(path)
+        assert set(code) - planned <= {*commands(), "help", "maintain"}, shown(path)
 
 
 def test_every_setting_is_told_with_its_default_and_whether_a_vault_may_set_it() -> None:
@@ -102,9 +104,13 @@ def test_every_setting_is_told_with_its_default_and_whether_a_vault_may_set_it()
 def test_every_verb_of_the_socket_is_told_under_its_method() -> None:
     row = re.compile(r"^\| `(memory|memory\.job)` \| [^|]* \| [^|]*?: ([^|]*) \|$", re.MULTILINE)
     told = {method: verbs.split(", ") for method, verbs in row.findall(text_of(FORMAT))}
-    wanted = {"memory": VERBS.keys() - LONG, "memory.job": VERBS.keys() & LONG}
-    for method, verbs in wanted.items():
-        assert sorted(told[method]) == sorted(f"`{name}`" for name in verbs)
+    verbs = memory_verbs()
+    wanted = {
+        "memory": {name for name, one in verbs.items() if not one.slow},
+        "memory.job": {name for name, one in verbs.items() if one.slow},
+    }
+    for method, names in wanted.items():
+        assert sorted(told[method]) == sorted(f"`{name}`" for name in names)
 
 
 def marked(name: str) -> str:

@@ -24,8 +24,8 @@ from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
-from vaultmem.agent import request as codes
-from vaultmem.agent.request import Limits
+from vaultmem.api import request as codes
+from vaultmem.api.request import Limits
 from vaultmem.commands.handed import MOST_CALLS, reads_stdin
 from vaultmem.commands.parsing import parser
 from vaultmem.errors import UsageError

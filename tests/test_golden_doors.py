@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 from tests.cli_run import ran
 from tests.stand_in_agent import StandIn
 from tests.test_cli import golden
-from vaultmem import cli, now
-from vaultmem.agent.request import Request, RequestError
+from vaultmem import now
+from vaultmem.api.request import Request, RequestError, as_json
+from vaultmem.api.verbs import commands
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.progress import Silent
@@ -128,7 +130,7 @@ def small(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (vault / "Pot.md").write_text("# Pot\n\nA brown pot for [[Tea]].\n")
     monkeypatch.setenv("VAULTMEM_NOW", NOW)
-    at = int(now.seconds())
+    at = datetime.fromisoformat(NOW).timestamp()
     monkeypatch.setattr(now, "seconds", lambda: at)
     monkeypatch.setenv("COLUMNS", "100")
     assert ran("sync", "--no-embed", "--vault", str(vault)).code == 0
@@ -146,7 +148,7 @@ def steady(text: str, vault: Path) -> str:
 
 def test_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    each = [("--help",), *((name, "--help") for name in cli.COMMANDS)]
+    each = [("--help",), ("help", "all"), ("maintain",), *((name, "--help") for name in commands())]
     golden(
         "help.txt", "\n".join(f"$ vaultmem {' '.join(words)}\n{ran(*words).out}" for words in each)
     )
@@ -165,7 +167,7 @@ def test_the_socket(small: Path) -> None:
         try:
             reply: object = {"result": answer(Request(method, dict(params), Silent()))}
         except (RequestError, VaultmemError) as error:
-            reply = {"error": getattr(error, "code", -32000), "message": str(error)}
+            reply = {"error": as_json(error)}
         lines.append(
             f"{method} {json.dumps(params)}\n  {json.dumps(reply, ensure_ascii=False, default=str)}\n"
         )

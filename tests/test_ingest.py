@@ -277,7 +277,7 @@ def test_interrupted_it_goes_on_from_there(
     monkeypatch.setattr("vaultmem.output.Bar.advance", _interrupt)
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
     assert ended.code == 130
-    assert "interrupted; what was done so far is kept" in one_line(ended)
+    assert "interrupted; progress is saved" in one_line(ended)
     assert len(memories(vault)) >= 1
     monkeypatch.undo()
     again = command(vault, "--source", "obsidian", "--path", str(other), "--format", "json").data
@@ -326,7 +326,7 @@ def test_the_command_says_what_came_in_and_what_did_not(vault: Path, other: Path
         (("--source", "nonsense"), 2, "unknown source 'nonsense'"),
         (("--source", "obsidian", "--path", "/not/there"), 1, "/not/there is not there"),
         (("--source", "claude", "--tags", "x"), 2, "--tags goes with --text"),
-        (("--source", "claude", "--limit", "0"), 2, "--limit must be 1 or more"),
+        (("--source", "claude", "--limit", "0"), 2, "--limit must be from 1"),
         (("--text", "x", "--path", "y"), 2, "--path and --limit go with a --source"),
     ],
 )  # fmt: skip

@@ -376,10 +376,10 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
         (b"bell \x07 and \x1b[31m", (), "control character"),
         (b"\xff\xfenot text", (), "not UTF-8"),
         (b"", ("text", "--category", "knowlege"), "did you mean knowledge?"),
-        (b"", ("text", "--category", "xyzzy"), "unknown category 'xyzzy'"),
+        (b"", ("text", "--category", "xyzzy"), "--category must be one of"),
         (b"", ("text", "--scope", "mars"), "is no scope"),
-        (b"", ("text", "--decay", "fast"), "unknown decay policy"),
-        (b"", ("text", "--memory-type", "magic"), "unknown memory_type"),
+        (b"", ("text", "--decay", "fast"), "--decay must be one of"),
+        (b"", ("text", "--memory-type", "magic"), "--memory-type must be one of"),
         (b"", ("text", "--expires", "someday"), "expires must be"),
         (b"", ("text", "--tags", "two words"), "is no tag"),
         (b"", ("text", "--agent", "a" * 300), "at most 200 characters"),
@@ -520,8 +520,8 @@ def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
     assert "could mean 2 memories" in refused(vault, "delete", "abcd")
     assert "Memory not found" in refused(vault, "tag", "abc", "x")
     for command in ("read", "get", "delete", "restore", "reinforce"):
-        assert "name a memory" in refused(vault, command, code=2)
-        assert "name a memory" in refused(vault, command, " ", code=2)
+        assert "ID is missing" in refused(vault, command, code=2)
+        assert "ID is empty" in refused(vault, command, " ", code=2)
     assert "Memory not found" in refused(vault, "read", "../../etc/passwd")
     assert "Memory not found" in refused(vault, "read", "x" * 5000)
     assert "Memory not found" in refused(vault, "read", "a\x1b[31m\x00b")
@@ -567,18 +567,18 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
         (("undo", "abcd", "--since", "1h"), "go together"),
         (("dream", "--level", "4"), "invalid choice"),
         (("dream", "--limit", "0"), "limit"),
-        (("list", "--limit", "0"), "--limit must be 1 or more"),
+        (("list", "--limit", "0"), "--limit must be from 1"),
         (("list", "--min-confidence", "2"), "--min-confidence must be"),
+        (("history", "--limit", "0"), "--limit must be from 1"),
         (("recall", "x", "--as-of", "whenever"), "--as-of must be"),
         (("recall", "x", "--top-k", "0"), "--top-k must be"),
-        (("history", "--limit", "0"), "--limit must be 1 or more"),
         (("upgrade", "--category", "people"), "goes with one memory"),
         (("upgrade", "x", "--limit", "3"), "goes without an ID"),
         (("review", "--accept"), "name the proposal"),
         (("review", "x", "--accept", "--reject"), "not allowed with"),
         (("diff",), "required: COMMIT"),
-        (("list", "--category", "xyzzy"), "unknown category"),
-        (("list", "--phase", "solid"), "unknown phase"),
+        (("list", "--category", "xyzzy"), "--category must be one of"),
+        (("list", "--phase", "solid"), "--phase must be one of"),
         (("list", "--from", "tomorrowish"), "--from must be a day"),
         (("list", "--to", "every day"), "--to must be a day"),
         (("history", "--since", "ages"), "--since must be"),
@@ -784,7 +784,7 @@ def test_days_may_be_words(vault: Path) -> None:
 )
 def test_words_mean_a_day_that_fits(words: str, ahead: str, back: str) -> None:
     now = datetime(2026, 11, 21, 10, tzinfo=UTC)
-    asked = Asked({"since": words}, frozenset({"since"}))
+    asked = Asked({"since": words})
     read = [asked.moment("since", now, ahead=ahead) for ahead in (True, False)]
     assert [datetime.fromtimestamp(at, UTC).isoformat()[:16] for at in read] == [ahead, back]
 
@@ -1011,7 +1011,7 @@ def test_through_an_agent_everything_is_the_same(vault: Path) -> None:
         ):
             assert reason in one_line(on(vault, "write", given=given))
         assert "Memory not found" in refused(vault, "read", "nobody")
-        assert "unknown category" in refused(vault, "list", "--category", "x", code=2)
+        assert "--category must be one of" in refused(vault, "list", "--category", "x", code=2)
         done(vault, "delete", made["id"])
         assert [one["why"] for one in done(vault, "history")["history"]][:2] == [
             "delete Anne prefers trains", "write Anne prefers trains",

@@ -12,6 +12,8 @@ import pytest
 from tests.cli_run import process, ran
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.api.params import check
+from vaultmem.api.rpc import carry_out
 from vaultmem.config import Config
 from vaultmem.core.answers import DONE, Answer
 from vaultmem.core.pending_items import approval
@@ -19,7 +21,6 @@ from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.memories import recalling
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
-from vaultmem.memories.table import do
 from vaultmem.store import answered, tokens
 from vaultmem.store.ledger import Ledger
 
@@ -280,7 +281,7 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recalling.wanted_of(
-            recalling.Asked({"query": "x", "as_of": given}, frozenset(("query", "as_of"))),
+            recalling.Asked(check("recall", {"query": "x", "as_of": given})),
             Config({}),
             NOW,
         ).as_of
@@ -322,7 +323,7 @@ def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
         work = []
         desk.later = work.append
         for _ in range(3):
-            do(desk, reader, "recall", {"query": "boiler", "counts": True, **WORDS})
+            carry_out(desk, reader, "recall", {"query": "boiler", "counts": True, **WORDS})
         assert len(work) == 1
         work[0]()
         assert {one["access_count"] for one in opened.memories() if one["title"] == "Boiler"} == {3}
@@ -345,7 +346,7 @@ def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
         with desk.session(reader, writes=False):
             asked = threading.Thread(
                 target=lambda: told.append(
-                    do(
+                    carry_out(
                         Desk(opened.state, opened.config),
                         reader,
                         "recall",
@@ -546,11 +547,7 @@ def test_a_vault_without_an_index_says_so(vault: Path) -> None:
 
 def test_a_request_is_looked_over() -> None:
     with pytest.raises(UsageError):
-        recalling.wanted_of(
-            recalling.Asked({"query": "x", "scope": [1]}, frozenset(("query", "scope"))),
-            Config({}),
-            0.0,
-        )
+        check("recall", {"query": "x", "scope": [1]})
 
 
 def test_a_process_prints_it(knowing: Path) -> None:

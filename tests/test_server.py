@@ -20,9 +20,9 @@ import pytest
 
 from tests.stand_in_agent import logged_by
 from vaultmem.agent import peer
-from vaultmem.agent import request as codes
-from vaultmem.agent.request import Limits, Request, RequestError
 from vaultmem.agent.server import Server
+from vaultmem.api import request as codes
+from vaultmem.api.request import Limits, Request, RequestError
 from vaultmem.errors import StateError, VaultmemError
 
 PATIENCE = 20  # seconds for what is a matter of milliseconds

@@ -35,7 +35,7 @@ MODEL_AND_GIT = {
     "ssl",
 }
 
-MOST = 94  # 83 when this was written; json and what it imports are 23 of them
+MOST = 99  # of them json and what it imports are 23, and the table of verbs with its check 8
 
 DUMP = """
 import sys
@@ -128,7 +128,7 @@ def test_a_search_through_the_agent_imports_next_to_nothing(indexed: Path) -> No
     assert not modules & (
         HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib"}
     )
-    assert len(modules) <= 11, sorted(modules)
+    assert len(modules) <= 12, sorted(modules)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_reading_memories_through_the_agent_imports_next_to_nothing(
     assert not modules & (
         HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib"}
     )
-    assert len(modules) <= 11, sorted(modules)
+    assert len(modules) <= 12, sorted(modules)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,11 @@ def test_tools_through_the_agent_import_next_to_nothing(
     with agent_for(remembering):
         modules = loaded("agent", *words, "--vault", str(remembering), given=given)
     assert not modules & (
-        HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib", "vaultmem.api"}
+        HEAVY
+        | KEYWORD_NEEDS
+        | {"argparse", "re", "json", "tantivy", "importlib", "vaultmem.api.vault"}
     )
-    assert len(modules) <= 13, sorted(modules)
+    assert len(modules) <= 14, sorted(modules)
 
 
 def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
@@ -173,7 +175,7 @@ def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
     assert (remembering / "vaultmem" / "inbox" / "coffee.md").exists()
     assert not modules & (HEAVY - {"socket"})
     assert "vaultmem.memories.desk" not in modules
-    assert len(modules) <= 97, (len(modules), sorted(modules))
+    assert len(modules) <= 107, (len(modules), sorted(modules))
 
 
 @pytest.mark.parametrize(

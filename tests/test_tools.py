@@ -21,13 +21,14 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_mcp import plug_in
 from vaultmem import Vault
+from vaultmem.api import schema
+from vaultmem.api.near import nearest
 from vaultmem.core.pending_items import PRIVATE, approval
 from vaultmem.core.pending_page import item_id
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.store.tokens import count
-from vaultmem.tools import events, memory_tools, rate, schema, strict_json
+from vaultmem.tools import events, memory_tools, rate, strict_json
 from vaultmem.tools.events import Channel, Event
-from vaultmem.tools.near import nearest
 from vaultmem.tools.rate import Limiter
 from vaultmem.tools.session import Session
 from vaultmem.tools.shown import fenced
@@ -126,7 +127,11 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
             ) or any("\0" in str(one) for one in arguments.values())
     else:
         assert by_the_book.is_valid(found)
-        assert found == {key: value for key, value in arguments.items() if value is not None}
+        given = {key: value for key, value in arguments.items() if value is not None}
+        assert found.items() >= given.items()
+        assert {key: wanted["properties"][key]["default"] for key in found.keys() - given} == {
+            key: found[key] for key in found.keys() - given
+        }
 
 
 @pytest.mark.parametrize(

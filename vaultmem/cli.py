@@ -6,9 +6,9 @@ import os
 import sys
 
 from vaultmem import __version__
-from vaultmem.commands.table import ASKED_OF_AGENT, COMMANDS
+from vaultmem.api.verbs import GROUPS, LOOK_AFTER, commands, verb
 
-__all__ = ["COMMANDS", "entry", "main", "usage"]
+__all__ = ["entry", "main", "usage"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +18,37 @@ _ENDING = """
 The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
 `vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
 """
+_MORE = "\n`vaultmem help all` lists all commands.\n"
+_UPKEEP = "maintain"
+_INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
-_INTERRUPTED = "interrupted; what was done so far is kept, the same command goes on from there"
 
-
-def usage() -> str:
-    """The text of `vaultmem --help`."""
+def usage(*, everything: bool = False) -> str:
+    """The text of `vaultmem --help`: the commands that most people need, or all of them, in groups."""
     lines = [
         "usage: vaultmem COMMAND [...]", "",
-        "The memory that people and their AI agents keep for life, in their own notes.", "", "commands:",
+        "The memory that people and their AI agents keep for life, in their own notes.",
     ]  # fmt: skip
-    lines += [f"  {name:<13} {summary}" for name, summary in COMMANDS.items()]
-    return "\n".join(lines) + "\n" + _ENDING
+    shown = {name: one for name, one in commands().items() if everything or one.first}
+    for group in GROUPS:
+        own = {
+            name: one.summary
+            for name, one in shown.items()
+            if one.group == group and not one.upkeep
+        }
+        lines += ["", f"{group}:", *_rows(own)] if own else []
+        if group == LOOK_AFTER and everything:
+            lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})
+    return "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
+
+
+def upkeep() -> dict[str, str]:
+    """The commands under `vaultmem maintain`, with their summaries."""
+    return {name: one.summary for name, one in commands().items() if one.upkeep}
+
+
+def _rows(summaries: dict[str, str]) -> list[str]:
+    return [f"  {name:<13} {summary}" for name, summary in summaries.items()]
 
 
 def entry() -> NoReturn:
@@ -61,22 +80,43 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(usage())
-        return 0
+        return _help(words[1:2])
     if words[0] in ("-V", "--version"):
         sys.stdout.write(f"vaultmem {__version__}\n")
         return 0
-    if words[0] not in COMMANDS:
-        said = f"unknown command {words[0]!r}{_nearest(words[0])}; see vaultmem --help"
-        return _fail(words, said, 2)
-    if words[0] in ASKED_OF_AGENT:
-        code = _ask_agent(words[0], words[1:])
-        if code is not None:
-            return code
-    short = {"agent": _hand_on, "mcp": _relay}.get(words[0])
-    if short and (code := short(words[1:])) is not None:
+    if words[0] == _UPKEEP:
+        if words[1:2] in ([], ["-h"], ["--help"]):
+            rows = "\n".join(_rows(upkeep()))
+            sys.stdout.write(f"usage: vaultmem {_UPKEEP} COMMAND [...]\n\n{rows}\n")
+            return 0
+        if words[1] not in upkeep():
+            return _fail(
+                words, f"unknown command {' '.join(words[:2])!r}; see vaultmem maintain", 2
+            )
+        words = words[1:]
+    return _command(words[0], words[1:])
+
+
+def _command(name: str, words: list[str]) -> int:
+    """Run a command: in the agent, if it can and one runs, else here."""
+    one = verb(name)
+    if one is None or not one.group:
+        message = f"unknown command {name!r}{_nearest(name)}; see vaultmem help all"
+        return _fail([name, *words], message, 2)
+    if one.agent and (code := _ask_agent(name, words)) is not None:
         return code
-    return _run_command(words[0], words[1:])
+    short = {"agent": _hand_on, "mcp": _relay}.get(name)
+    if short and (code := short(words)) is not None:
+        return code
+    return _run_command(name, words)
+
+
+def _help(about: list[str]) -> int:
+    """`vaultmem help`, `help all`, `help COMMAND`."""
+    if about and about != ["all"]:
+        return _run([*about, "--help"])
+    sys.stdout.write(usage(everything=bool(about)))
+    return 0
 
 
 def _relay(words: list[str]) -> int | None:
@@ -125,18 +165,18 @@ def _fail(words: list[str], said: str, code: int) -> int:
 
 
 def _run_command(name: str, words: list[str]) -> int:
-    from vaultmem.commands.parsing import asked_format, module_of, parser, prepared
+    from vaultmem.commands.parsing import asked_format, module_of, parse, run
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output
 
-    output, reader = Output(asked_format(words)), parser(name)
+    output = Output(asked_format(words))
     try:
-        args = reader.parse_args(prepared(name, words))
+        args = parse(name, words)
         output = Output(args.format)
-        code = int(module_of(name).run(args, output))
+        code = run(name, args, output)
         sys.stdout.flush()
     except VaultmemError as error:
-        output.error(reader.spelled(str(error)))
+        output.error(str(error))
         refused = getattr(module_of(name), "refused", None)  # whoever calls it may not bear a code
         if refused is not None and isinstance(error, UsageError):
             return int(refused(output))
@@ -166,7 +206,7 @@ def _spoken(error: BaseException) -> str:
 def _nearest(word: str) -> str:
     from difflib import get_close_matches
 
-    found = get_close_matches(word, COMMANDS, 1)
+    found = get_close_matches(word, commands(), 1)
     return f" (did you mean {found[0]}?)" if found else ""
 
 

@@ -21,10 +21,10 @@ import chats
 import measure
 
 from vaultmem import Vault
+from vaultmem.api.rpc import carry_out
 from vaultmem.core.recall_candidate import STEPS
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
-from vaultmem.memories.table import do
 from vaultmem.search import Ask
 
 HERE = Path(__file__).parent
@@ -116,7 +116,7 @@ class Asker:
             "query": query, "top_k": DEPTH, "budget": self.budget, "notes": self.set.notes, "untrusted": True,
             "without": list(without),
         }  # fmt: skip
-        found = do(self.desk, self.reader, "recall", params)
+        found = carry_out(self.desk, self.reader, "recall", params)
         assert isinstance(found, dict)
         told = found["memories"]
         spans = [measure.Span(one["path"], one["line"], one["end_line"]) for one in told]

@@ -19,10 +19,10 @@ from vaultmem.agent.orders import Listeners
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.reminders import Reminders
-from vaultmem.agent.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
 from vaultmem.api import Embedded, Vault
+from vaultmem.api.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.config import Config
 from vaultmem.core import durations
 from vaultmem.core.wording import plural

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from vaultmem.agent import request as codes
 from vaultmem.agent.peer import process_of
-from vaultmem.agent.request import Limits, Request, RequestError
+from vaultmem.api import request as codes
+from vaultmem.api.request import Limits, Request, RequestError
 from vaultmem.errors import VaultmemError
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
@@ -123,10 +123,8 @@ class Connection:
             if request.method not in self._limits.slow_methods:
                 self.began = time.monotonic()
             return json_text({**self._head(), "result": self._desk.answer(request)})
-        except RequestError as error:
-            return self._error(error.code, str(error))
-        except VaultmemError as error:
-            return self._error(codes.FAILED, str(error))
+        except (RequestError, VaultmemError) as error:
+            return self._error(codes.code_of(error), str(error))
         except Exception as error:
             log.exception("a request failed")
             said = f"{type(error).__name__}; the log of the agent tells more"

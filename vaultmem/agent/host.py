@@ -33,7 +33,7 @@ class Host(Protocol):
         """Have what was written through the agent indexed; whether it was, soon enough."""
 
     def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
-        """Carry out a verb of memories (see vaultmem.memories.table)."""
+        """Carry out a verb of memories (see vaultmem.api.verbs)."""
 
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now; its entry as `vaultmem jobs` lists it."""

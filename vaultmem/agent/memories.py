@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from vaultmem.api.rpc import carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.asked import Params
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Opened, Reader
-from vaultmem.memories.table import do, only_reads
 from vaultmem.store.state import State
 
 log = logging.getLogger("vaultmem.memories")
@@ -47,7 +47,7 @@ class Memories(threading.Thread):
         if not self._is_sure():
             self.desk.touched_all()
         try:
-            return do(self.desk, Reader(vault), verb, params)
+            return carry_out(self.desk, Reader(vault), verb, params)
         finally:
             if not only_reads(verb):
                 self._last = time.monotonic()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from vaultmem.agent.pool import Borrowed, Pool
 from vaultmem.api import Embedded, Vault, searched
+from vaultmem.api.rpc import only_reads
 from vaultmem.config import Config
-from vaultmem.memories.table import only_reads
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import Answer, Ask, Searcher
 from vaultmem.store.state import State

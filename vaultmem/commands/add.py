@@ -6,8 +6,7 @@ import sys
 
 from vaultmem import now as clock
 from vaultmem.client import is_terminal
-from vaultmem.commands.memories import SWITCHES, vault_of, writing_options
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
@@ -29,21 +28,6 @@ written down whatever is there. vaultmem conversations promote makes a memory of
 examples:
   vaultmem add "I moved to Porto" "Anne is my sister"
   vaultmem add --conversation work --as-is - < facts.txt"""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("text", nargs="*", metavar="TEXT", help="a fact; - reads stdin")
-    parser.add_argument(
-        "--conversation", metavar="ID", help="which conversation (default: conversations.id)"
-    )
-    parser.add_argument("--as-is", action="store_true", help="do not look at what is known")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, (*SWITCHES, "--as-is"))
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from vaultmem import client
+from vaultmem.api.request import PARSE_ERROR, RequestError, as_json
 from vaultmem.commands.handed import MOST, MOST_CALLS, stdin_bytes
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
-_PARSE_ERROR = -32700
 EPILOG = """\
 calls on stdin, one object, a list of them, or one on each line:
   {"name": "memory_search", "params": {"query": "dark mode"}}
@@ -43,19 +43,6 @@ examples:
   vaultmem agent --prompt "the flat in Lisbon"
   echo '[{"name": "memory_write", "params": {"content": "hello"}}]' | vaultmem agent --client my-agent
 """
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--list-tools", action="store_true", help="the tools, with their schemas")
-    parser.add_argument(
-        "--prompt", nargs="?", const=_STDIN, metavar="TEXT",
-        help="recall what is known about TEXT; - or nothing: about what stdin says",
-    )  # fmt: skip
-    parser.add_argument(
-        "--client", metavar="NAME", default="assistant",
-        help="who asks; what is written carries this name (default assistant)",
-    )  # fmt: skip
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -83,7 +70,7 @@ def _carried_out(
     args: argparse.Namespace,
     output: Output,
     door: Answers,
-    asked: list[Mapping[str, object] | _Broken],
+    asked: list[Mapping[str, object] | RequestError],
 ) -> int:
     if args.list_tools:
         _list(door, output)
@@ -94,15 +81,13 @@ def _carried_out(
     return 0 if all(result["ok"] for result in results) else 1
 
 
-class _Broken(str):
-    """A line that is no JSON, and why."""
-
-
 def _reads_stdin(args: argparse.Namespace) -> bool:
     return not args.list_tools and args.prompt in (None, _STDIN)
 
 
-def _asked(args: argparse.Namespace, given: str | None) -> Iterator[Mapping[str, object] | _Broken]:
+def _asked(
+    args: argparse.Namespace, given: str | None
+) -> Iterator[Mapping[str, object] | RequestError]:
     """The calls; `given` is what stdin says, if it was read already."""
     if args.list_tools:
         return
@@ -115,7 +100,7 @@ def _asked(args: argparse.Namespace, given: str | None) -> Iterator[Mapping[str,
         return
     for found in _values(text):
         for one in found if isinstance(found, list) else [found]:
-            if not isinstance(one, dict | _Broken):
+            if not isinstance(one, dict | RequestError):
                 raise UsageError("a call is an object; see vaultmem agent --help")
             yield one
 
@@ -142,7 +127,7 @@ def _values(text: str) -> list[object]:
     except ValueError as error:
         said = str(error)
     found = [_line(number, line) for number, line in enumerate(lines, start=1)]
-    if all(isinstance(one, _Broken) for one in found):
+    if all(isinstance(one, RequestError) for one in found):
         raise UsageError(f"stdin is no JSON: {said}")
     return found
 
@@ -152,7 +137,7 @@ def _line(number: int, line: str) -> object:
     try:
         return parse(line)
     except ValueError as error:
-        return _Broken(f"line {number} is no JSON: {error}")
+        return RequestError(PARSE_ERROR, f"line {number} is no JSON: {error}")
 
 
 def _list(door: Answers, output: Output) -> None:
@@ -167,33 +152,25 @@ def _list(door: Answers, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _answered(door: Answers, one: Mapping[str, object] | _Broken, name: str) -> dict[str, object]:
+def _answered(
+    door: Answers, one: Mapping[str, object] | RequestError, name: str
+) -> dict[str, object]:
     """One call in any of its shapes."""
-    if isinstance(one, _Broken):
-        said = {"code": _PARSE_ERROR, "message": str(one)}
-        return {"name": None, "ok": False, "error": said}
+    if isinstance(one, RequestError):
+        return {"name": None, "ok": False, "error": as_json(one)}
     method, params = _shape(one, name)
     named = str((params.get("name") or "") if method == "tools/call" else method)
     head = {"id": one["id"]} if "id" in one else {}
     try:
         found = door.answer(method, params)
     except VaultmemError as error:
-        said = {"code": _code_of(error), "message": " ".join(str(error).split())}
-        return {**head, "name": named[:80], "ok": False, "error": said}
+        return {**head, "name": named[:80], "ok": False, "error": as_json(error)}
     return {
         **head,
         "name": named,
         "ok": True,
         **(found if isinstance(found, dict) else {"tools": found}),
     }
-
-
-def _code_of(error: VaultmemError) -> int:
-    if isinstance(error, client.AgentError):
-        return error.code
-    from vaultmem.tools.door import code_of
-
-    return code_of(error)
 
 
 def _shape(one: Mapping[str, object], name: str) -> tuple[str, dict[str, object]]:

@@ -1,9 +1,8 @@
-"""What done, drop and snooze do alike: several items in one go, a line for each."""
+"""vaultmem done, drop and snooze: several items in one go, a line for each."""
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import SWITCHES, show_diff, vault_of, writing_options
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import show_diff, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
@@ -12,29 +11,14 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+_STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 _SAID = {"done": "done", "dropped": "dropped", "snoozed": "snoozed", "open": "open again"}
 
 
-def answer_options(parser: argparse.ArgumentParser) -> None:
-    """Which items, and the options that all answers have."""
-    parser.add_argument(
-        "ids", nargs="+", metavar="ID",
-        help="an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); "
-        "or a task as vaultmem tasks shows it, NOTE:LINE",
-    )  # fmt: skip
-    parser.add_argument("--undo", action="store_true", help="take the answer back")
-    writing_options(parser)
-
-
-def prepared(words: list[str]) -> list[str]:
-    """The options before the ids."""
-    return apart(words, (*SWITCHES, "--undo", "--series"))
-
-
-def run_answer(args: argparse.Namespace, output: Output, state: str) -> int:
+def run(args: argparse.Namespace, output: Output) -> int:
     """Answer each item, or show what that would do. An item that fails does not keep the others from theirs."""
     wanted = list(dict.fromkeys(args.ids))
-    state = "open" if args.undo else state
+    state = "open" if args.undo else _STATES[args.command]
     until = None if args.undo else getattr(args, "until", None)
     series = not args.undo and getattr(args, "series", False)
     reports: list[dict[str, Any]] = []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import SWITCHES, dry_run_option, place, vault_of
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import place, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.output import Output
@@ -20,27 +19,11 @@ A fact that a conversation learned about you becomes a memory when you approve i
 back."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "id", nargs="*", metavar="ID", help="a memory: its id, title or path; or a fact: its id"
-    )
-    parser.add_argument("--agent", metavar="NAME", help="all that this assistant wrote until now")
-    parser.add_argument("--source", metavar="NAME", help="all that came from there until now")
-    parser.add_argument("--undo", action="store_true", help="take the approval back")
-    dry_run_option(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, (*SWITCHES, "--undo"))
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Approve, and say what."""
     with vault_of(args, output) as vault:
         report = vault.approve(
-            " ".join(args.id) or None, agent=args.agent, source=args.source, undo=args.undo, dry_run=args.dry_run
+            args.id or None, agent=args.agent, source=args.source, undo=args.undo, dry_run=args.dry_run
         )  # fmt: skip
     if output.as_json:
         output.data(report)

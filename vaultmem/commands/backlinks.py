@@ -12,14 +12,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    parser.add_argument(
-        "--mentions", action="store_true", help="also unlinked mentions (reads the notes)"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the links by source."""
     with open_vault(args, output) as vault:

@@ -37,16 +37,6 @@ examples:
   vaultmem chat --conversation work "What did we decide about the boiler?\""""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("text", nargs="*", metavar="TEXT", help="one message, instead of a sitting")
-    parser.add_argument(
-        "--conversation", metavar="ID", help="which one (default: conversations.id)"
-    )
-    parser.add_argument("--model", help="the model to ask (default: llm.model)")
-    parser.add_argument("--upstream", metavar="URL", help="who answers (default: llm.base_url)")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Talk."""
     from vaultmem.commands.shared import open_vault

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterable
 
 from vaultmem import paths
+from vaultmem.api.verbs import COMMAND, commands, found
+from vaultmem.commands.parsing import declared as verb
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
@@ -26,21 +28,14 @@ fish:       vaultmem completion fish --alias memory | source"""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-    parser.add_argument("--alias", metavar="NAME", help="make this another name of the command")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print the script."""
-    from vaultmem.commands.table import COMMANDS
-
     alias = args.alias or ""
     if alias and not _NAME.fullmatch(alias):
         raise UsageError(f"{alias!r} cannot be the name of a command")
-    options = {name: _options(name) for name in COMMANDS}
-    made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, options)
+    summaries = {name: one.summary for name, one in commands().items()}
+    options = {name: _options(name) for name in summaries}
+    made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](summaries, options)
     output.script(made + _ENDS[args.shell][bool(alias)].format(alias=alias, program=_program()))
     return 0
 
@@ -63,25 +58,22 @@ _ENDS = {
 
 def _options(name: str) -> dict[str, str]:
     """The long options of a command, each with the values it knows, in words with blanks between them."""
-    from vaultmem.commands.parsing import parser
+    options = {
+        "--help": "",
+        "--vault": "",
+        "--format": _words(("auto", "text", "json", *found(verb(name).formats))),
+    }
+    for param in verb(name).of(COMMAND):
+        if not param.place:
+            options[param.long] = _words(
+                found(param.choices or param.known) if param.kind != "repeated" else ()
+            )
+            options |= {f"--no-{param.long[2:]}": ""} if param.kind == "switch" else {}
+    return dict(sorted(options.items()))
 
-    found = {}
-    for action in parser(name)._actions:  # noqa: SLF001 - argparse has no public list of its options
-        for option in action.option_strings:
-            if option.startswith("--"):
-                known = action.choices or (_values(option) if action.nargs is None else ())
-                found[option] = " ".join(map(str, known))
-    return dict(sorted(found.items()))
 
-
-def _values(option: str) -> Iterable[str]:
-    from vaultmem.core.decay import POLICIES
-    from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
-
-    known: dict[str, Iterable[str]] = {
-        "--category": CATEGORIES, "--phase": PHASES, "--decay": POLICIES, "--memory-type": TYPES,
-    }  # fmt: skip
-    return known.get(option, ())
+def _words(values: Iterable[object]) -> str:
+    return " ".join(map(str, values))
 
 
 def _job_names() -> str:
@@ -91,9 +83,8 @@ def _job_names() -> str:
 
 
 def _talk_words() -> str:
-    from vaultmem.commands.conversations import WHAT
-
-    return " ".join(WHAT)
+    what = next(one for one in verb("conversations").params if one.name == "what")
+    return _words(found(what.choices))
 
 
 def _bash(commands: dict[str, str], options: Options) -> str:

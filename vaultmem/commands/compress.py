@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import limit_option, show_report, vault_of
+from vaultmem.commands.memories import show_report, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
 
@@ -17,11 +17,6 @@ and source, with links to the originals. These are kept and marked; recall, sear
 
 The language model that llm.base_url names writes the summary, else it is made of the sentences that say most. The
 model is told texts without secrets, and never private memories. With --dry-run it is not asked."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    limit_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

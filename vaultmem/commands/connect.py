@@ -12,7 +12,7 @@ import sys
 
 from vaultmem import paths
 from vaultmem.client import is_terminal
-from vaultmem.commands.memories import dry_run_option, show_diff
+from vaultmem.commands.memories import show_diff
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
 from vaultmem.harnesses import hooks, instructions, own_file, plugin, servers, settings_file, skill
@@ -40,23 +40,6 @@ answers. Every other byte of the files stays as it is. A file that cannot be edi
 is left alone, and the lines to add are shown; a skill that you have changed is left alone, too. --instructions FILE
 puts one marked line into AGENTS.md or CLAUDE.md instead, for assistants without hooks."""
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("harness", choices=tuple(HARNESSES), help="the program")
-    parser.add_argument("--remove", action="store_true", help="take it out again")
-    parser.add_argument(
-        "--instructions",
-        metavar="FILE",
-        help="a line in this file of instructions, instead of the hook",
-    )
-    parser.add_argument(
-        "--mcp",
-        action=argparse.BooleanOptionalAction,
-        help="register the MCP server, too, or do not; unless said, a terminal asks",
-    )
-    dry_run_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from vaultmem.commands.memories import (
-    SWITCHES,
     say_done,
     short,
     show_report,
     vault_of,
-    writing_options,
 )
-from vaultmem.commands.parsing import apart
 from vaultmem.core.conversation import FACTS, SUMMARIES, TURNS
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 WHAT = ("list", "show", "promote", "forget", "learn")
-_SWITCHES = (*SWITCHES, "--facts", "--turns", "--summary")
 _ROLES = {"memory": "fact", "user": "user", "assistant": "assistant", "summary": "summary"}
 EPILOG = """\
 list             all conversations, the one that spoke last first
@@ -41,38 +37,14 @@ examples:
   vaultmem conversations promote 3f2a --category people"""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("what", nargs="?", choices=WHAT, default="list", help="see below")
-    parser.add_argument(
-        "name", nargs="*", metavar="ID", help="a conversation, or one of its entries"
-    )
-    parser.add_argument("--facts", action="store_true", help="with show: facts")
-    parser.add_argument("--turns", action="store_true", help="with show: what was said")
-    parser.add_argument("--summary", action="store_true", help="with show: summaries")
-    parser.add_argument(
-        "--deleted", action="store_true", help="with show: what was put away, instead"
-    )
-    parser.add_argument("-n", "--limit", type=int, help="with show: how many of the newest")
-    parser.add_argument("--category", help="with promote: where to file it; the inbox, if left out")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, _SWITCHES)
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do what was asked for."""
-    name = " ".join(args.name).strip()
+    name = (args.name or "").strip()
     if args.what in ("show", "promote", "forget") and not name:
         wanted = "a conversation" if args.what == "show" else "an entry by its id"
         raise UsageError(f"name {wanted}; see vaultmem conversations --help")
     if args.what in ("list", "learn") and name:
         raise UsageError(f"conversations {args.what} takes no ID; did you mean show?")
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
     done = {"list": _list, "show": _show, "promote": _promote, "forget": _forget, "learn": _learn}
     return done[args.what](args, output)
 
@@ -99,7 +71,7 @@ def _list(args: argparse.Namespace, output: Output) -> int:
 def _show(args: argparse.Namespace, output: Output) -> int:
     chosen = [(FACTS, args.facts), (TURNS, args.turns), (SUMMARIES, args.summary)]
     kinds = [kind for kind, is_wanted in chosen if is_wanted]
-    name = " ".join(args.name).strip()
+    name = (args.name or "").strip()
     with vault_of(args, output) as vault:
         every = vault.entries(name, kinds or None, deleted=args.deleted)
     found = [one for one in every if one["deleted"] == args.deleted]
@@ -131,7 +103,7 @@ def _show_one(one: dict[str, Any], output: Output) -> None:
 def _promote(args: argparse.Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
         report = vault.promote_fact(
-            " ".join(args.name), category=args.category, by=args.by, dry_run=args.dry_run
+            args.name, category=args.category, by=args.by, dry_run=args.dry_run
         )
     if args.dry_run:
         show_report(report, output)
@@ -142,7 +114,7 @@ def _promote(args: argparse.Namespace, output: Output) -> int:
 
 def _forget(args: argparse.Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
-        report = vault.forget(" ".join(args.name), by=args.by, dry_run=args.dry_run)
+        report = vault.forget(args.name, by=args.by, dry_run=args.dry_run)
     if args.dry_run:
         show_report(report, output)
     else:

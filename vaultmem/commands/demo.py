@@ -84,13 +84,6 @@ class Stage:
         return isinstance(said, dict) and bool(said.get("count"))
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--keep", action="store_true", help="leave the scratch folder, to look around in it"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Tell the story, then clean up, whatever happens."""
     began = time.monotonic()

@@ -1,110 +1,99 @@
-"""The methods of the socket: commands with their options as parameters, and what only the agent can do."""
+"""The methods of the socket: commands with their options as parameters, verbs of memories, tools, and what only the
+agent can do."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from vaultmem import __version__
-from vaultmem.agent import request as codes
 from vaultmem.agent.host import Host
-from vaultmem.agent.request import Request, RequestError
-from vaultmem.commands.params import Params, switches, text
+from vaultmem.api import params as declared
+from vaultmem.api import request as codes
+from vaultmem.api.request import Request, RequestError
+from vaultmem.api.verbs import JSON, Param, commands
+from vaultmem.commands.parsing import declared as verb_of
 from vaultmem.commands.remote import Command, run_words
-from vaultmem.commands.table import ASKED_OF_AGENT
 from vaultmem.commands.tool_methods import METHODS, ToolMethods
-from vaultmem.errors import UsageError
 
-_SYNC = {"rebuild": False, "confirm_removals": False, "embed": False}
+Answer = Callable[[Request], object]
+
+_NAME = Param("name", needed=True)
+_MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
 
 
-def methods(host: Host) -> Callable[[Request], object]:
+def methods(host: Host) -> Answer:
     """Answers every request that an agent understands."""
-    commands = {name: Command(host, name) for name in (*ASKED_OF_AGENT, "status")}
-    asked = {name: commands[name] for name in ASKED_OF_AGENT}
+    asked = {name: Command(host, name) for name, one in commands().items() if one.agent}
     tools = ToolMethods(host)
-    table: dict[str, Callable[[Request], object]] = {
-        **{name: command.answer for name, command in commands.items()},
+    table: dict[str, Answer] = {
+        **{name: command.answer for name, command in asked.items()},
+        "status": Command(host, "status").answer,
         "run": lambda request: run_words(
             host, {**asked, "agent": tools.command(request)}, request.params
         ),
-        "sync": lambda request: _sync(host, request),
-        "index-writes": lambda request: _index_writes(host, request.params),
-        "agent": lambda request: _agent(host, request.params),
-        "memory": lambda request: _memory(host, request.params),
-        "memory.job": lambda request: _memory(host, request.params),
-        "jobs": lambda request: _jobs(host, request.params),
-        "jobs.run": lambda request: _run_job(host, request.params),
-        "ping": lambda request: _ping(request.params),
-        "stop": lambda request: _stop(host, request.params),
+        "sync": lambda request: host.sync(
+            **_checked(request, *verb_of("sync").of(JSON)), progress=request.progress
+        ),
+        "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
+        "agent": _plain(host.status),
+        "memory": lambda request: _memory(host, request),
+        "memory.job": lambda request: _memory(host, request),
+        "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
+        "jobs.run": lambda request: host.run_job(str(_checked(request, _NAME)["name"])),
+        "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
+        "stop": _plain(lambda: _stop(host)),
         **dict.fromkeys(METHODS, tools.answer),
     }
 
     def answer(request: Request) -> object:
-        method = table.get(request.method)
-        if method is not None:
-            return method(request)
-        names = tools.names()
-        if request.method in names:
-            return tools.answer(request)
-        known = ", ".join(sorted([*table, *names]))
-        said = f"unknown method {request.method[:40]!r}; known: {known}"
-        raise RequestError(codes.UNKNOWN_METHOD, said)
+        with declared.asked_at(JSON):
+            return _method(table, tools, request)(request)
 
     return answer
 
 
-def _sync(host: Host, request: Request) -> object:
-    wanted = switches(request.params, _SYNC)
-    return host.sync(
-        rebuild=wanted["rebuild"],
-        confirm_removals=wanted["confirm_removals"],
-        embed=wanted["embed"],
-        progress=request.progress,
+def _method(table: Mapping[str, Answer], tools: ToolMethods, request: Request) -> Answer:
+    method = table.get(request.method)
+    if method is not None:
+        return method
+    names = tools.names()
+    if request.method in names:
+        return tools.answer
+    known = ", ".join(sorted([*table, *names]))
+    message = f"unknown method {request.method[:40]!r}; known: {known}"
+    raise RequestError(codes.UNKNOWN_METHOD, message)
+
+
+def _checked(request: Request, *params: Param) -> dict[str, bool]:
+    """The parameters of a request. Raises UsageError."""
+    known = {one.outside: one for one in params}
+    found: dict[str, bool] = declared.check_by(  # type: ignore[assignment] # as declared
+        known, declared.object_of(params), request.params
     )
+    return found
 
 
-def _index_writes(host: Host, params: Params) -> object:
-    switches(params, {})
-    return {"indexed": host.index_writes()}
+def _plain(work: Callable[[], object]) -> Answer:
+    """A method that takes no parameters."""
+
+    def answer(request: Request) -> object:
+        _checked(request)
+        return work()
+
+    return answer
 
 
-def _agent(host: Host, params: Params) -> object:
-    switches(params, {})
-    return host.status()
-
-
-def _memory(host: Host, params: Params) -> object:
+def _memory(host: Host, request: Request) -> object:
     """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-    verb = text(params, "verb")
-    asked = params.get("params", {})
-    if not isinstance(asked, dict) or params.keys() - {"verb", "params"}:
-        raise RequestError(codes.WRONG_PARAMS, 'the parameters are "verb" and "params"')
-    try:
-        with host.vault() as vault:
-            return vault.ask(verb, **asked)
-    except UsageError as error:
-        raise RequestError(codes.WRONG_PARAMS, str(error)) from error
+    given: dict[str, object] = {**_checked(request, *_MEMORY)}
+    params = given.get("params", {})
+    if not isinstance(params, dict):
+        raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
+    with declared.asked_at(str(given.get("door", JSON))), host.vault() as vault:
+        return vault.ask(str(given["verb"]), **params)
 
 
-def _jobs(host: Host, params: Params) -> object:
-    switches(params, {})
-    listed = host.jobs()
-    return {"jobs": listed, "count": len(listed)}
-
-
-def _run_job(host: Host, params: Params) -> object:
-    name = text(params, "name")
-    switches({other: found for other, found in params.items() if other != "name"}, {})
-    return host.run_job(name)
-
-
-def _ping(params: Params) -> object:
-    switches(params, {})
-    return {"version": __version__, "pid": os.getpid()}
-
-
-def _stop(host: Host, params: Params) -> object:
-    switches(params, {})
+def _stop(host: Host) -> object:
     host.stop()
     return {"stopping": True, "pid": os.getpid()}

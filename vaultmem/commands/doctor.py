@@ -16,15 +16,6 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
 SHOWN = 20
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help=f"list all troubled notes, not the first {SHOWN} of a kind",
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Examine the installation, the state, the notes and the agent. Changes nothing."""
     with Vault(args.vault) as vault:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import STRAY, limit_option, show_report, strays
+from vaultmem.commands.memories import STRAY, show_report, strays
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -19,14 +19,6 @@ Where llm.base_url names a language model, level 3 asks it about memories of whi
 whether they say the same or contradict each other. It is told texts of memories, without secrets and never of private
 ones; what it says becomes proposals, too. With --dry-run nothing is asked.
 The agent dreams by itself while the vault is idle, the deeper the longer it is. Everything can be undone."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--level", type=int, choices=(1, 2, 3), default=1, help="how deep (default 1)"
-    )
-    limit_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -28,17 +28,6 @@ examples:
   vaultmem export --category people | jq -r .content"""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--output", metavar="FILE", help="a new file; stdout if left out")
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
-    parser.add_argument("--scope", help="only this scope")
-    parser.add_argument("--category", help="only this category")
-    parser.add_argument(
-        "--include-archived", action="store_true", help="also what was moved to the archive"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Write the lines."""
     shape = args.format if args.format in FORMATS else None

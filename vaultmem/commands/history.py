@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from vaultmem.commands.memories import SWITCHES, memory_option, short, vault_of
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import short, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -23,31 +21,9 @@ vaultmem diff COMMIT shows what an entry changed, vaultmem undo COMMIT takes it 
 editor is in the history, too. An entry of a conversation is named by its id, as in vaultmem conversations show."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    memory_option(parser, optional="all memories, if left out")
-    parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
-    parser.add_argument("--by", metavar="NAME", help="what this assistant, job or person did")
-    parser.add_argument(
-        "--conversations",
-        action="store_true",
-        help="also what conversations did: their turns, what was learned from them, summaries",
-    )
-    parser.add_argument(
-        "--since", metavar="WHEN", help="a day or a time, also in words, or a span such as 2h"
-    )
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, (*SWITCHES, "--conversations"))
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List it, the newest first."""
-    if args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
-    given = " ".join(args.id).strip() or None
+    given = args.id or None
     with vault_of(args, output) as vault:
         found = vault.history(
             given, limit=args.limit, by=args.by, since=args.since, conversations=args.conversations

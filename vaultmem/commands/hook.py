@@ -31,21 +31,6 @@ fails, the context is empty and the exit code is 0. It never indexes; without th
 sync knew."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("event", choices=("session-start",), help="what has happened")
-    parser.add_argument(
-        "--harness",
-        metavar="NAME",
-        required=True,
-        help=f"who reads the answer: {', '.join(HARNESSES)}",
-    )
-    parser.add_argument(
-        "--was", metavar="WORDS", help="nothing to this command: connect --remove reads it"
-    )
-    parser.add_argument("--prompt", metavar="TEXT", default="", help="what the session is about")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print it."""
     if args.harness not in HARNESSES:

@@ -6,7 +6,7 @@ import io
 import sys
 
 from vaultmem import paths
-from vaultmem.commands.memories import vault_of, writing_options
+from vaultmem.commands.memories import vault_of
 from vaultmem.core.exchange import MEMORY_CLI, SHAPES
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -31,25 +31,6 @@ examples:
   vaultmem import memories.jsonl --dry-run
   vaultmem import --from ~/.memory
   vaultmem import - --on-conflict newer < memories.jsonl"""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the file; - reads stdin")
-    parser.add_argument("--input", metavar="FILE", help="the same")
-    parser.add_argument(
-        "--from",
-        dest="store",
-        metavar="DIR",
-        help="the folder of memory-cli (~/.memory), all of it",
-    )
-    parser.add_argument(
-        "--on-conflict",
-        choices=("skip", "newer", "both"),
-        default="skip",
-        help="another version of a memory: leave it out (the default), take the newer one, keep both",
-    )
-    writing_options(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

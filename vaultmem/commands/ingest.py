@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from vaultmem.commands.memories import SWITCHES, listed, show_report, vault_of, writing_options
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import show_report, vault_of
 from vaultmem.commands.write import text_or_stdin
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -40,32 +39,8 @@ _TEXTS = {
     "project": "the project it belongs to",
     "memory-type": "episodic, semantic, procedural or working; guessed part by part if left out",
 }
-_OF_TEXTS = ("scope", "agent", "project", "memory_type", "session", "tags")
+_OF_TEXTS = ("scope", "agent", "project", "memory_type", "session_id", "tags")
 _MOST_SHOWN = 20  # files of which it is said why they were left out
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    from argparse import SUPPRESS
-
-    parser.add_argument("names", nargs="*", help=SUPPRESS)  # is told what to type instead
-    parser.add_argument(
-        "--source",
-        help="what to read, see below; with --text any name of where the text comes from",
-    )
-    parser.add_argument("--path", metavar="DIR", help="where it is, if not at its usual place")
-    parser.add_argument("-n", "--limit", type=int, help="how many memories to write at most")
-    parser.add_argument("--text", metavar="TEXT", help="a text; - reads it from stdin")
-    parser.add_argument("--session", metavar="ID", help="the session that the text is from")
-    parser.add_argument("--tags", metavar="T1,T2", help="tags for all of the text")
-    for name, said in _TEXTS.items():
-        parser.add_argument(f"--{name}", help=f"of the text: {said}")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """Words without an option may stand anywhere."""
-    return apart(words, SWITCHES)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -83,8 +58,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
             raise UsageError(
                 f"--{name.replace('_', '-')} goes with --text; a source says it itself"
             )
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be 1 or more")
     with vault_of(args, output) as vault:
         report = _with_progress(vault, args, output)
     if output.as_json:
@@ -166,11 +139,11 @@ def _run_text(args: argparse.Namespace, output: Output) -> int:
     """Make memories of it, and say what became of each part."""
     if args.path is not None or args.limit is not None:
         raise UsageError("--path and --limit go with a --source, not with --text")
-    text = text_or_stdin([args.text], output)
+    text = text_or_stdin(args.text, output)
     about = {name: getattr(args, name) for name in ("scope", "agent", "project", "memory_type")}
     with vault_of(args, output) as vault:
         report = vault.ingest_text(
-            text, **about, source=args.source, session_id=args.session, tags=listed(args.tags), by=args.by,
+            text, **about, source=args.source, session_id=args.session_id, tags=args.tags, by=args.by,
             dry_run=args.dry_run,
         )  # fmt: skip
     show_report(report, output)

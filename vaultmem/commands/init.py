@@ -22,19 +22,6 @@ TEMPLATE = """\
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "path", nargs="?", metavar="PATH", help="the vault (default: found as always)"
-    )
-    parser.add_argument(
-        "--write-config", action="store_true", help="put a .vaultmem/config.yaml into the vault"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be written, and write nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Index the vault and report what is in it."""
     with Vault(args.path or args.vault or _here()) as vault:

@@ -24,17 +24,6 @@ a length of time ("5m"), a cron line ("0 3 * * *"), or off."""
 ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "what", nargs="?", metavar="run", help="run a job now, and wait for its end"
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(jobs.JOBS)}")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="with run: say what would be done, and do nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the jobs, or run one."""
     if args.what not in (None, "run"):

@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the links in the order they stand."""
     with open_vault(args, output) as vault:

@@ -48,10 +48,6 @@ _TOO_LONG = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a mess
 _FAILED, _INTERNAL = -32000, -32603
 
 
-def arguments(_parser: argparse.ArgumentParser) -> None:
-    """No options but those that all commands have."""
-
-
 def run(args: argparse.Namespace, _output: Output) -> int:
     """Serve; comes here only with options that the short way does not know."""
     return serve(["--vault", args.vault] if args.vault else [])

@@ -10,7 +10,7 @@ from vaultmem.commands.zone import use_zone
 from vaultmem.core.places import GENERATED
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SHORT_ID = 8
 MOST_PROPERTIES = 65_536  # bytes in which the properties of a note end
 STRAY = "is in no folder of a category, and is left alone"
-SWITCHES = ("--dry-run", "--global", "--deleted", "--last", "--accept", "--reject", "--list")
 WHICH = "its id, the beginning of one, its title or its path"
 _DONE = {
     "create": "written", "edit": "changed", "move": "filed under", "archive": "archived", "restore": "restored",
@@ -36,89 +35,6 @@ def vault_of(args: argparse.Namespace, output: Output) -> Vault:
         use_zone(vault.config.text("notify.timezone"))
     say_warnings(output, vault)
     return vault
-
-
-def memory_option(parser: argparse.ArgumentParser, *, optional: str = "") -> None:
-    """The memory that is meant; a title of several words needs no quotes."""
-    said = f"{WHICH}; a title of several words needs no quotes"
-    said = f"{said}; {optional}" if optional else said
-    made = parser.add_argument("id", nargs="*", metavar="ID", help=said)
-    made.required = not optional  # for its usage; named() says what is missing
-
-
-def writing_options(parser: argparse.ArgumentParser) -> None:
-    """What all commands that write have."""
-    parser.add_argument(
-        "--by", metavar="NAME", help="the assistant that asks for it; you, if left out"
-    )
-    dry_run_option(parser)
-
-
-def dry_run_option(parser: argparse.ArgumentParser) -> None:
-    """To look before anything is done."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would change, and change nothing"
-    )
-
-
-def limit_option(parser: argparse.ArgumentParser) -> None:
-    """What all jobs have beside."""
-    parser.add_argument("-n", "--limit", type=int, help="how many memories to change at most")
-    writing_options(parser)
-
-
-def pair_options(parser: argparse.ArgumentParser) -> None:
-    """Two memories."""
-    parser.add_argument("id", metavar="ID", help=f"a memory: {WHICH}")
-    parser.add_argument("other", metavar="OTHER", help="the other one, named likewise")
-    writing_options(parser)
-
-
-def run_job(
-    args: argparse.Namespace, output: Output, verb: str, vault: Vault, **more: object
-) -> int:
-    """Do a job on memories, or show what it would do."""
-    show_report(vault.ask(verb, dry_run=args.dry_run, limit=args.limit, by=args.by, **more), output)
-    return 0
-
-
-def run_pair(args: argparse.Namespace, output: Output, verb: str, said: tuple[str, str]) -> int:
-    """Do something with two memories; `said` tells that it was done, and that it was so already."""
-    with vault_of(args, output) as vault:
-        report = vault.ask(verb, id=args.id, other=args.other, by=args.by, dry_run=args.dry_run)
-    if args.dry_run:
-        show_report(report, output)
-    elif output.as_json:
-        output.data(report)
-    else:
-        pair = f"{short(report['source'])} and {short(report['target'])}"
-        output.line(f"{said[0]}: {pair}" if report["changed"] else f"{pair} {said[1]}")
-    return 0
-
-
-def run_one(args: argparse.Namespace, output: Output, verb: str, done: str) -> int:
-    """Do something with one memory."""
-    given = named(args.id, verb)
-    with vault_of(args, output) as vault:
-        report = vault.ask(verb, id=given, by=args.by, dry_run=args.dry_run)
-    if args.dry_run:
-        show_report(report, output)
-    else:
-        say_done(done, report, output)
-    return 0
-
-
-def named(words: list[str], command: str) -> str:
-    """The memory that is meant."""
-    given = " ".join(words).strip()
-    if not given:
-        raise UsageError(f"name a memory by {WHICH}; see vaultmem {command} --help")
-    return given
-
-
-def listed(text: str | None) -> list[str]:
-    """Words with commas between them."""
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
 def short(id_: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from vaultmem.commands.memories import dry_run_option, vault_of
+from vaultmem.commands.memories import vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.output import Output
@@ -18,11 +18,6 @@ Brings the index up to date, takes over what was ticked in pending.md, writes th
 else, and tells the desktop of what is due and was not told yet. For those who run no agent: from cron, every minute or
 every hour. Nothing is told twice for the same time; what stays
 undone comes again as notify.again says."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    dry_run_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""From words to options: the argument parser of each command."""
+"""From words, or from the parameters of a request, to what a command runs with: made from the table of verbs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import argparse
 import keyword
 import os
 import re
-from collections.abc import Collection
+from argparse import Namespace
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from itertools import islice, pairwise
 
-from vaultmem.commands.table import COMMANDS, SAME_AS
+from vaultmem.api import params
+from vaultmem.api.params import LISTS
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, found, verb
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
-
-_PARAMETER = re.compile(r'"([a-z_]+)"(?= )')
+    from vaultmem.output import Output
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,13 +30,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Not the usage and an exit, but an error like others."""
         raise UsageError(f"{message}; see {self.prog} --help")
-
-    def spelled(self, said: str) -> str:
-        """A message that begins with the name of a parameter, with the option that gives it here."""
-        found = _PARAMETER.match(said)
-        options = (one.option_strings for one in self._actions if found and one.dest == found[1])
-        option = next((names[-1] for names in options if names), None)
-        return option + said[found.end() :] if found and option else said
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -46,35 +41,113 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_args(action, default_metavar)
 
 
-def module_of(name: str) -> ModuleType:
-    """The module of a command."""
-    own = SAME_AS.get(name, name).replace("-", "_")
+def declared(name: str) -> Verb:
+    """The verb of a command."""
+    one = verb(name)
+    assert one is not None
+    return one
+
+
+def module_of(name: str) -> ModuleType | None:
+    """The module of a command; None where its answer is shown by a function alone."""
+    one = declared(name)
+    if declared(one.same_as or name).show:
+        return None
+    own = one.module or (one.same_as or name).replace("-", "_")
     own = f"{own}_" if keyword.iskeyword(own) else own
     return import_module(f"vaultmem.commands.{own}")
 
 
+def program(name: str) -> str:
+    """What is typed to call a command."""
+    return f"vaultmem maintain {name}" if declared(name).upkeep else f"vaultmem {name}"
+
+
 def parser(name: str, *, add_help: bool = True) -> Parser:
     """The argument parser of one command."""
-    module = module_of(name)
+    one = declared(name)
     width = _width()
     made = Parser(
-        prog=f"vaultmem {name}",
-        description=COMMANDS[name][0].upper() + COMMANDS[name][1:] + ".",
-        epilog=getattr(module, "EPILOG", None),
+        prog=program(name),
+        description=one.summary[0].upper() + one.summary[1:] + ".",
+        epilog=_details(name) if add_help else None,
         formatter_class=lambda prog: _Formatter(prog, width=width),
         allow_abbrev=False,
         add_help=add_help,
     )
-    module.arguments(made)
+    _add_params(made, one)
     shared = made.add_argument_group("shared options")
     shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
         "--format",
-        choices=("auto", "text", "json", *getattr(module, "FORMATS", ())),
+        choices=("auto", "text", "json", *found(one.formats)),
         default="auto",
         help="auto: text on a terminal, else json",
     )
     return made
+
+
+def _add_params(made: Parser, one: Verb) -> None:
+    groups: dict[str, Any] = {"": made, "hidden": made}
+    for param in one.of(COMMAND):
+        if param.section not in groups:
+            is_choice = param.section.startswith("(")
+            groups[param.section] = (
+                made.add_mutually_exclusive_group()
+                if is_choice
+                else made.add_argument_group(param.section)
+            )
+        names = [param.name] if param.place else [*filter(None, [param.flag]), param.long]
+        action = groups[param.section].add_argument(*names, **_how(param))
+        if param.place == "*":
+            action.required = param.needed  # for its usage
+
+
+def _how(param: Param) -> dict[str, Any]:
+    """What argparse is told about a parameter."""
+    how: dict[str, Any] = {"help": _help_of(param)}
+    if param.metavar:
+        how["metavar"] = param.metavar
+    if param.choices and (not isinstance(param.choices, str) or param.place):
+        how["choices"] = tuple(found(param.choices))
+    if param.place:
+        return how | (
+            {} if param.place == "1" else {"nargs": param.place, "default": param.default}
+        )
+    return {
+        **how,
+        "dest": param.name,
+        "default": param.default,
+        "required": param.needed,
+        **_KINDS.get(param.kind, {}),
+    }
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
+    "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
+    "float": {"type": float},
+}  # fmt: skip
+
+
+def _help_of(param: Param) -> str | None:
+    if param.section == "hidden":
+        return argparse.SUPPRESS
+    known = ", ".join(map(str, found(param.known))) if "{known}" in param.help else ""
+    text = param.help.replace("{default}", str(param.default)).replace("{known}", known)
+    return text or None
+
+
+def _details(name: str) -> str | None:
+    """What stands below the options in the help of a command."""
+    own: str | None = getattr(module_of(name), "EPILOG", None)
+    if own is not None:
+        return own
+    import tomllib
+
+    with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
+        details = tomllib.load(file)
+    return str(details.get(declared(name).same_as or name, "")) or None
 
 
 def _width() -> int:
@@ -86,13 +159,82 @@ def _width() -> int:
     return max(columns, 13) - 2
 
 
+def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
+    """What the words of a command line ask of a command. Raises UsageError."""
+    one = declared(name)
+    read = vars((made or parser(name)).parse_args(prepared(name, words)))
+    given: dict[str, object] = {}
+    for param in one.of(COMMAND):
+        value = read.get(param.name)
+        if isinstance(value, list) and param.kind not in LISTS:
+            value = " ".join(value).replace("\0", "") if value else None
+        elif isinstance(value, str) and param.kind in LISTS:
+            value = [word.strip() for word in value.split(",") if word.strip()]
+        is_none = value == "" and param.name == "id"
+        given[param.outside] = None if is_none else value
+    try:
+        return _namespace(name, given, COMMAND, read)
+    except UsageError as error:
+        raise UsageError(f"{error}; see {program(name)} --help") from error
+
+
+def from_params(name: str, given: Mapping[str, object]) -> Namespace:
+    """What the parameters of a request ask of a command. Raises UsageError."""
+    outside = {key.replace("-", "_"): value for key, value in given.items()}
+    return _namespace(name, outside, JSON, {"format": "auto"})
+
+
+def _namespace(
+    name: str, given: Mapping[str, object], at: str, read: Mapping[str, object]
+) -> Namespace:
+    one = declared(name)
+    known = {param.outside: param for param in one.of(at)}
+    as_typed = _typed if at == COMMAND else params.lenient
+    wanted = params.object_of(map(as_typed, known.values()))
+    with params.asked_at(at):
+        checked = params.check_by(known, wanted, given)
+    empty = {param.name: _nothing(param) for param in one.params}
+    shared = {name: read.get(name) for name in ("vault", "format")}
+    return Namespace(**{**empty, **checked, **shared}, command=name)
+
+
+def _typed(param: Param) -> Param:
+    """What argparse has seen to is not looked at again: that an argument is there, and text, which may be no UTF-8."""
+    is_text = param.kind in ("text", "line", "maybe") and not param.choices
+    one = param.but(kind="any") if is_text else params.lenient(param)
+    return one.but(needed=False) if param.place in ("1", "+") else one
+
+
+def _nothing(param: Param) -> object:
+    if param.place in ("*", "+") and param.kind in LISTS:
+        return []
+    return param.default
+
+
+def run(name: str, args: Namespace, output: Output) -> int:
+    """Carry out a command; its exit code."""
+    module = module_of(name)
+    with params.asked_at(COMMAND):
+        if module is not None:
+            return int(module.run(args, output))
+        from vaultmem.commands import showing
+
+        return showing.run(name, args, output)
+
+
 def prepared(name: str, words: list[str]) -> list[str]:
     """The words as argparse can read them: a query may hold -words, which are no options."""
+    one = declared(name)
     prepare = getattr(module_of(name), "prepare", None)
-    return list(prepare(words)) if prepare else words
+    if prepare:
+        return list(prepare(words))
+    if not any(param.place for param in one.params):
+        return words
+    switches = {param.long for param in one.params if param.kind in ("flag", "switch")}
+    return apart(words, {*switches, *(f"--no-{name[2:]}" for name in switches)})
 
 
-_OPTION = re.compile(r"--?[a-z][a-z-]*(?:=|\Z)|-n\d+\Z")
+_OPTION = re.compile(r"--[a-z][a-z-]*(?:=|\Z)|-[a-z]\d*\Z")
 
 
 def apart(words: list[str], switches: Collection[str]) -> list[str]:
@@ -106,7 +248,8 @@ def apart(words: list[str], switches: Collection[str]) -> list[str]:
             others += rest
         elif _OPTION.match(word):
             options.append(word)
-            if "=" not in word and word not in ("-h", "--help", *switches):
+            alone = "=" in word or word[-1].isdigit()
+            if not alone and word not in ("-h", "--help", "-s", *switches):
                 options += islice(rest, 1)
         else:
             others.append(word)

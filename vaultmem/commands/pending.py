@@ -6,7 +6,6 @@ from vaultmem import now as clock
 from vaultmem.core import limits
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.reminders import listing
 
@@ -32,18 +31,8 @@ NAMES = {
 }  # fmt: skip
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--all", action="store_true", help=f"everything, not the first {SHOWN}")
-    parser.add_argument(
-        "--days", type=int, default=7, help="how many days to look ahead (default 7)"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List what waits, the most urgent first."""
-    if not 0 <= args.days <= FURTHEST:
-        raise UsageError(f"--days must be from 0 to {FURTHEST}")
     now = clock.seconds()
     found = listing.by_section(_listed(args, output, now).rows, args.days, now)
     count = sum(len(rows) for section, rows in found.items() if section != "preferences")

@@ -35,23 +35,6 @@ examples:
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--host", help="where to listen (default: proxy.host, this machine only)")
-    parser.add_argument("--port", type=int, help="on which port; 0: any (default: proxy.port)")
-    parser.add_argument("--upstream", metavar="URL", help="who answers (default: llm.base_url)")
-    parser.add_argument(
-        "--conversation",
-        metavar="ID",
-        help="of requests that name none (default: conversations.id)",
-    )
-    parser.add_argument(
-        "--notes", action=argparse.BooleanOptionalAction,
-        help="tell the model of your notes, too (default: where it is on this machine)",
-    )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="no line for each request")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Serve."""
     from vaultmem.commands.shared import open_vault

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import BooleanOptionalAction
-
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
-from vaultmem.core.recall_candidate import BUDGET, STEPS, TOP_K
+from vaultmem.core.recall_candidate import STEPS
 from vaultmem.core.recall_text import block, entry, held_back_line, older_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
@@ -45,57 +43,13 @@ examples:
 KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("query", nargs="*", help="what to know about, in plain words")
-    parser.add_argument(
-        "--budget", type=int, default=BUDGET, help=f"tokens at most (default {BUDGET})"
-    )
-    parser.add_argument(
-        "-k", "--top-k", type=int, default=TOP_K, help=f"memories at most (default {TOP_K})"
-    )
-    parser.add_argument("--types", metavar="A,B", help="episodic, semantic, procedural, working")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        help="beside global: agent:NAME, conversation:ID, user:ID; may be repeated",
-    )
-    parser.add_argument(
-        "--notes",
-        action=BooleanOptionalAction,
-        default=True,
-        help="blocks of notes, too, or memories only",
-    )
-    parser.add_argument("--untrusted", action="store_true", help="also what nobody has approved")
-    parser.add_argument("--by", metavar="NAME", help="the assistant that asks; you, if left out")
-    parser.add_argument(
-        "--include-compressed", action="store_true", help="also what a summary stands for"
-    )
-    parser.add_argument(
-        "--min-confidence",
-        type=float,
-        help="leave out what has faded so far (default 0: age lowers the rank only)",
-    )
-    parser.add_argument(
-        "--as-of", metavar="DAY", help="what was known then; it tells what was replaced since, too"
-    )
-    parser.add_argument(
-        "--score-threshold",
-        type=float,
-        help="leave out what fits less, from 0 to 1 (try 0.35 with a reranker)",
-    )
-    parser.add_argument("--without", metavar="S1,S2", help="switch steps off; see below")
-    parser.add_argument("--explain", action="store_true", help="say what each step did")
-    parser.add_argument("--batch", action="store_true", help="many questions from stdin, see below")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Recall once, or once a line."""
-    query = " ".join(args.query)
+    query = args.query or ""
     if not args.batch and not query.strip():
         raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
     with open_vault(args, output) as vault:
-        if vault is not args.vault and "meaning" not in (args.without or ""):
+        if vault is not args.vault and "meaning" not in (args.without or ()):
             embed_first(vault, output)  # the agent embeds by itself
         if args.batch:
             return _batch(vault, args, output)
@@ -117,16 +71,10 @@ def _how(args: argparse.Namespace) -> dict[str, Any]:
     given = {
         "budget": args.budget, "top_k": args.top_k, "notes": args.notes, "untrusted": args.untrusted,
         "include_compressed": args.include_compressed, "min_confidence": args.min_confidence,
-        "score_threshold": args.score_threshold, "scope": args.scope, "by": args.by, "types": _listed(args.types),
-        "without": _listed(args.without), "as_of": args.as_of,
+        "score_threshold": args.score_threshold, "scope": args.scope, "by": args.by, "types": args.types,
+        "without": args.without, "as_of": args.as_of,
     }  # fmt: skip
-    if args.score_threshold is not None and not 0 <= args.score_threshold <= 1:
-        raise UsageError("--score-threshold must be from 0 to 1")
     return {name: one for name, one in given.items() if one is not None}
-
-
-def _listed(given: str | None) -> list[str] | None:
-    return None if given is None else given.split(",")
 
 
 def _remark(found: dict[str, Any], output: Output) -> None:
@@ -137,9 +85,9 @@ def _remark(found: dict[str, Any], output: Output) -> None:
 
 def _batch(vault: Vault, args: argparse.Namespace, output: Output) -> int:
     """Many questions in this process, asked of one desk. 1 when a line had no answer."""
+    from vaultmem.api.rpc import carry_out
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
-    from vaultmem.memories.table import do
 
     desk, reader, how = Desk(vault.state, vault.config), Reader(vault), _how(args)
     failed = 0
@@ -149,8 +97,8 @@ def _batch(vault: Vault, args: argparse.Namespace, output: Output) -> int:
         asked = asked_line(line, number)
         id_ = asked.get("id", number)
         try:
-            params = {**how, "explain": args.explain, **_of_line(asked)}
-            found = do(desk, reader, "recall", params)
+            params = {**how, "explain": args.explain, "counts": False, **_of_line(asked)}
+            found = carry_out(desk, reader, "recall", params)
         except StateError:  # no index: none of the lines has an answer
             raise
         except VaultmemError as error:

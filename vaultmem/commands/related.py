@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.shared import check_limit, open_vault
+from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
 
@@ -10,15 +10,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    parser.add_argument("-n", "--limit", type=int, default=10, help="how many (default 10)")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the nearest notes with the reasons."""
-    check_limit(args.limit)
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
         found = vault.related(path, limit=args.limit)

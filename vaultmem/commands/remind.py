@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import (
-    SWITCHES,
-    listed,
     say_done,
     show_report,
     vault_of,
-    writing_options,
 )
-from vaultmem.commands.parsing import apart
 from vaultmem.commands.write import say_secrets, text_or_stdin
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
@@ -30,35 +26,12 @@ examples:
   vaultmem remind 每周一早上9点开会"""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "content", nargs="*", metavar="WORD", help="of what, and when; - reads it from stdin"
-    )
-    parser.add_argument("--at", metavar="WHEN", help="when, if the words do not say it")
-    parser.add_argument(
-        "--repeat",
-        metavar="RULE",
-        help='such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"',
-    )
-    parser.add_argument("--tags", metavar="T1,T2", help="its tags")
-    parser.add_argument("--scope", help="who sees it: global (the default), agent:NAME and so on")
-    parser.add_argument("--project", help="the project it belongs to")
-    parser.add_argument("--agent", help="the assistant that sets it")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, SWITCHES)
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Set it, and say for when."""
     content = text_or_stdin(args.content, output)
     with vault_of(args, output) as vault:
         said = vault.remind(
-            content, at=args.at, repeat=args.repeat, tags=listed(args.tags), scope=args.scope, project=args.project,
+            content, at=args.at, repeat=args.repeat, tags=args.tags, scope=args.scope, project=args.project,
             agent=args.agent, by=args.by, dry_run=args.dry_run,
         )  # fmt: skip
     if args.dry_run and "changes" in said:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 
 from vaultmem import __version__
 from vaultmem.agent.host import Host
-from vaultmem.agent.request import UNKNOWN_METHOD, WRONG_PARAMS, Request, RequestError
-from vaultmem.commands.params import Params, options, text
-from vaultmem.commands.parsing import Parser, module_of, parser, prepared
+from vaultmem.api.request import UNKNOWN_METHOD, WRONG_PARAMS, Request, RequestError
+from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Captured, Output, Streams
+
+Params = dict[str, object]
 
 
 class Command:
@@ -32,19 +33,15 @@ class Command:
 
     def answer(self, request: Request) -> object:
         """What the command prints as JSON, for options by their long names."""
-        args = options(self.parser, request.params)
         output = Captured()
-        try:
-            self.run(args, output)
-        except UsageError as error:
-            raise RequestError(WRONG_PARAMS, str(error)) from error
+        self.run(from_params(self.name, request.params), output)
         return output.value
 
     def run(self, args: argparse.Namespace, output: Output) -> int:
         """Run it on the open vault."""
         with self._host.vault() as vault:
             args.vault = vault
-            return int(module_of(self.name).run(args, output))
+            return run(self.name, args, output)
 
 
 def run_words(host: Host, commands: Mapping[str, Command], params: Params) -> object:
@@ -59,7 +56,7 @@ def run_words(host: Host, commands: Mapping[str, Command], params: Params) -> ob
         raise _ask_yourself("the agent has other settings in its environment")
     words = _words(params)
     try:
-        args = command.parser.parse_args(prepared(command.name, words))
+        args = parse(command.name, words, command.parser)
         _check_own(host, args, text(params, "cwd"))
         given = params.get("given")
         args.caller = text(params, "cwd"), given if isinstance(given, str) else ""
@@ -75,7 +72,7 @@ def _carry_out(command: Command, args: argparse.Namespace, output: Output) -> in
     except (UsageError, StateError):  # the caller may do better, and says it better
         raise
     except VaultmemError as error:
-        output.error(command.parser.spelled(str(error)))
+        output.error(str(error))
         return error.exit_code
 
 
@@ -90,6 +87,14 @@ def _check_own(host: Host, args: argparse.Namespace, cwd: str) -> None:
 
 def _ask_yourself(why: str) -> RequestError:
     return RequestError(UNKNOWN_METHOD, f"ask yourself: {why}")
+
+
+def text(params: Params, name: str) -> str:
+    """A parameter that must be text."""
+    found = params.get(name)
+    if not isinstance(found, str):
+        raise RequestError(WRONG_PARAMS, f'"{name}" must be text')
+    return found
 
 
 def _words(params: Params) -> list[str]:

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 EPILOG = "After a change of settings or an update, so that the agent knows them. Starts one also where none runs."
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Stop, then start."""
     vault = Vault(args.vault).path  # checks the settings before the old agent is gone

@@ -7,8 +7,7 @@ import sys
 
 from vaultmem.api import Vault
 from vaultmem.client import is_terminal
-from vaultmem.commands.memories import SWITCHES, show_diff, writing_options
-from vaultmem.commands.parsing import apart
+from vaultmem.commands.memories import show_diff
 from vaultmem.commands.shared import open_vault
 from vaultmem.core.defused import one_line, words
 from vaultmem.core.pending_page import WORDS
@@ -34,21 +33,6 @@ contradictions, conflict copies, unreadable notes. vaultmem done ID, drop ID and
 
 On a terminal it asks about each proposal: a accept, r reject, s skip, q quit."""
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("id", nargs="?", metavar="ID", help="one proposal; all, if left out")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--accept", action="store_true", help="make the change that is proposed")
-    what.add_argument("--reject", action="store_true", help="never propose it again")
-    what.add_argument("--list", action="store_true", help="list them, and ask nothing")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, SWITCHES)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

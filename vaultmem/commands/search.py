@@ -9,7 +9,7 @@ import sys
 
 from vaultmem import now as clock
 from vaultmem.api import BY_WORDS, OFF, Vault
-from vaultmem.commands.shared import check_limit, embed_first, open_vault, viewer_option
+from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.access import Viewer, viewer
 from vaultmem.core.decay import policy
 from vaultmem.core.query import Filter, day_range
@@ -57,48 +57,6 @@ _OWN = ("agent", "personality", "project", "type", "global", "created_at")
 MEMORY_FIELDS = ("agent", "personality", "project", "type", "scope", "phase", "category")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("query", nargs="*", help="what to look for; see below")
-    parser.add_argument("-n", "--limit", type=int, help="how many results (default 10)")
-    how_arguments(parser)
-    parser.add_argument(
-        "--group", choices=("note", "block"), help="one result a note (default), or every block"
-    )
-    parser.add_argument("--open", action="store_true", help="open the best result in its editor")
-    parser.add_argument("--batch", action="store_true", help="many queries from stdin, see below")
-    narrow = parser.add_argument_group("narrow the search down")
-    narrow.add_argument("--tags", metavar="T1,T2", help="notes that have all these tags")
-    narrow.add_argument("--path", help="notes with this text in their path")
-    narrow.add_argument("--from", dest="since", metavar="DAY", help="notes of this day or later")
-    narrow.add_argument("--to", dest="until", metavar="DAY", help="notes of this day or earlier")
-    for name in MEMORY_FIELDS:
-        narrow.add_argument(f"--{name}", help=f"memories with this {name}")
-    narrow.add_argument(
-        "--global", dest="everywhere", action="store_true", help="memories marked as global"
-    )
-    narrow.add_argument(
-        "--min-confidence", type=float, help="leave out faded memories (default 0.3, a setting)"
-    )
-    narrow.add_argument(
-        "--conversations", action="store_true", help="also what was said in conversations"
-    )
-    narrow.add_argument(
-        "--include-compressed", action="store_true", help="also memories that a summary stands for"
-    )
-    viewer_option(narrow)
-
-
-def how_arguments(parser: argparse.ArgumentParser) -> None:
-    """By words, by meaning, or by both where that costs nothing."""
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "-s", "--semantic", action="store_true", default=None,
-        help="also by meaning, loading the model (default: where the agent has it loaded)",
-    )  # fmt: skip
-    how.add_argument("--keyword", action="store_true", help="by words alone")
-
-
 _SHORT_OPTION = re.compile(r"-(?:[hns]|n\d+)$")
 
 
@@ -131,8 +89,7 @@ def _is_excluded_word(word: str) -> bool:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Search once, or once a line."""
-    check_limit(args.limit)
-    text = " ".join(args.query).replace("\0", "")
+    text = args.query or ""
     filters = tuple(_filters(args))
     if args.batch:
         return _batch(args, filters, output)
@@ -168,7 +125,7 @@ def by_meaning(args: argparse.Namespace) -> bool | None:
 
 
 def _filters(args: argparse.Namespace) -> Iterator[Filter]:
-    for tag in (args.tags or "").split(","):
+    for tag in args.tags or ():
         if tag.strip():
             yield Filter("tag", tag.strip().lstrip("#"))
     for field, day in (("from", args.since), ("to", args.until)):

@@ -33,20 +33,8 @@ EPILOG = """\
 Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
 change in the settings, makes it begin anew. vaultmem start does the same in the background."""
 LOOK_AGAIN = 0.2
-_PERIODIC = ("expire", "upgrade", "decay", "consolidate")
+PERIODIC = ("expire", "upgrade", "decay", "consolidate")
 SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--interval",
-        metavar="TIME",
-        help=f"how often {', '.join(_PERIODIC)} run, such as 60s; else as the settings say",
-    )
-    parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="how the log is written"
-    )
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -87,7 +75,7 @@ def _every(interval: str | None) -> dict[str, str]:
         durations.seconds(interval)
     except ValueError as error:
         raise UsageError(f"--interval must be {error}") from error
-    return {settings.variable(f"jobs.{name}"): interval for name in _PERIODIC}
+    return {settings.variable(f"jobs.{name}"): interval for name in PERIODIC}
 
 
 @contextmanager

@@ -22,15 +22,6 @@ agent with low priority for processor and disk. uninstall ends it and removes th
 service each."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("action", choices=("install", "uninstall"))
-    parser.add_argument("--no-start", action="store_true", help="write the file, start nothing")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show the file and the commands, and do nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Install or uninstall."""
     if args.action == "install":

@@ -6,7 +6,6 @@ from vaultmem.api import Embedded, Vault
 from vaultmem.commands.zone import use_zone
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -26,24 +25,6 @@ def open_vault(args: argparse.Namespace, output: Output) -> Vault:
         output.remark(f"vaultmem: indexing {vault.path} for the first time")
         say_report(output, run_sync(vault, output))
     return vault
-
-
-def check_limit(limit: int | None) -> None:
-    """Raises UsageError where so many results cannot be asked for."""
-    if limit is None:
-        return
-    if limit < 1:
-        raise UsageError("--limit must be 1 or more")
-    from vaultmem.core import limits  # few need it to start
-
-    if limit > limits.RESULTS:
-        raise UsageError(f"--limit must be {limits.RESULTS:,} or less")
-
-
-def viewer_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """What commands have that only show."""
-    said = "the assistant that asks: what is private or of another's scope is left out; you, if left out"
-    parser.add_argument("--by", metavar="NAME", help=said)
 
 
 def say_warnings(output: Output, vault: Vault) -> None:

@@ -21,13 +21,6 @@ searches at once. It runs until vaultmem stop, or until the computer is shut dow
 service install makes the system start it at login."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be run, and do nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Start it, and wait until it answers."""
     vault = Vault(args.vault).path  # which also checks the settings, here where a person sees it

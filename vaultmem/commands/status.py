@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Say what there is. Reads the index only, never the notes."""
     given = args.vault  # in the agent, its own vault

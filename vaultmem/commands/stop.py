@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 EPILOG = "Nothing is lost by it: the next vaultmem start goes on where the agent stopped."
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be ended, and do nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """End it, and wait until it is gone."""
     vault = life.vault_of(args.vault)

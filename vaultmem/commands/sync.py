@@ -15,20 +15,6 @@ Notes can be searched by keyword as soon as they are read; then every new block 
 first. Interrupt it whenever you like: the next sync goes on. Nothing in the vault is changed."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--rebuild", action="store_true", help="read every note anew (vectors are kept)"
-    )
-    parser.add_argument("--no-embed", action="store_true", help="keyword index only")
-    parser.add_argument(
-        "--confirm-removals", action="store_true", help="accept that most notes are gone"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be read, and do nothing"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Sync, then embed."""
     with Vault(args.vault) as vault:

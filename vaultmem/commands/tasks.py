@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--all", action="store_true", help="also done and cancelled ones")
-    parser.add_argument("--due", metavar="DAY", help="only tasks dated up to this day (YYYY-MM-DD)")
-    parser.add_argument("--path", help="only in notes with this text in their path")
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
     last = _last_day(args.due)

@@ -7,10 +7,9 @@ import threading
 from typing import TYPE_CHECKING
 
 from vaultmem.agent.host import Host
-from vaultmem.agent.request import WRONG_PARAMS, Request, RequestError
+from vaultmem.api.request import WRONG_PARAMS, Request, RequestError
 from vaultmem.commands import agent
 from vaultmem.commands.remote import Command
-from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -46,15 +45,10 @@ class ToolMethods:
 
     def answer(self, request: Request) -> object:
         """The result of one of the methods, or of a tool."""
-        from vaultmem.tools.door import code_of
-
         door = self.door(request)
         if request.method == "mcp":
             return _conversed(door, request)
-        try:
-            return door.answer(request.method, request.params)
-        except VaultmemError as error:
-            raise RequestError(code_of(error), str(error)) from error
+        return door.answer(request.method, request.params)
 
     def _loaded(self) -> Toolbox:
         with self._lock:

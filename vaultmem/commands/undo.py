@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.commands.history import entry
-from vaultmem.commands.memories import dry_run_option, show_diff, vault_of
+from vaultmem.commands.memories import show_diff, vault_of
 from vaultmem.core.places import ARCHIVE
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
@@ -25,30 +25,15 @@ examples:
   vaultmem undo --by claude --since 2h"""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("commit", nargs="?", metavar="COMMIT", help="as vaultmem history names it")
-    parser.add_argument("--last", action="store_true", help="what was done last")
-    parser.add_argument(
-        "--by", metavar="NAME", help="all that this assistant or job did, with --since"
-    )
-    parser.add_argument(
-        "--since",
-        metavar="WHEN",
-        help="a day or a time, also in words, or a span such as 2h",
-    )
-    dry_run_option(parser)
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Take it back, as far as that is possible."""
-    if sum(map(bool, (args.commit, args.last, args.by))) != 1:
+    if sum(map(bool, (args.commit, args.last, args.name))) != 1:
         raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
-    if bool(args.by) != bool(args.since):
+    if bool(args.name) != bool(args.since):
         raise UsageError("--by NAME and --since WHEN go together")
     with vault_of(args, output) as vault:
         report = vault.undo(
-            args.commit, last=args.last, name=args.by, since=args.since, dry_run=args.dry_run
+            args.commit, last=args.last, name=args.name, since=args.since, dry_run=args.dry_run
         )
     if output.as_json:
         output.data(report)

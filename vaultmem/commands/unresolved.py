@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from vaultmem.api import UnresolvedLink
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--ambiguous", action="store_true", help="links whose name several files have, instead"
-    )
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """List the names, the most wanted first."""
     with open_vault(args, output) as vault:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import (
-    SWITCHES,
-    memory_option,
     say_done,
     show_report,
     vault_of,
-    writing_options,
 )
-from vaultmem.commands.parsing import apart
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
@@ -23,22 +19,9 @@ Without an ID it files all memories of the inbox that were read at least memorie
 agent does by itself every hour."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    memory_option(parser, optional="all that are read often, if left out")
-    parser.add_argument("--category", help="where to; the likeliest category if left out")
-    parser.add_argument("-n", "--limit", type=int, help="without an ID: how many at most")
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, SWITCHES)
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """File it, or them."""
-    given = " ".join(args.id).strip()
+    given = args.id
     if not given and args.category:
         raise UsageError("--category goes with one memory; name it")
     if given and args.limit is not None:

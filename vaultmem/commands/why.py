@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vaultmem.commands.search import by_meaning, how_arguments
-from vaultmem.commands.shared import open_vault, viewer_option
+from vaultmem.commands.search import by_meaning
+from vaultmem.commands.shared import open_vault
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
 
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from vaultmem.why import Why
 
 EPILOG = "The score is the sum of its parts; the keyword part is the sum over the fields of the best block."
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("query", help="the query, quoted")
-    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    how_arguments(parser)
-    viewer_option(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

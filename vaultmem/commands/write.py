@@ -8,15 +8,11 @@ import sys
 
 from vaultmem.client import is_terminal
 from vaultmem.commands.memories import (
-    SWITCHES,
-    listed,
     place,
     say_done,
     show_report,
     vault_of,
-    writing_options,
 )
-from vaultmem.commands.parsing import apart
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
@@ -50,35 +46,13 @@ _TEXTS = {
 }
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "content", nargs="*", metavar="WORD", help="the text; - reads it from stdin"
-    )
-    parser.add_argument("--tags", metavar="T1,T2", help="its tags")
-    for name, said in _TEXTS.items():
-        parser.add_argument(f"--{name}", help=said)
-    parser.add_argument(
-        "--global", dest="everywhere", action="store_true", help="mark it as global"
-    )
-    parser.add_argument(
-        "--replaces", metavar="ID", help="a memory whose place it takes; it goes to the archive"
-    )
-    writing_options(parser)
-
-
-def prepare(words: list[str]) -> list[str]:
-    """The options before the words."""
-    return apart(words, SWITCHES)
-
-
 def run(args: argparse.Namespace, output: Output) -> int:
     """Write it, and say what it resembles."""
     content = text_or_stdin(args.content, output)
     about = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _TEXTS}
     with vault_of(args, output) as vault:
         written = vault.write(
-            content, **about, everywhere=args.everywhere, tags=listed(args.tags), replaces=args.replaces, by=args.by,
+            content, **about, everywhere=args.everywhere, tags=args.tags, replaces=args.replaces, by=args.by,
             dry_run=args.dry_run,
         )  # fmt: skip
     if args.dry_run and "changes" in written:
@@ -90,16 +64,16 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def text_or_stdin(words: list[str], output: Output) -> str:
+def text_or_stdin(given: str | None, output: Output) -> str:
     """The words as text, or what comes from stdin in their place. Scripts that read lines in a loop leave the rest of
     them on stdin: that is no error."""
-    if words and words != ["-"]:
+    if given is not None and given != "-":
         if is_data_waiting():
             output.remark(
                 "vaultmem: stdin is left alone, because there are words; - in their place reads it"
             )
-        return " ".join(words)
-    if not words and is_terminal(sys.stdin):
+        return given
+    if given is None and is_terminal(sys.stdin):
         raise UsageError(
             "what is to be remembered? type it behind write, or pipe it in; see vaultmem write --help"
         )

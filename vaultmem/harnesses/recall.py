@@ -20,15 +20,15 @@ def recall(vault: Vault, prompt: str, told: frozenset[str], by: str) -> dict[str
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
         return {}
+    from vaultmem.api.rpc import carry_out
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
-    from vaultmem.memories.table import do
 
     asked = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(told), "budget": 2 * BUDGET,
-        "notes": False, "without": ["meaning", "preferences"], "by": by,
+        "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
-    found = do(Desk(vault.state, vault.config), Reader(vault), "recall", asked)
+    found = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", asked)
     assert isinstance(found, dict)
     fresh = [
         one

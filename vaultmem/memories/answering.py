@@ -14,7 +14,7 @@ from vaultmem.core.due import REMINDER, TASK, Due
 from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.memories import carrying, own_notes, restoring
-from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned
 
@@ -35,7 +35,7 @@ class _Found(NamedTuple):
 
 def answer(session: Session, asked: Asked) -> Report:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
-    state = one_of("state", asked.needed("state"), STATES)
+    state = asked.needed("state")
     now = datetime.fromtimestamp(session.now).astimezone()
     session.desk.waiting.mind(asked.told("vanished"))
     until = _until(asked, now) if state == SNOOZED else ""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from difflib import get_close_matches
 
 from vaultmem import now as clock
 from vaultmem.adapter import Value
 from vaultmem.core import when
-from vaultmem.core.memory import CATEGORIES, PHASES, SCOPE, TYPES
+from vaultmem.core.memory import SCOPE
 from vaultmem.core.stamps import moment
 from vaultmem.errors import UsageError, VaultmemError
 
@@ -23,23 +22,26 @@ _AHEAD = re.compile(r"next|coming|下")  # no Friday of the past
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
 
 
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
 class Asked:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
-    def __init__(self, params: Params, known: frozenset[str]) -> None:
-        if unknown := sorted(params.keys() - known):
-            raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(known))}")
+    def __init__(self, params: Params, spelled: Callable[[str], str] = _quoted) -> None:
+        self.spelled = spelled  # how a parameter is called at the door where it came in
         self._params = {name: given for name, given in params.items() if given is not None}
 
     def text(self, name: str, default: str = "") -> str:
         """A short text of one line."""
         given = self._params.get(name, default)
         if not isinstance(given, str):
-            raise UsageError(f'"{name}" must be text')
+            raise UsageError(f"{self.spelled(name)} must be text")
         if len(given) > MAX_FIELD or "\n" in given or CONTROL.search(given):
             kind = UsageError if name == "by" else VaultmemError  # a program names itself
             raise kind(
-                f'"{name}" must be one line of at most {MAX_FIELD} characters without control characters'
+                f"{self.spelled(name)} must be one line of at most {MAX_FIELD} characters without control characters"
             )
         return given.strip()
 
@@ -52,7 +54,7 @@ class Asked:
         """A short text that must be there, such as the id of a memory."""
         given = self._params.get(name)
         if not isinstance(given, str) or not given.strip():
-            raise UsageError(f'"{name}" is missing')
+            raise UsageError(f"{self.spelled(name)} is missing")
         return given.strip()
 
     def has(self, name: str) -> bool:
@@ -63,7 +65,7 @@ class Asked:
         """True or false."""
         given = self._params.get(name, default)
         if not isinstance(given, bool):
-            raise UsageError(f'"{name}" must be true or false')
+            raise UsageError(f"{self.spelled(name)} must be true or false")
         return given
 
     def value(self, name: str) -> Value:
@@ -71,14 +73,15 @@ class Asked:
         given: Value = self._params.get(name)  # type: ignore[assignment] # it came as JSON
         return given
 
-    def number(self, name: str, default: float, least: float, most: float) -> float:
-        """A number within limits."""
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A number."""
         given = self._params.get(name, default)
-        if isinstance(given, bool) or not isinstance(given, (int, float)):
-            raise UsageError(f'"{name}" must be a number')
-        if not least <= given <= most:
-            raise UsageError(f'"{name}" must be from {_plain(least)} to {_plain(most)}')
+        assert isinstance(given, (int, float))
         return given
+
+    def whole(self, name: str, default: int = 0) -> int:
+        """A whole number."""
+        return int(self.number(name, default))
 
     def content(self) -> str:
         """The text of a memory."""
@@ -105,7 +108,7 @@ class Asked:
         """A text of many lines that is not empty and holds no control characters."""
         given = self._params.get(name)
         if not isinstance(given, str):
-            raise UsageError(f'"{name}" must be text')
+            raise UsageError(f"{self.spelled(name)} must be text")
         text = given.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
@@ -122,7 +125,7 @@ class Asked:
         given = self._params.get(name, ())
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
-            raise UsageError(f'"{name}" must be a list of texts')
+            raise UsageError(f"{self.spelled(name)} must be a list of texts")
         each = (tag.strip() for one in texts for tag in one.split(","))
         found = [tag.removeprefix("#") for tag in each if tag]
         for tag in found:
@@ -137,28 +140,16 @@ class Asked:
         given = self._params.get(name, ())
         each = [given] if isinstance(given, str) else given
         if not isinstance(each, (list, tuple)) or not all(isinstance(one, str) for one in each):
-            raise UsageError(f'"{name}" must be text, or a list of texts')
-        found = (Asked({name: one}, frozenset((name,))).text(name) for one in each)
+            raise UsageError(f"{self.spelled(name)} must be text, or a list of texts")
+        found = (Asked({name: one}, self.spelled).text(name) for one in each)
         return tuple(dict.fromkeys(one for one in found if one))
 
     def records(self, name: str) -> tuple[Mapping[str, object], ...]:
         """A list of objects, which the verb itself looks into."""
         given = self._params.get(name, ())
         if not isinstance(given, (list, tuple)) or not all(isinstance(one, dict) for one in given):
-            raise UsageError(f'"{name}" must be a list of objects')
+            raise UsageError(f"{self.spelled(name)} must be a list of objects")
         return tuple(given)
-
-    def category(self) -> str:
-        """One of the categories, or "" for none."""
-        return one_of("category", self.text("category").lower(), CATEGORIES)
-
-    def phase(self) -> str:
-        """One of the phases, or ""."""
-        return one_of("phase", self.text("phase").lower(), PHASES)
-
-    def memory_type(self) -> str:
-        """One of the types of logic, or ""."""
-        return one_of("memory_type", self.text("memory_type").lower(), TYPES)
 
     def scope(self) -> str:
         """A scope, or "" for none."""
@@ -178,7 +169,7 @@ class Asked:
             found = None if spoken is None else spoken.timestamp()
         if found is None:
             raise UsageError(
-                f'"{name}" must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, '
+                f"{self.spelled(name)} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, "
                 f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {given!r}"
             )
         return found
@@ -195,7 +186,7 @@ class Asked:
             spoken = _spoken(given, now or clock.local(), ahead=False)
         if spoken is None:
             raise UsageError(
-                f'"{name}" must be a day such as 2026-11-22 or yesterday, not {given!r}'
+                f"{self.spelled(name)} must be a day such as 2026-11-22 or yesterday, not {given!r}"
             )
         return spoken.date().isoformat()
 
@@ -224,17 +215,3 @@ def _expression(text: str, now: datetime) -> datetime | None:
         return None
     at = found[0].when
     return at.replace(hour=0, minute=0, second=0, microsecond=0) if found[0].all_day else at
-
-
-def _plain(number: float) -> str:
-    """A number as a person writes it: 1000000 and not 1e+06."""
-    return str(int(number)) if number == int(number) else str(number)
-
-
-def one_of(name: str, given: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    """The word itself if it is known. Raises an error that names the nearest."""
-    if not given or given in known:
-        return given
-    near = get_close_matches(given, known, 1)
-    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise UsageError(f"unknown {name} {given!r}; {advice}")

@@ -9,12 +9,10 @@ from vaultmem.core.defused import one_line
 from vaultmem.core.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vaultmem.memories.verbs import MemoryVerbs
+    from vaultmem.memories.gathering import Door
 
 
-def attributions(
-    vault: MemoryVerbs, found: Iterable[Mapping[str, object]], to: Viewer
-) -> dict[str, str]:
+def attributions(vault: Door, found: Iterable[Mapping[str, object]], to: Viewer) -> dict[str, str]:
     """What to say of memories with these properties, by their ids. Of most nothing is, and then nobody is asked."""
     said = {str(own["id"]): attribution(origin(own), to) for own in found if own.get("id")}
     wanted = {id_: one_line(one) for id_, one in said.items() if one}

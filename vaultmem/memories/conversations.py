@@ -42,7 +42,7 @@ def entries(desk: Desk, _: Reader, asked: Asked) -> Report:
     for kind in kinds:
         if kind not in KINDS.values():
             raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
-    limit = int(asked.number("limit", MOST, 1, MOST))
+    limit = asked.whole("limit", MOST)
     every = desk.talks.entries(conversation)
     found = [
         one
@@ -106,9 +106,12 @@ def promote(session: Session, asked: Asked) -> Report:
     fact = _meant(session, asked)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
-    known = frozenset(("content", "category", "by"))
-    params = {"content": fact.content, "category": asked.category(), "by": asked.text("by") or None}
-    own = Asked(params, known)
+    params = {
+        "content": fact.content,
+        "category": asked.text("category"),
+        "by": asked.text("by") or None,
+    }
+    own = Asked(params)
     content = own.content()
     found = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
@@ -152,7 +155,7 @@ def promote(session: Session, asked: Asked) -> Report:
 
 def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
     """Make a fact a memory because the person has ticked it."""
-    return promote(session, Asked({"id": id_, "dry_run": dry_run}, frozenset(("id", "dry_run"))))
+    return promote(session, Asked({"id": id_, "dry_run": dry_run}))
 
 
 def forget(session: Session, asked: Asked) -> Report:

@@ -23,7 +23,7 @@ from vaultmem.core.stamps import fine_stamp, seconds, stamp
 from vaultmem.core.summary_sources import is_edited
 from vaultmem.core.titles import free_path
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.asked import CONTROL, MAX_TEXT, Asked, one_of
+from vaultmem.memories.asked import CONTROL, MAX_TEXT, Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.store.batches import Header
@@ -130,7 +130,9 @@ class _Work:
         """One new entry, checked. Raises UsageError."""
         if unknown := sorted(told.keys() - _ABOUT):
             raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(_ABOUT))}")
-        role = one_of("role", _text(told, "role"), ROLES)
+        role = _text(told, "role")
+        if role and role not in ROLES:
+            raise UsageError(f"unknown role {role[:40]!r}; there are {', '.join(ROLES)}")
         if not role:
             raise UsageError(f'"role" is missing; one of {", ".join(ROLES)}')
         name = _text(told, "name")

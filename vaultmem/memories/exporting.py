@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from vaultmem.core.exchange import (
     JSONL,
-    SHAPES,
     Exchanged,
     File,
     json_line,
@@ -20,7 +19,7 @@ from vaultmem.core.exchange_shapes import WRITERS
 from vaultmem.core.memory import Memory
 from vaultmem.core.stamps import seconds
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report
 from vaultmem.store import pages
@@ -41,7 +40,7 @@ class _Place(NamedTuple):
 def export(session: Session, asked: Asked) -> Report:
     """The lines `after` a place ("[]" for the first ones): "lines", "next" (None at the end), and of how many files
     nothing can be told, "left_out"."""
-    shape = one_of("format", asked.text("shape"), SHAPES) or JSONL
+    shape = asked.text("shape") or JSONL
     after = _after(asked)
     lines: list[str] = []
     size = 0
@@ -77,7 +76,7 @@ def _chosen(session: Session, asked: Asked) -> Iterator[tuple[_Place, Memory]]:
     found = list(collection.live())
     if asked.flag("include_archived"):
         found += collection.archived()
-    scope, category = asked.scope(), asked.category()
+    scope, category = asked.scope(), asked.text("category")
     places = [
         (_Place(_created(each), each.id, each.path), each)
         for each in found

@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 
 from vaultmem.adapter import Value
-from vaultmem.core import access, limits
+from vaultmem.core import access
 from vaultmem.core.changes import CREATE, RESTORE, Change, Plan
 from vaultmem.core.defused import one_line
 from vaultmem.core.memory import INBOX, Memory, category_of
 from vaultmem.core.pending_items import is_approved
 from vaultmem.core.stamps import stamp
 from vaultmem.core.titles import free_path
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
+from vaultmem.errors import (
+    NoteChangedError,
+    NoteNotFoundError,
+    StateError,
+    UsageError,
+    VaultmemError,
+)
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.records import Known, Wanted, chosen
@@ -56,10 +62,10 @@ def _said(session: Session, given: str) -> NoteNotFoundError | None:
 def listed(session: Session, asked: Asked) -> dict[str, object]:
     """Memories, the newest first."""
     wanted = Wanted(
-        asked.phase(), asked.category(), asked.scope(), asked.text("source"), asked.text("agent"),
-        asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("global"),
+        asked.text("phase"), asked.text("category"), asked.scope(), asked.text("source"), asked.text("agent"),
+        asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("everywhere"),
         asked.tags(), asked.day("since", session.view.now), asked.day("until", session.view.now),
-        asked.number("min_confidence", 0.0, 0.0, 1.0), int(asked.number("limit", 100, 1, limits.RESULTS)),
+        asked.number("min_confidence"), asked.whole("limit"),
         asked.flag("include_compressed") or asked.flag("deleted"),
     )  # fmt: skip
     collection = session.desk.collection
@@ -162,6 +168,8 @@ def _written_again(session: Session, asked: Asked, path: str, data: bytes) -> Re
 def tag(session: Session, asked: Asked) -> Report:
     """Add and remove tags."""
     memory = session.find(asked.needed("id"))
+    if not asked.tags("add") and not asked.tags("remove"):
+        raise UsageError("name a tag to add, or one to remove")
     gone = {tag.lower() for tag in asked.tags("remove")}
     have = [tag for tag in memory.tags if tag.lower() not in gone]
     known = {tag.lower() for tag in have}
@@ -175,7 +183,7 @@ def tag(session: Session, asked: Asked) -> Report:
 def upgrade(session: Session, asked: Asked) -> Report:
     """From the inbox to a category: the one that is given, else the likeliest."""
     memory = session.find(asked.needed("id"))
-    given = asked.category()
+    given = asked.text("category")
     if given == INBOX:
         raise VaultmemError("upgrade files a memory out of the inbox; name another category")
     if memory.category != INBOX and not given:

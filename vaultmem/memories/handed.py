@@ -15,7 +15,6 @@ from vaultmem.errors import UsageError
 from vaultmem.memories.asked import Asked
 
 _MOST_TAGS, _MOST_KEYS, _LONGEST, _MOST_LISTED = 50, 30, 200, 50
-_ABOUT = frozenset("source project type tags by".split())
 _TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")
 _KEY = re.compile(r"[^\W\d][\w -]{0,49}")
 _ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
@@ -70,7 +69,7 @@ def item_of(asked: Asked, given: Mapping[str, object]) -> Item:
     name = secrets.title_without_marks(title.text)
     kinds = (*line.kinds, *secrets.in_either(title, path))
     date = _date(given, held if isinstance(held, dict) else {}, path.text)
-    return Item(path.text, text, name, Asked(about, _ABOUT), properties, date, kinds)
+    return Item(path.text, text, name, Asked(about), properties, date, kinds)
 
 
 def _date(given: Mapping[str, object], properties: Mapping[str, object], path: str) -> str:

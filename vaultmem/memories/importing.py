@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.core.changes import ARCHIVE, CREATE, EDIT, Change, Plan
-from vaultmem.core.exchange import JSONL, SHAPES
+from vaultmem.core.exchange import JSONL
 from vaultmem.core.memory import Memory
 from vaultmem.core.pending_items import is_approved
 from vaultmem.core.titles import free_path, safe
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories.approving import take_back
 from vaultmem.memories.arrivals import Arrival, arrival, renamed
-from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.line_file import Line, lines_of
 from vaultmem.memories.reader import Reader
@@ -44,7 +44,7 @@ class _Run:
 
     def __init__(self, asked: Asked) -> None:
         self.by = asked.text("by")
-        self.conflict = one_of("on_conflict", asked.text("on_conflict"), CONFLICTS) or CONFLICTS[0]
+        self.conflict = asked.text("on_conflict")
         self.hashes: set[tuple[str, str]] = set()  # content and scope of what was there
         self.seen: dict[str, int] = {}  # the line of each id of the file
         self.taken: set[str] = set()  # folded paths that this batch will make
@@ -65,7 +65,7 @@ def import_lines(desk: Desk, reader: Reader, asked: Asked) -> Report:
     name = asked.needed("file")
     if not _NAME.fullmatch(name):
         raise UsageError('"file" must be the name of a file that waits to be imported')
-    shape = one_of("format", asked.text("shape"), SHAPES) or JSONL
+    shape = asked.text("shape") or JSONL
     run = _Run(asked)
     with desk.session(reader, writes=False) as session:
         run.hashes = {(each.hash, each.scope) for each in session.desk.collection.live()}

@@ -40,7 +40,7 @@ def history(session: Session, asked: Asked) -> Report:
     somebody asks for them: they would be most of it."""
     _catch_up(session)
     path = _path(session, asked.text("id")) if asked.text("id") else None
-    limit, by = int(asked.number("limit", 20, 1, MOST)), asked.text("by") or None
+    limit, by = asked.whole("limit"), asked.text("by") or None
     every = bool(path or by or asked.flag("conversations"))
     found = session.desk.history.log(path, limit if every else ALL, by, _since(session, asked))
     found = [one for one in found if every or not is_said(one)][:limit]

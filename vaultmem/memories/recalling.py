@@ -11,15 +11,11 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
-from vaultmem.core import limits, recall_choice, recall_filters, recall_scores
+from vaultmem.core import recall_choice, recall_filters, recall_scores
 from vaultmem.core.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.defused import one_line
-from vaultmem.core.memory import TYPES
 from vaultmem.core.recall_candidate import (
-    BUDGET,
-    STEPS,
-    TOP_K,
     Candidate,
     Wanted,
 )
@@ -29,7 +25,7 @@ from vaultmem.core.stamps import stamp
 from vaultmem.core.supersede import may_contradict
 from vaultmem.core.wording import plural
 from vaultmem.errors import ModelError, StateError, UsageError
-from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.recall_sources import Look, Sources
@@ -66,17 +62,15 @@ def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
 
 def wanted_of(asked: Asked, config: Config, now: float) -> Wanted:
     """What a request wants. Raises UsageError."""
-    threshold = asked.number(
-        "score_threshold", config.share("recall.score_threshold") or -1.0, -1.0, 1.0
-    )
+    threshold = asked.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Wanted(
-        _query(asked), int(asked.number("budget", BUDGET, 1, limits.TOKENS)),
-        int(asked.number("top_k", TOP_K, 1, limits.MEMORIES)),
-        tuple(one_of("type", name.lower(), TYPES) for name in asked.tags("types")),
-        _scopes(asked), asked.flag("notes", default=True), asked.number("min_confidence", 0.0, 0.0, 1.0),
+        _query(asked), asked.whole("budget"),
+        asked.whole("top_k"),
+        asked.tags("types"),
+        _scopes(asked), asked.flag("notes"), asked.number("min_confidence"),
         asked.flag("include_compressed"), asked.flag("untrusted"),
         None if threshold < 0 else threshold,
-        frozenset(one_of("step", name.lower(), STEPS) for name in asked.tags("without")),
+        frozenset(asked.tags("without")),
         asked.text("by"), _as_of(asked, now),
     )  # fmt: skip
 

@@ -86,7 +86,7 @@ def take_in(session: Session, asked: Asked) -> Report:
     """Write what is new of the items of one source; "results" tells of each what became of it, in their order. At most
     `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it."""
     items = [item_of(asked, given) for given in asked.records("items")]
-    most = int(asked.number("limit", 1_000_000, 1, 1_000_000))
+    most = asked.whole("limit", 1_000_000)
     seen = _Seen(session)
     draft = session.draft()
     results: list[_Result] = []

@@ -36,7 +36,7 @@ Step = Callable[[Session, Draft], None]
 
 def dream(session: Session, asked: Asked) -> Report:
     """Think over the memories: 1 files them, 2 also merges and links, 3 also looks across them."""
-    level = int(asked.number("level", LIGHT, LIGHT, DEEP))
+    level = asked.whole("level")
     desk, day = session.desk, session.view.now.date()
     if _is_old_news(session, asked, level):
         return {**_nothing(f"dream {level}"), "level": level}
@@ -127,7 +127,7 @@ def old_sessions(session: Session, asked: Asked) -> Report:
     leave_unquiet(draft, _options(session).seen)
     _leave_undone(session, draft)
     threshold = _sessions(session, asked).threshold
-    found = compressing.parts(draft, threshold)[: int(asked.number("limit", 20, 1, 100))]
+    found = compressing.parts(draft, threshold)[: asked.whole("limit")]
     return {
         "sessions": [
             {"id": part.id, "texts": compressing.texts(draft, part) if not part.is_private else []}
@@ -191,7 +191,7 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     is_job = asked.flag("unattended") or asked.flag("only_news")
     _count_told(session)
     notices = leaving.notices(session) if is_job and not asked.flag("dry_run") else None
-    draft = session.draft(int(asked.number("limit", limit, 1, 1_000_000)))
+    draft = session.draft(asked.whole("limit", limit))
     draft.notices = notices
     _leave_undone(session, draft)
     step(session, draft)

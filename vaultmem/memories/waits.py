@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from vaultmem.core import limits
 from vaultmem.core.alarms import Alarm
-from vaultmem.core.pending_items import DAYS
 from vaultmem.errors import StateError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk
@@ -23,7 +21,7 @@ def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     """All that waits, each item with its id, section, words, time and source; the chores that these only count; and,
     where they are asked for, the facts that an assistant is told when it starts."""
     catalog, now = _catalog(reader), _now(desk)
-    days = int(asked.number("days", DAYS, 0, limits.DAYS))
+    days = asked.whole("days")
     items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
     chores = desk.waiting.chores(catalog, now, asked.told("vanished"))
     facts = desk.waiting.facts(catalog, now) if asked.flag("facts") else []

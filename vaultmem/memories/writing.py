@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.core import access, importance, likeness, secrets, supersede, titles
-from vaultmem.core.decay import POLICIES
 from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import stamp
 from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.memories.asked import Asked, one_of
+from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
@@ -142,7 +141,7 @@ def new_memory(
     times: Mapping[str, Value] | None = None,
 ) -> New:
     """A memory as it is going to be written; its title is what was asked for, or ""."""
-    category = REMINDERS if times else asked.category() or INBOX
+    category = REMINDERS if times else asked.text("category") or INBOX
     now = stamp(session.now)
     properties: dict[str, Value] = {
         "id": session.desk.new_id(),
@@ -157,12 +156,12 @@ def new_memory(
         "by"
     ):  # what an assistant wrote is told to assistants when a person has approved it
         properties.setdefault("agent", by)
-    if asked.flag("global"):
+    if asked.flag("everywhere"):
         properties["global"] = True
     if category == REMINDERS:
         properties |= times or _times(session, content)
-    properties["memory_type"] = asked.memory_type() or importance.memory_type(content)
-    policy = one_of("decay policy", asked.text("decay").lower(), POLICIES)
+    properties["memory_type"] = asked.text("memory_type") or importance.memory_type(content)
+    policy = asked.text("decay")
     if policy or properties["memory_type"] in PASSING:
         properties["decay_policy"] = policy or "contextual"
     properties["importance"] = weigh(session, content, found)

@@ -6,17 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import UsageError
 from vaultmem.tools import recalled
-from vaultmem.tools.tool import ASSISTANT, Call, Outcome, TooManyCallsError
+from vaultmem.tools.tool import ASSISTANT, Call, Outcome
 from vaultmem.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault
-
-# Codes of JSON-RPC 2.0, and from -32000 on our own, the same as those of the socket.
-PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, WRONG_PARAMS = -32700, -32600, -32601, -32602
-FAILED, BUSY = -32000, -32001
 
 
 class Door:
@@ -57,13 +53,6 @@ class Door:
         if arguments is not None and not isinstance(arguments, dict):
             raise UsageError('"arguments" must be an object')
         return _as_json(self.call(name, arguments or {}, _client(params)))
-
-
-def code_of(error: VaultmemError) -> int:
-    """The code for an error of a tool."""
-    if isinstance(error, UsageError):
-        return WRONG_PARAMS
-    return BUSY if isinstance(error, TooManyCallsError) else FAILED
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:

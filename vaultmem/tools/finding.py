@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem import now as clock
-from vaultmem.core import limits
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import in_conversation
 from vaultmem.core.query import Filter, day_range
@@ -38,14 +37,14 @@ _SPARE = 10  # results more than wanted, in place of those that may not be shown
 
 def search(vault: Vault, call: Call) -> Outcome:
     """memory_search."""
-    limit = call.number("limit", LIMIT, 1, limits.RESULTS)
+    limit = call.number("limit")
     found = islice(_hits(ready(vault), call, semantic=None), limit)
     return _told(vault, call, [(hit, hit.score) for hit in found])
 
 
 def smart_search(vault: Vault, call: Call) -> Outcome:
     """memory_smart_search: words and meaning, then tags that were asked for, links among the best, and recency."""
-    limit = call.number("limit", LIMIT, 1, limits.RESULTS)
+    limit = call.number("limit")
     hits = list(islice(_hits(ready(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     linked = _linked(vault, [hit.path for hit in hits[:LINKING] if not hit.archived])
@@ -64,7 +63,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
 def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
     path = note_path(vault, call.text("id"), call.viewer)
-    near = vault.related(path, limit=call.number("limit", LIMIT, 1, limits.RESULTS))
+    near = vault.related(path, limit=call.number("limit"))
     found: list[Found] = []
     each: list[str] = []
     for one in near:
@@ -83,7 +82,7 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result
     """What fits and may be shown, the best first."""
     folder = vault.config.text("memory_folder")
     notes = call.flag("notes", default=True)
-    limit = call.number("limit", LIMIT, 1, limits.RESULTS) * (MORE if semantic else 1) + _SPARE
+    limit = call.number("limit") * (MORE if semantic else 1) + _SPARE
     given = () if notes else (Filter("path", f"{folder}/"),)
     filters = (*given, *_filters(call, semantic=semantic))
     asked = Ask(call.text("query"), limit, semantic, "note", filters, viewer=call.viewer)

@@ -10,17 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from vaultmem import __version__
+from vaultmem.api.request import INVALID_REQUEST, PARSE_ERROR, UNKNOWN_METHOD, WRONG_PARAMS, code_of
 from vaultmem.core.defused import one_line
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.tools import resources
-from vaultmem.tools.door import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    UNKNOWN_METHOD,
-    WRONG_PARAMS,
-    Door,
-    code_of,
-)
+from vaultmem.tools.door import Door
 from vaultmem.tools.strict_json import parse, written
 from vaultmem.tools.tool import ASSISTANT, UnknownToolError
 

@@ -6,37 +6,26 @@ as an assistant's until a person approves it, whatever the assistant says of its
 
 from __future__ import annotations
 
-from vaultmem.core import limits
-from vaultmem.core.memory import CATEGORIES, PHASES, TYPES
+from vaultmem.api.params import of_tool
+from vaultmem.api.verbs import every
 from vaultmem.core.pending_page import OLDER, WORDS
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.tools import finding, recalled
 from vaultmem.tools.notes import is_hidden, note_path, note_text, ready
-from vaultmem.tools.schema import an_object, number, switch, text, texts
 from vaultmem.tools.shown import about, briefly, fenced, lines, memory_line, quoted, short_id
-from vaultmem.tools.tool import Annotations, Call, Outcome, Tool
+from vaultmem.tools.tool import Annotations, Call, Outcome, Run, Tool
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault
 
     Record = dict[str, object]
 
-_READS = Annotations(read_only=True, idempotent=True)
-_ADDS = Annotations(idempotent=True)
-_REMOVES = Annotations(destructive=True, idempotent=True)
-_LIST, _FOUND = 20, 10  # how many, if nothing is said
-
 
 def write(vault: Vault, call: Call) -> Outcome:
     """memory_write."""
-    found: Record = vault.ask(
-        "write", content=call.text("content"), category=call.text("category") or None, tags=call.texts("tags") or None,
-        scope=call.text("scope") or None, source=call.text("source") or None, title=call.text("title") or None,
-        project=call.text("project") or None, expires=call.text("expires") or None,
-        replaces=call.text("replaces") or None, by=call.client, agent=call.client,
-    )  # fmt: skip
+    found: Record = vault.ask("write", **call.arguments, by=call.client, agent=call.client)
     data: Record = {
         **briefly(found),
         "created": found["created"],
@@ -74,9 +63,7 @@ def _clashes(found: Record, data: Record) -> str:
 def read(vault: Vault, call: Call) -> Outcome:
     """memory_read: a memory; a note, where no memory is called so."""
     try:
-        found: Record = vault.ask(
-            "read", id=call.text("id"), by=call.client, scope=call.text("scope") or None
-        )
+        found: Record = vault.ask("read", **call.arguments, by=call.client)
     except NoteNotFoundError:
         return _read_note(vault, call)
     title, whole = quoted(str(found["title"])), fenced(str(found["content"]))
@@ -99,17 +86,7 @@ def delete(vault: Vault, call: Call) -> Outcome:
 
 def listed(vault: Vault, call: Call) -> Outcome:
     """memory_list."""
-    names = ("phase", "category", "scope", "source")
-    given = {name: call.text(name) or None for name in names}
-    days = {"since": call.text("from") or None, "until": call.text("to") or None}
-    found: Record = vault.ask(
-        "list",
-        **given,
-        **days,
-        tags=call.texts("tags") or None,
-        by=call.client,
-        limit=call.number("limit", _LIST, 1, limits.RESULTS),
-    )
+    found: Record = vault.ask("list", **call.arguments, by=call.client)
     records = found["memories"]
     each = records if isinstance(records, list) else []
     places = [{"id": one["id"], "path": one["path"]} for one in each]
@@ -131,7 +108,7 @@ def tag(vault: Vault, call: Call) -> Outcome:
 
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
-    found = ready(vault).pending(days=call.number("days", 7, 0, limits.DAYS))
+    found = ready(vault).pending(days=call.number("days"))
     told = (one for one in found if not (one["asks"] or is_hidden(vault, _place(one), call.viewer)))
     every = list(told)
     waiting = [one for one in every if one["section"] != OLDER]
@@ -174,82 +151,21 @@ def done(vault: Vault, call: Call) -> Outcome:
     return Outcome(f"{said}: {quoted(found['text'])} ({data['id']})", data)
 
 
-_ID = text("id, title or path")
-_QUERY = text()
-_TAGS = texts()
-_SCOPE = text("global, agent:NAME, user:ID, conversation:ID")
-_DAYS: dict[str, dict[str, object]] = {"from": text("YYYY-MM-DD"), "to": text()}
-_CATEGORY = text(
-    "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits or skills",
-    enum=[*CATEGORIES],
-)
-_LIMIT = number()
+_RUN: dict[str, Run] = {
+    "write": write, "read": read, "delete": delete, "list": listed, "search": finding.search, "tag": tag,
+    "smart-search": finding.smart_search, "recall": recalled.recall, "pending": pending, "done": done,
+    "related": finding.related,
+}  # fmt: skip
 
 
-# Every word of the list costs tokens in each session: names say what titles would, and what few need is taken and not
-# listed (`quiet`).
-TOOLS = (
-    Tool(
-        "memory_write", "", "Remember one fact; known ones are not doubled.",
-        an_object(
-            ("content",), content=text(), category=_CATEGORY, tags=_TAGS, scope=_SCOPE,
-            title=text(), source=text(), project=text(), expires=text(), replaces=text(),
-        ),
-        _ADDS, write, quiet=("title", "project", "expires"),
-    ),
-    Tool(
-        "memory_read", "", "All of one memory or note.", an_object(("id",), id=_ID, scope=text()),
-        _READS, read, quiet=("scope",),
-    ),
-    Tool(
-        "memory_delete", "", "Move a memory to the archive; can be undone.",
-        an_object(("id",), id=text()), _REMOVES, delete,
-    ),
-    Tool(
-        "memory_list", "", "Memories, newest first.",
-        an_object(
-            (), phase=text(enum=[*PHASES]), category=text(), scope=text(), tags=_TAGS, source=text(),
-            limit=_LIMIT, **_DAYS,
-        ),
-        _READS, listed, quiet=("phase", "scope", "source", "tags"),
-    ),
-    Tool(
-        "memory_search", "", "Find memories and notes by words and meaning.",
-        an_object(
-            ("query",), query=_QUERY, tags=_TAGS, scope=text(), phase=text(), category=text(), notes=switch(),
-            limit=_LIMIT, **_DAYS,
-        ),
-        _READS, finding.search, quiet=("scope", "phase"),
-    ),
-    Tool(
-        "memory_tag", "", "Add or remove tags.", an_object(("id",), id=text(), add=_TAGS, remove=_TAGS),
-        Annotations(idempotent=True), tag,
-    ),
-    Tool(
-        "memory_smart_search", "",
-        "The same, also by links and recency.",
-        an_object(("query",), query=_QUERY, tags=_TAGS, scope=text(), notes=switch(), limit=_LIMIT),
-        _READS, finding.smart_search, quiet=("tags", "scope", "limit"),
-    ),
-    Tool(
-        "memory_recall", "", "What is known about something. Call it first.",
-        an_object(
-            ("query",), query=_QUERY, budget=number(), top_k=_LIMIT,
-            types={"type": "array", "items": {"type": "string", "enum": [*TYPES]}}, scope=text(), notes=switch(),
-            untrusted=switch(), as_of=text(),
-        ),
-        _READS, recalled.recall, quiet=("top_k", "types", "scope", "untrusted", "as_of"),
-    ),
-    Tool(
-        "memory_pending", "", "Tasks and reminders that are due.",
-        an_object(days=number()), _READS, pending,
-    ),
-    Tool(
-        "memory_done", "", "Say that a task or reminder of memory_pending is done.",
-        an_object(("id",), id=text()), _ADDS, done,
-    ),
-    Tool(
-        "memory_related", "", "Notes and memories near one.",
-        an_object(("id",), id=_ID, limit=_LIMIT), _READS, finding.related, quiet=("limit",),
-    ),
-)  # fmt: skip
+def _tool(name: str, run: Run) -> Tool:
+    """A verb of the table as a tool."""
+    verb = every()[name]
+    exposed = verb.tool
+    assert exposed is not None
+    marks = Annotations(not verb.writes, exposed.removes, idempotent=True)
+    named = f"memory_{name.replace('-', '_')}"
+    return Tool(named, "", exposed.about, of_tool(verb, exposed), marks, run, tuple(exposed.quiet))
+
+
+TOOLS = tuple(_tool(name, run) for name, run in _RUN.items())

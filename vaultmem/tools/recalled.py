@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from vaultmem.core import limits
-from vaultmem.core.recall_candidate import BUDGET, TOP_K
 from vaultmem.core.recall_text import block, entry, held_back_line, older_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.tools.notes import ready
@@ -18,12 +16,7 @@ MOST_QUERY = 2_000  # characters of a prompt
 
 def recall(vault: Vault, call: Call) -> Outcome:
     """memory_recall."""
-    found = ready(vault).recall(
-        call.text("query"), budget=call.number("budget", BUDGET, 1, limits.TOKENS),
-        top_k=call.number("top_k", TOP_K, 1, limits.MEMORIES), types=call.texts("types") or None,
-        scope=call.text("scope") or None, notes=call.flag("notes", default=True), untrusted=call.flag("untrusted"),
-        by=call.client, as_of=call.text("as_of") or None,
-    )  # fmt: skip
+    found = ready(vault).ask("recall", **call.arguments, by=call.client)
     told = found["memories"]
     text = block(map(entry, told))
     if ids := [short_id(one["id"]) for one in told if one["kind"] == "memory"]:

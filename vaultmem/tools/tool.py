@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.api.request import BUSY
 from vaultmem.core.access import Viewer, viewer
 from vaultmem.errors import UsageError, VaultmemError
 
@@ -26,6 +27,8 @@ class BlockedError(VaultmemError):
 
 class TooManyCallsError(VaultmemError):
     """A client asks for more than is good for its neighbours."""
+
+    code = BUSY
 
 
 class Annotations(NamedTuple):
@@ -55,13 +58,10 @@ class Call(NamedTuple):
         given = self.arguments.get(name)
         return given if isinstance(given, str) else default
 
-    def number(self, name: str, default: int, least: int, most: int) -> int:
-        """An argument that is a whole number within limits. Raises UsageError."""
+    def number(self, name: str) -> int:
+        """An argument that is a whole number."""
         given = self.arguments.get(name)
-        found = int(given) if isinstance(given, (int, float)) else default
-        if not least <= found <= most:
-            raise UsageError(f'"{name}" must be from {least} to {most:,}')
-        return found
+        return int(given) if isinstance(given, (int, float)) else 0
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """An argument that is true or false."""

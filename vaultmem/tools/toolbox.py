@@ -6,12 +6,15 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from vaultmem.api import schema
+from vaultmem.api.near import nearest
+from vaultmem.api.params import asked_at
+from vaultmem.api.verbs import JSON
 from vaultmem.core.defused import one_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.tools import events, schema
+from vaultmem.tools import events
 from vaultmem.tools.events import Channel, Event, Subscription
-from vaultmem.tools.near import nearest
 from vaultmem.tools.rate import Limiter
 from vaultmem.tools.strict_json import written
 from vaultmem.tools.tool import (
@@ -126,7 +129,8 @@ class Toolbox:
             call = call._replace(arguments=_checked(tool, call.arguments))
             self._ask_hooks(call)
             self.tell(Event(events.TOOL_START, call.client, call.name, call.arguments))
-            outcome = self._after_hooks(call, _carried_out(tool, vault, call))
+            with asked_at(JSON):
+                outcome = self._after_hooks(call, _carried_out(tool, vault, call))
         except VaultmemError as error:
             self.tell(_failure(call.client, call.name, error))
             raise

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from vaultmem.tools.schema import SAME_AS
+from vaultmem.api.verbs import every
 
 # What these commands do, a tool does too.
 _COMMAND = re.compile(
-    r"\bvaultmem (write|read|delete|list|search|tag|recall|pending|done|related)\b(?! --)"
+    rf"\bvaultmem ({'|'.join(name for name, one in every().items() if one.tool)})\b(?! --)"
 )
-_PARAMETER = re.compile(r'"([a-z_]+)"')
 # An option is a parameter of the tool, but for that of a command, which somebody is to type as it stands.
 _OPTION = re.compile(
     r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)"
@@ -23,9 +22,6 @@ _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
 def for_tools(said: str) -> str:
     """A message without what only somebody at a command line could do."""
     first, *advice = " ".join(said.split()).split("; ")
-    named = _PARAMETER.match(first)
-    if named and named[1] in SAME_AS:
-        first = f'"{SAME_AS[named[1]]}"{first[named.end() :]}'
     kept = [first, *(one for one in map(_called, advice) if not _is_typed(one))]
     return _OPTION.sub(_parameter, "; ".join(kept))
 

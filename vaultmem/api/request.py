@@ -1,8 +1,9 @@
-"""A request on the socket, and what can be wrong with one."""
+"""A request at any of the doors, and what can be wrong with one: the same codes and words everywhere."""
 
 from __future__ import annotations
 
 from vaultmem.core.values import value
+from vaultmem.errors import UsageError
 from vaultmem.progress import Progress
 
 # Codes of JSON-RPC 2.0, and from -32000 on our own.
@@ -22,6 +23,19 @@ class RequestError(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def code_of(error: Exception) -> int:
+    """The code of an error that a request ends with."""
+    if isinstance(error, UsageError):
+        return WRONG_PARAMS
+    code = getattr(error, "code", FAILED)
+    return code if isinstance(code, int) else FAILED
+
+
+def as_json(error: Exception) -> dict[str, object]:
+    """An error as JSON-RPC has it; the message is one line."""
+    return {"code": code_of(error), "message": " ".join(str(error).split())}
 
 
 @value

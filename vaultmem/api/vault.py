@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from vaultmem import config as settings
 from vaultmem import paths
+from vaultmem.api.memories import MemoryVault
 from vaultmem.core import query as language
 from vaultmem.core.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.core.keys import key_of
@@ -29,7 +30,6 @@ from vaultmem.errors import (
     StateError,
     VaultmemError,
 )  # fmt: skip
-from vaultmem.memories.verbs import MemoryVerbs
 from vaultmem.search import Answer, Ask, Result, Searcher
 from vaultmem.store import catalog_read
 from vaultmem.store.catalog import as_state_error
@@ -84,7 +84,7 @@ def searched(searcher: Searcher, ask: Ask) -> Answer:
     return answer
 
 
-class Vault(MemoryVerbs):
+class Vault(MemoryVault):
     """A folder of notes and its index. Use it as a context manager, or call close().
 
     `path` may be left out: then it is VAULTMEM_VAULT, the vault at or above the working directory, or

@@ -1,8 +1,8 @@
-"""vaultmem set: set a property of a note."""
+"""vaultmem set and unset: a property of a note."""
 
 from __future__ import annotations
 
-from vaultmem.commands.memories import dry_run_option, show_report, vault_of
+from vaultmem.commands.memories import show_report, vault_of
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, json_text
 
@@ -12,33 +12,17 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Value
 
-EPILOG = """\
-The value is read as in front matter: 5 is a number, true is true, [a, b] is a list, all else is text. No other byte of
-the note changes; vaultmem undo takes it back."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    property_arguments(parser)
-    parser.add_argument("value", metavar="VALUE", help="what the property is to be")
-    parser.add_argument("--add", action="store_true", help="one more item of its list instead")
-    dry_run_option(parser)
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
-    """Set it, or show what would change."""
+    """Set or remove it, or show what would change."""
+    value = None if args.value is None else meaning(args.value)
+    more = {"add": args.add} if args.command == "set" else {}
     with vault_of(args, output) as vault:
-        report = vault.set(
-            args.note, args.key, meaning(args.value), add=args.add, dry_run=args.dry_run
+        report = vault.ask(
+            args.command, note=args.note, key=args.key, value=value, dry_run=args.dry_run, **more
         )
     show(report, output)
     return 0
-
-
-def property_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which property of which note."""
-    parser.add_argument("note", metavar="NOTE", help="a path, title, file name or alias")
-    parser.add_argument("key", metavar="KEY", help="the name of the property")
 
 
 def meaning(text: str) -> Value:

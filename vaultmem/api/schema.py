@@ -3,66 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from vaultmem.errors import UsageError
-from vaultmem.tools.near import nearest
+
+
+def nearest(given: str, known: Collection[str]) -> str:
+    """One of the known names, or none ("")."""
+    from vaultmem.api import near  # only where something went wrong
+
+    return near.nearest(given, known)
+
 
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
 _SHOWN = 40
-SAME_AS = {"since": "from", "until": "to"}  # as the verbs of memories call them
-
-
-def an_object(
-    needed: tuple[str, ...] = (), **properties: Mapping[str, object]
-) -> dict[str, object]:
-    """The schema of arguments: these, those of them that are needed, and no others (see check())."""
-    schema: dict[str, object] = {"type": "object", "properties": dict(properties)}
-    if needed:
-        schema["required"] = list(needed)
-    return schema
-
-
-def text(description: str = "", **more: object) -> dict[str, object]:
-    """Text."""
-    return _of("string", description, more)
-
-
-def number(description: str = "", **more: object) -> dict[str, object]:
-    """A whole number."""
-    return _of("integer", description, more)
-
-
-def switch(description: str = "") -> dict[str, object]:
-    """True or false."""
-    return _of("boolean", description, {})
-
-
-def texts(description: str = "") -> dict[str, object]:
-    """A list of texts."""
-    return {**_of("array", description, {}), "items": {"type": "string"}}
-
-
-def _of(kind: str, description: str, more: Mapping[str, object]) -> dict[str, object]:
-    said = {"description": description} if description else {}
-    return {"type": kind, **said, **more}
+UNCHECKED = "unchecked"  # marks what the receiver checks itself
+_SAME_AS = {"since": "from", "until": "to"}  # as Python calls them, where `from` is taken
+_SILENT = {"minimum", "maximum", "default"}  # every word of a list of tools costs tokens
+Spell = Callable[[str], str]
 
 
 def listed(schema: Mapping[str, object], quiet: Collection[str]) -> dict[str, object]:
     """The schema as clients are told it, in fewer words than it is checked by: without `quiet` parameters, which may
-    still be given, and without choices that a description names."""
+    still be given, without limits, and without choices that a description names."""
     properties = _mapping(schema.get("properties"))
     told = {name: _told(_mapping(one)) for name, one in properties.items() if name not in quiet}
     return {**schema, "properties": told} if properties else {**schema}
 
 
 def _told(schema: Mapping[str, object]) -> dict[str, object]:
-    hidden = "enum" if "description" in schema else ""
-    return {name: value for name, value in schema.items() if name != hidden}
+    hidden = {*_SILENT, *(("enum",) if "description" in schema else ())}
+    return {name: value for name, value in schema.items() if name not in hidden}
 
 
-def check(schema: Mapping[str, object], given: object) -> dict[str, object]:
-    """The arguments, if they fit. Raises UsageError that names the parameter."""
+def quoted(name: str) -> str:
+    """A parameter in JSON."""
+    return f'"{name}"'
+
+
+def check(schema: Mapping[str, object], given: object, spell: Spell = quoted) -> dict[str, object]:
+    """The arguments with defaults, if they fit. Raises UsageError that names the parameter as `spell` does."""
     if not isinstance(given, dict):
         raise UsageError(f"the arguments must be an object, not {_kind(given)}")
     properties = _mapping(schema.get("properties"))
@@ -71,21 +51,29 @@ def check(schema: Mapping[str, object], given: object) -> dict[str, object]:
     if not schema.get(
         "additionalProperties"
     ):  # stricter than the standard: to be told of a slip is worth more
-        _check_known(properties, found)
+        _check_known(properties, found, spell)
     needed = schema.get("required")
     for name in needed if isinstance(needed, list) else []:
         if name not in found:
-            raise UsageError(f'"{name}" is missing{_near_given(str(name), found)}')
+            raise UsageError(f"{spell(name)} is missing{_near_given(str(name), found)}")
         if isinstance(found[name], str) and not str(found[name]).strip():
-            raise UsageError(f'"{name}" is empty')
+            raise UsageError(f"{spell(name)} is empty")
     for name, value in found.items():
-        _check(f'"{name[:_SHOWN]}"', _mapping(properties.get(name)), value)
-    return found
+        _check(spell(name[:_SHOWN]), _mapping(properties.get(name)), value)
+    return {**_defaults(properties), **found}
+
+
+def _defaults(properties: Mapping[str, object]) -> dict[str, object]:
+    return {
+        name: default
+        for name, one in properties.items()
+        if (default := _mapping(one).get("default")) is not None
+    }
 
 
 def _named(name: str, properties: Mapping[str, object], given: Mapping[str, object]) -> str:
     """How a parameter is called that has another name elsewhere."""
-    ours = SAME_AS.get(name, name)
+    ours = _SAME_AS.get(name, name)
     if name in properties or ours not in properties:
         return name
     if ours in given:
@@ -93,12 +81,16 @@ def _named(name: str, properties: Mapping[str, object], given: Mapping[str, obje
     return ours
 
 
-def _check_known(properties: Mapping[str, object], given: Mapping[str, object]) -> None:
+def _check_known(
+    properties: Mapping[str, object], given: Mapping[str, object], spell: Spell
+) -> None:
     for name in given:
         if name not in properties:
             near = nearest(name, properties)
             known = (
-                f'did you mean "{near}"?' if near else f"known: {', '.join(properties) or 'none'}"
+                f"did you mean {spell(near)}?"
+                if near
+                else f"known: {', '.join(properties) or 'none'}"
             )
             raise UsageError(f"unknown parameter {name[:_SHOWN]!r}; {known}")
 
@@ -115,6 +107,8 @@ def _mapping(given: object) -> Mapping[str, object]:
 
 def _check(where: str, schema: Mapping[str, object], value: object) -> None:
     wanted = schema.get("type")
+    if schema.get(UNCHECKED):
+        return
     if isinstance(wanted, str) and not _is(wanted, value):
         raise UsageError(f"{where} must be {_SPOKEN.get(wanted, wanted)}, not {_kind(value)}")
     choices = schema.get("enum")
@@ -147,11 +141,17 @@ def _check_text(where: str, schema: Mapping[str, object], value: str) -> None:
 
 
 def _check_number(where: str, schema: Mapping[str, object], value: float) -> None:
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if isinstance(least, (int, float)) and value < least:
-        raise UsageError(f"{where} must be {least} or more")
-    if isinstance(most, (int, float)) and value > most:
-        raise UsageError(f"{where} must be {most} or less")
+    least, most = (_limit(schema.get(name)) for name in ("minimum", "maximum"))
+    if (least is None or value >= least) and (most is None or value <= most):
+        return
+    if least is None or most is None:
+        limit = f"{most:,} or less" if least is None else f"{least:,} or more"
+        raise UsageError(f"{where} must be {limit}")
+    raise UsageError(f"{where} must be from {least:,} to {most:,}")
+
+
+def _limit(given: object) -> int | float | None:
+    return given if isinstance(given, (int, float)) else None
 
 
 _SPOKEN = {

@@ -1,0 +1,176 @@
+"""The table of verbs: what is declared once, and what is made from it. UPDATE_GOLDEN=1 writes the generated files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import ran
+from vaultmem import Vault
+from vaultmem.api import params
+from vaultmem.api.methods import Methods, method_name
+from vaultmem.api.verbs import (
+    COMMAND,
+    GROUPS,
+    JSON,
+    PYTHON,
+    Param,
+    Verb,
+    commands,
+    every,
+    found,
+    memory_verbs,
+)
+from vaultmem.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+TYPES = {
+    "int": "int", "float": "float", "flag": "bool", "switch": "bool", "texts": "Iterable[str]", "repeated": "Iterable[str]",
+    "records": "Iterable[Mapping[str, object]]", "any": "object",
+}  # fmt: skip
+
+
+def kept(path: Path, now: str) -> None:
+    """Compare with a generated file."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(now, "utf-8")
+    assert now == path.read_text("utf-8"), f"{path.name} is out of date; UPDATE_GOLDEN=1 writes it"
+
+
+def signature(one: Param) -> str:
+    """A parameter in Python."""
+    kind = TYPES.get(one.kind, "str")
+    if one.needed:
+        return f"{one.name}: {kind}"
+    if one.default is not None:
+        return f"{one.name}: {kind} = {one.default!r}"
+    return f"{one.name}: {kind} | None = None"
+
+
+def stub(name: str, verb: Verb) -> str:
+    """The method of a verb in methods.pyi."""
+    own = [one for one in verb.of(PYTHON) if one.doors != "agent"]
+    lists = [one for one in own if one.place == "*" and one.kind == "texts"]
+    first = [one for one in own if (one.place or one.leads) and one not in lists]
+    given = ["self", *map(signature, first)]
+    rest = [signature(one) for one in own if one not in first and one not in lists]
+    star = [f"*{one.name}: str" for one in lists] or (["*"] if rest else [])
+    gives = verb.gives.partition(": ")[2] or verb.gives or "dict[str, Any]"
+    listed = ", ".join([*given, *star, *rest])
+    return f"    def {method_name(name, verb)}({listed}) -> {gives}: ...\n"
+
+
+def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
+    head = (
+        "# Made from the table of verbs; UPDATE_GOLDEN=1 pytest tests/test_verb_table.py writes it.\n"
+        "from collections.abc import Iterable, Mapping\nfrom typing import Any\n\n"
+        "from vaultmem.api.verbs import Verb\nfrom vaultmem.core.memory import MemoryRecord\n\n"
+        "def method_name(name: str, verb: Verb) -> str: ...\n\n"
+        "class Methods:\n    def ask(self, verb: str, **params: object) -> Any: ...\n"
+    )
+    lines = [stub(name, verb) for name, verb in memory_verbs().items() if method_name(name, verb)]
+    kept(ROOT / "vaultmem" / "api" / "methods.pyi", head + "".join(lines))
+
+
+def row(one: Param) -> str:
+    """A parameter in the reference."""
+    limits = [f"{found(one.least):,} or more" if one.least is not None else "", f"at most {found(one.most):,}" if one.most is not None else ""]  # fmt: skip
+    choices = ", ".join(map(str, found(one.choices)))
+    default = f"default {one.default}" if one.default not in (None, False, "") else ""
+    about = one.help.replace("{default}", str(one.default)).replace(
+        "{known}", ", ".join(map(str, found(one.known))) if "{known}" in one.help else ""
+    )
+    said = "; ".join(each for each in (about, choices, *limits, default) if each)
+    typed = one.spelled(COMMAND) if one.doors in ("all", COMMAND) else "–"
+    json_name = one.outside if one.fits(JSON) else "–"
+    return f"| `{typed}` | `{json_name}` | {TYPES.get(one.kind, 'str')} | {said} |".replace(
+        "`–`", "–"
+    )
+
+
+def test_the_reference_is_made_from_the_table() -> None:
+    text = "# Reference of verbs\n\nMade from `vaultmem.api.verbs`. Each parameter as it is typed, its name in JSON (socket, tools, Python), its kind, and what it is for.\n"
+    for group in (one for one in GROUPS if one):
+        text += f"\n## {group}\n"
+        for name, verb in commands().items():
+            if verb.group != group or verb.same_as:
+                continue
+            typed = f"maintain {name}" if verb.upkeep else name
+            text += f"\n### vaultmem {typed}\n\n{verb.summary[0].upper()}{verb.summary[1:]}.\n"
+            doors = [f"tool `memory_{name.replace('-', '_')}`"] if verb.tool else []
+            doors += (
+                [f"`Vault.{method_name(name, verb)}()`"]
+                if verb.run and method_name(name, verb)
+                else []
+            )
+            text += f"\n{', '.join(doors)[0].upper()}{', '.join(doors)[1:]}.\n" if doors else ""
+            text += f"Answer: {verb.returns}.\n" if verb.returns else ""
+            own = [one for one in verb.params if one.doors != "agent" and one.section != "hidden"]
+            if own:
+                text += "\n| typed | JSON | kind | what |\n| --- | --- | --- | --- |\n"
+                text += "".join(f"{row(one)}\n" for one in own)
+    kept(ROOT / "docs" / "reference.md", text)
+
+
+def test_nothing_is_declared_that_means_nothing() -> None:
+    for name, verb in every().items():
+        assert verb.__dict__.keys() <= vars(Verb).keys() | {"summary", "group", "params"}, name
+        assert verb.group in GROUPS
+        for one in verb.params:
+            assert one.__dict__.keys() <= vars(Param).keys() | {"name", "help"}, (name, one.name)
+            assert one.doors in ("all", COMMAND, JSON, "agent"), (name, one.name)
+            assert found(one.choices) is not None
+            assert found(one.most) is None or isinstance(found(one.most), int | float)
+        if verb.run:
+            assert callable(found(f"memories.{verb.run}")), name
+        if verb.show:
+            assert callable(found(f"commands.{verb.show}")), name
+        names = [one.outside for one in verb.of(JSON)]
+        assert len(names) == len(set(names)), name
+
+
+def test_the_first_screen_has_twelve_commands() -> None:
+    assert sum(one.first for one in commands().values()) <= 12
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(COMMAND, "--min-confidence"), (JSON, '"min_confidence"'), (PYTHON, '"min_confidence"')],
+)
+def test_a_message_calls_a_parameter_as_it_is_called_at_the_door(at: str, said: str) -> None:
+    with params.asked_at(at), pytest.raises(UsageError, match="must be from 0 to 1") as error:
+        params.check("list", {"min_confidence": 7})
+    assert str(error.value).startswith(said)
+
+
+def test_a_day_that_is_none_is_told_as_it_was_typed(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        opened.write("tea")
+        with pytest.raises(UsageError, match=r'^"since" must be a day'):
+            opened.memories(since="someday")
+    for words in (["list", "--from", "someday"], ["recall", "tea", "--as-of", "someday"]):
+        ended = ran(*words, "--vault", str(vault))
+        assert ended.code == 2
+        assert f"{words[-2]} must be a day" in ended.err
+
+
+def test_a_list_is_a_list_or_words_with_commas_and_a_choice_may_be_in_capitals() -> None:
+    for tags in ("a, b", ["a", " b"], ("a", " b")):
+        assert params.check("write", {"content": "x", "tags": tags})["tags"] == ["a", " b"]
+    assert params.check("write", {"content": "x", "category": "People"})["category"] == "people"
+    assert "category" not in params.check("write", {"content": "x", "category": ""})
+
+
+def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        made = opened.write("tea at four", tags=(tag for tag in ("a", "b")))
+        assert made["tags"] == ["a", "b"]
+        assert opened.tag(made["id"], "c", "d", remove=["a"])["tags"] == ["b", "c", "d"]
+        assert [one["id"] for one in opened.memories(tags="c")] == [made["id"]]
+        with pytest.raises(TypeError):
+            opened.link(made["id"], "x", "y")  # type: ignore[call-arg]
+        with pytest.raises(UsageError, match='did you mean "tags"'):
+            opened.write("x", tag="a")  # type: ignore[call-arg]
+    assert Methods.write.__doc__

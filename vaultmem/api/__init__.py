@@ -1,0 +1,26 @@
+"""What can be done with a vault, declared once, and the one path by which every door asks for it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vaultmem.api.vault import (
+        BY_WORDS,
+        OFF,
+        SHORTEST_ID,
+        Embedded,
+        UnresolvedLink,
+        Vault,
+        searched,
+    )
+
+__all__ = ["BY_WORDS", "OFF", "SHORTEST_ID", "Embedded", "UnresolvedLink", "Vault", "searched"]
+
+
+def __getattr__(name: str) -> object:
+    """The vault, loaded when it is first used: the table of verbs beside it is read by every command."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vaultmem.api import vault
+
+    return getattr(vault, name)

@@ -1,0 +1,168 @@
+"""What a vault does with memories beyond the verbs of the table: what takes several of them, or a source, or a file."""
+
+from __future__ import annotations
+
+from vaultmem.api.methods import Methods
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, BinaryIO, TypedDict, Unpack
+
+    from vaultmem.config import Config
+    from vaultmem.meaning import Meaning
+    from vaultmem.memories.consulting import Asking
+    from vaultmem.progress import Progress
+    from vaultmem.search import Searcher
+    from vaultmem.store.state import State
+
+    Report = dict[str, Any]
+
+    class Taking(TypedDict, total=False):
+        """How to take in; `limit` is how many memories to write at most."""
+
+        by: str | None
+        limit: int | None
+        dry_run: bool
+        progress: Progress | None
+
+
+class MemoryVault(Methods):
+    """What can be done with memories. Every `id` is an id, the beginning of one (four characters or more), a title or
+    a path.
+
+    Every method raises VaultmemError in one clear line: NoteNotFoundError where no memory is meant, or several
+    are; NoteChangedError when somebody edits the same file; UsageError for what makes no sense. `by` is the
+    name of the assistant that asks (else it is the person); with `dry_run=True` nothing is written, and the
+    report has "changes" with a "diff" each.
+    """
+
+    path: str
+    config: Config
+    state: State
+
+    def is_indexed(self) -> bool:
+        """Whether there is an index that has once been whole."""
+        raise NotImplementedError
+
+    def searcher(self) -> Searcher:
+        """The open index."""
+        raise NotImplementedError
+
+    def meaning_searcher(self) -> Searcher:
+        """The open index, with its vectors."""
+        return self.searcher()
+
+    def warm_meaning(self) -> Meaning | None:
+        """The vectors and the model, if the model is in memory already."""
+        return None
+
+    def mended(self, work: Callable[[], Any]) -> Any:
+        """What some work gives that needs the index; where that is damaged, it is rebuilt first, if it can be."""
+        return work()
+
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything; 0 where nobody knows."""
+        return 0.0
+
+    def release(self) -> None:
+        """Give back what others may wait for; the next verb takes it again."""
+
+    def ask(self, verb: str, **params: object) -> Any:
+        """The answer of a verb, carried out by the sync agent if one runs, else here."""
+        from vaultmem.api.rpc import ask
+
+        return ask(self, self.state, self.config, verb, params)
+
+    create, get = Methods.write, Methods.read
+
+    def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> Report:
+        """Take in what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
+        text, the name of an installed source, or all. `path` is its folder, where it is not the usual one; `limit` is
+        how many memories to write at most. What is there already, or was taken in before, is known and left alone;
+        secrets are taken out. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
+        (each with its "result", "reason" and "memories") and "left"."""
+        from vaultmem.memories.gathering import Wish, ingest
+
+        wish = Wish(how.get("by"), how.get("limit"), how.get("dry_run", False))
+        return ingest(self, source, path, wish, how.get("progress"))
+
+    def dream(
+        self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
+        only_news: bool = False,
+    ) -> Report:  # fmt: skip
+        """Run maintenance: 1 files memories, 2 also merges and links, 3 also sums up old sessions, looks across
+        them and at the user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing
+        when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
+        pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
+        asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
+        from vaultmem.memories.consulting import dream
+
+        given: dict[str, object] = {"level": level, "limit": limit, "by": by}
+        return dream(self._asking(), {**given, "dry_run": dry_run, "only_news": only_news})
+
+    def compress(
+        self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
+    ) -> Report:
+        """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
+        words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
+        from vaultmem.memories.consulting import compress
+
+        return compress(self._asking(), {"dry_run": dry_run, "limit": limit, "by": by})
+
+    def _asking(self) -> Asking:
+        from vaultmem.memories.consulting import Asking
+
+        return Asking(self.ask, self.release, self.config)
+
+    # What is pending
+
+    def done(self, item: str, **more: object) -> Report:
+        """Mark an item of pending.md (vm-… or the beginning of it) as done; "NOTE:LINE" ticks the task on that
+        line of a note. Takes `by` and `dry_run`. The report has "id", "text", "was" (its state before), "changed"
+        (False where it was done or dropped already, which stays), "carried_out" and "skipped" (what it led to in
+        files), and "asks": the id of the question whether to tick it in its note, too."""
+        return self._answer(item, "done", more)
+
+    def drop(self, item: str, **more: object) -> Report:
+        """Dismiss an item: this time, or with `series` for good; a report like that of done()."""
+        return self._answer(item, "dropped", more)
+
+    def snooze(self, item: str, until: str | None = None, **more: object) -> Report:
+        """Put an item off until a day or a time ("friday", "tomorrow 9:00", "3d"; tomorrow, if none is named); a
+        report like that of done(), with "until"."""
+        return self._answer(item, "snoozed", {"until": until, **more})
+
+    def reopen(self, item: str, **more: object) -> Report:
+        """Take an answer back: a report like that of done(), with "restored", where the reminder came back to."""
+        return self._answer(item, "open", more)
+
+    def _answer(self, item: str, state: str, more: dict[str, object]) -> Report:
+        report: Report = self.ask("answer", id=item, state=state, **more)
+        return report
+
+    def chores(self) -> list[Report]:
+        """What there is to look after, which pending() only counts: what waits for approval, memories that could not be
+        filed, contradictions, conflict copies, unreadable notes. Items as those of pending()."""
+        found: list[Report] = self.ask("pending")["chores"]
+        return found
+
+    # Out and in
+
+    def export_lines(
+        self, *, told: Callable[[int], None] | None = None, **which: object
+    ) -> Iterator[str]:
+        """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
+        memories or memory-cli. `told` hears of how many files nothing can be told."""
+        from vaultmem.memories.exchanging import exported
+
+        return exported(self.ask, told or (lambda _: None), **which)
+
+    def import_lines(
+        self, source: BinaryIO, *, progress: Progress | None = None, **how: object
+    ) -> Report:
+        """Take memories in from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
+        report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
+        from vaultmem.memories.exchanging import imported
+
+        return imported(self.ask, self.state, source, progress, **how)

@@ -1,0 +1,362 @@
+"""The table of verbs: memories, finding, reminders. Every door reads its parameters here; vaultmem.api.vault_verbs has those
+that look after the vault and the program."""
+
+from __future__ import annotations
+
+from vaultmem.api.verbs import (
+    ASSISTANTS,
+    COMMAND,
+    FIND,
+    LOOK_AFTER,
+    NONE,
+    REMEMBER,
+    REMINDED,
+    Exposed,
+    Param,
+    Verb,
+)
+
+WHICH = "its id, the beginning of one, its title or its path"
+_WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
+_LIMITS, _MEMORY = "core.limits:", "core.memory:"
+
+
+def flag(name: str, text: str = "", **fields: object) -> Param:
+    """True or false."""
+    return Param(name, text, **{"kind": "flag", "default": False, **fields})
+
+
+def _narrow(*names: str) -> tuple[Param, ...]:
+    known = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES"}
+    return tuple(Param(name, f"memories with this {name}", known=known.get(name, "")) for name in names)
+
+
+# --- parameters that several verbs have
+
+BY = Param("by", "the assistant that asks for it; you, if left out", metavar="NAME")
+VIEWER = BY.but(help="the assistant that asks: what is private or of another's scope is left out; you, if left out")
+DRY_RUN = flag("dry_run", "say what would change, and change nothing")
+WRITES = (BY, DRY_RUN)
+ID = Param("id", f"{WHICH}; a title of several words needs no quotes", place="*", metavar="ID", needed=True)
+NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NOTE", needed=True)
+LIMIT = Param("limit", "how many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
+JOB_LIMIT = LIMIT.but(help="how many memories to change at most", most=1_000_000)
+TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2")
+CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES")
+MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
+GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
+FROM = Param("since", "notes of this day or later", spelling="from", metavar="DAY")
+TO = Param("until", "notes of this day or earlier", spelling="to", metavar="DAY")
+COMPRESSED = flag("include_compressed", "also what a summary stands for")
+SINCE = Param("since", "a day or a time, also in words, or a span such as 2h", metavar="WHEN")
+WORDS = Param("content", kind="long", place="*", metavar="WORD", needed=True)
+VANISHED = Param("vanished", doors="agent")
+UNATTENDED = flag("unattended", doors="agent")
+NEWS = flag("only_news", doors="json")
+SUMMARIES = Param("summaries", kind="records", doors="agent")
+AGENT = Param("agent", "the assistant that writes it")
+PROJECT = Param("project", "the project it belongs to")
+SOURCE = Param("source", "where it comes from")
+ROLE = Param("personality", "the role the assistant plays")
+TYPE = Param("type", "what kind it is, in your own words")
+DECAY = Param(
+    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="core.decay:POLICIES"
+)
+TITLE, REPLACES = (
+    Param("title", "what to call it"),
+    Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID"),
+)
+UNDO = flag("undo", "take the answer back")
+HOW = (
+    flag("semantic", "also by meaning, loading the model (default: where the agent has it loaded)", flag="-s", default=None,
+         section="(how)"),
+    flag("keyword", "by words alone", section="(how)"),
+)
+_NARROW = "narrow the search down"
+_QUERY = Param("query", needed=True)
+_NOTES = Param("notes", kind="switch", default=True)
+_TEN = LIMIT.but(help="", default=10)
+_JSON_ONLY = {"doors": "json"}
+_JOB = (JOB_LIMIT, *WRITES)
+_PAIR = (
+    ID.but(help=f"a memory: {WHICH}", place="1"),
+    Param("other", "the other one, named likewise", place="1", metavar="OTHER", needed=True),
+    *WRITES,
+)
+_RECORD = "the record of the memory"
+_REPORT = '"job", "changes", "counts", "findings", "skipped", "left" and "dry_run"'
+
+_RECALL = (
+    Param("query", "what to know about, in plain words", kind="long", place="*", needed=True),
+    Param("budget", "tokens at most (default {default})", kind="int", default=2_000, least=1, most=f"{_LIMITS}TOKENS"),
+    Param("top_k", "memories at most (default {default})", kind="int", flag="-k", default=5, least=1,
+          most=f"{_LIMITS}MEMORIES"),
+    Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_MEMORY}TYPES"),
+    Param("scope", "beside global: agent:NAME, conversation:ID, user:ID; may be repeated", kind="repeated"),
+    Param("notes", "blocks of notes, too, or memories only", kind="switch", default=True),
+    flag("untrusted", "also what nobody has approved"),
+    BY.but(help="the assistant that asks; you, if left out"),
+    COMPRESSED,
+    Param("min_confidence", "leave out what has faded so far (default 0: age lowers the rank only)", kind="float",
+          least=0, most=1),
+    Param("as_of", "what was known then; it tells what was replaced since, too", metavar="DAY"),
+    Param("score_threshold", "leave out what fits less, from 0 to 1 (try 0.35 with a reranker)", kind="float", least=0, most=1),
+    Param("without", "switch steps off; see below", kind="texts", metavar="S1,S2", choices="core.recall_candidate:STEPS"),
+    flag("explain", "say what each step did"),
+    flag("batch", "many questions from stdin, see below", doors=COMMAND),
+    flag("counts", doors="json", default=True),
+)
+
+_WRITE = (
+    WORDS.but(help="the text; - reads it from stdin"), TAGS,
+    CATEGORY.but(help="soul, character, people, project, date, knowledge, feedback, preferences, decisions, lessons, "
+                 "habits, skills, reminders or inbox (the default)"),
+    Param("scope", _WHO_SEES), SOURCE, AGENT, ROLE, PROJECT, TYPE, MEMORY_TYPE, DECAY,
+    Param("expires", "when it ends: a day or a time, also in words (tomorrow), or a span such as 7d"),
+    TITLE, GLOBAL.but(help="mark it as global"), REPLACES, *WRITES,
+)
+_OF_TEXT = "of the text: "
+_INGEST = (
+    Param("names", place="*", kind="texts", doors=COMMAND, section="hidden"),
+    Param("source", "what to read, see below; with --text any name of where the text comes from"),
+    Param("path", "where it is, if not at its usual place", metavar="DIR", doors=COMMAND),
+    JOB_LIMIT.but(help="how many memories to write at most", doors=COMMAND),
+    Param("text", "a text; - reads it from stdin", metavar="TEXT", kind="long", leads=True),
+    Param("session_id", "the session that the text is from", option="session", metavar="ID"),
+    TAGS.but(help="tags for all of the text"), Param("scope", _OF_TEXT + _WHO_SEES),
+    AGENT.but(help=f"{_OF_TEXT}the assistant that brings it"), PROJECT.but(help=_OF_TEXT + PROJECT.help),
+    MEMORY_TYPE.but(help=f"{_OF_TEXT}episodic, semantic, procedural or working; guessed part by part if left out"),
+    *(one.but(**_JSON_ONLY) for one in (ROLE, TYPE, GLOBAL, CATEGORY)), *WRITES,
+)
+
+VERBS = {
+    "search": Verb(
+        "find notes by words, and by meaning", FIND,
+        (
+            Param("query", "what to look for; see below", place="*"), LIMIT.but(help="how many results (default 10)"), *HOW,
+            Param("group", "one result a note (default), or every block", choices=("note", "block")),
+            flag("open", "open the best result in its editor", doors=COMMAND),
+            flag("batch", "many queries from stdin, see below", doors=COMMAND),
+            *(one.but(section=_NARROW) for one in (
+                TAGS.but(help="notes that have all these tags"), Param("path", "notes with this text in their path"), FROM, TO,
+                *_narrow("agent", "personality", "project", "type", "scope", "phase", "category"), GLOBAL,
+                Param("min_confidence", "leave out faded memories (default 0.3, a setting)", kind="float"),
+                flag("conversations", "also what was said in conversations"),
+                COMPRESSED.but(help="also memories that a summary stands for"), VIEWER,
+            )),
+        ),
+        agent=True, first=True,
+        writes=False,
+        tool=Exposed("Find memories and notes by words and meaning.", {
+            "query": _QUERY, "tags": "", "scope": "", "phase": "", "category": "", "notes": _NOTES, "limit": _TEN,
+            "from": "YYYY-MM-DD", "to": ""}, quiet="scope phase"),
+    ),
+    "smart-search": Verb(
+        "", NONE, (TAGS, Param("scope")), writes=False, method="-",
+        tool=Exposed("The same, also by links and recency.", {
+            "query": _QUERY, "tags": "", "scope": "", "notes": _NOTES, "limit": _TEN}, quiet="tags scope limit"),
+    ),
+    "recall": Verb(
+        "what is known about a question, within a budget of tokens", FIND, _RECALL, run="recalling:recall", writes=False,
+        apart=True, agent=True, first=True,
+        tool=Exposed("What is known about something. Call it first.", {"query": _QUERY, "budget": "", "top_k": "", "types": "",
+            "scope": Param("scope"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
+        returns='"memories", preferences first, each with "id", "path", "content", "memory_type", "score", "tokens"; "tokens", '
+        '"budget_used", "left_out", "explain". It counts as being read, unless `counts` is False',
+    ),
+    "write": Verb(
+        "write a memory", REMEMBER, _WRITE, run="writing:write", first=True,
+        tool=Exposed("Remember one fact; known ones are not doubled.", {
+            "content": "", "category": "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits "
+            "or skills", "tags": "", "scope": "global, agent:NAME, user:ID, conversation:ID", "title": "", "source": "",
+            "project": "", "expires": "", "replaces": ""}, quiet="title project expires"),
+        returns=f'{_RECORD}, with "created" (False when the very same text is there), "duplicate_of", "similar", "contradicts", "same_as"',
+    ),
+    "create": Verb("write a memory (the same as write)", REMEMBER, _WRITE, same_as="write"),
+    "add": Verb(
+        "add facts to a conversation, reconciled with what it knows", REMEMBER,
+        (
+            Param("text", "a fact; - reads stdin", kind="texts", place="*", metavar="TEXT"),
+            Param("conversation", "which conversation (default: conversations.id)", metavar="ID"),
+            flag("as_is", "do not look at what is known"), *WRITES,
+        ),
+    ),
+    "remind": Verb(
+        "set a reminder: what, when, how often", REMINDED,
+        (
+            WORDS.but(help="of what, and when; - reads it from stdin"),
+            Param("at", "when, if the words do not say it", metavar="WHEN"),
+            Param("repeat", 'such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"', metavar="RULE"),
+            TAGS, Param("scope", "who sees it: global (the default), agent:NAME and so on"), PROJECT,
+            AGENT.but(help="the assistant that sets it"), *WRITES,
+            *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
+        ),
+        run="reminding:remind", first=True,
+        returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
+    ),
+    "ingest": Verb(
+        "take in what other programs keep, or make memories of a long text", REMEMBER, _INGEST, run="ingesting:ingest_text",
+        slow=True, method="ingest_text", returns='"parts", each with its "result": new, known or skipped with the reason',
+    ),
+    "read": Verb(
+        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY)), run="filing:read", writes=False, agent=True,
+        first=True, gives="MemoryRecord", show="showing:memory", returns=f"{_RECORD}; being read is remembered",
+        tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
+    ),
+    "get": Verb("show one memory (the same as read)", REMEMBER, (ID, VIEWER), agent=True, same_as="read"),
+    "list": Verb(
+        "list memories, the newest first", REMEMBER,
+        (
+            *(one.but(choices=one.known) for one in _narrow("phase", "category")),
+            *_narrow("scope", "source", "agent", "personality", "project", "type"), GLOBAL,
+            TAGS.but(help="memories that have all these tags"),
+            FROM.but(help="written on this day or later, such as 2026-11-22 or yesterday"),
+            TO.but(help="written on this day or earlier"), LIMIT.but(default=100),
+            Param("min_confidence", "leave out faded ones", kind="float", default=0.0, least=0, most=1),
+            flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,
+        ),
+        run="filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
+        show="showing:memories", returns="memories, the newest first; being listed does not count as being read",
+        tool=Exposed("Memories, newest first.", {
+            "phase": "", "category": Param("category"), "scope": "", "tags": "", "source": "", "limit": _TEN.but(default=20),
+            "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
+    ),
+    "delete": Verb(
+        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="filing:delete", show="showing:deleted",
+        tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
+        returns='"id", "deleted", "title", and "path", where it is now',
+    ),
+    "restore": Verb(
+        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="filing:restore", show="showing:restored",
+        returns=_RECORD,
+    ),
+    "tag": Verb(
+        "add tags to a memory, or remove them", REMEMBER,
+        (
+            ID.but(help=WHICH, place="1"),
+            Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG"),
+            Param("remove", "tags to remove", kind="texts", metavar="T1,T2"), *WRITES,
+        ),
+        run="filing:tag", show="showing:tagged", returns=f'{_RECORD}, with "changed"',
+        tool=Exposed("Add or remove tags.", {"id": "", "add": "", "remove": ""}),
+    ),
+    "upgrade": Verb(
+        "file a memory of the inbox under a category, or all that are read often", LOOK_AFTER,
+        (
+            ID.but(help=f"{ID.help}; all that are read often, if left out", needed=False),
+            CATEGORY.but(help="where to; the likeliest category if left out"),
+            JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
+        ),
+        run="filing:upgrade", upkeep=True, returns=_RECORD,
+    ),
+    "promote": Verb("", NONE, _JOB, run="upkeep:promote", slow=True, returns=_REPORT),
+    "link": Verb(
+        "link two memories, both ways", REMEMBER, _PAIR, run="filing:link", show="showing:linked",
+        returns='"source", "target", "linked", "changed"',
+    ),
+    "unlink": Verb(
+        "take the links between two memories away", REMEMBER, _PAIR, run="filing:unlink", show="showing:unlinked",
+        returns="what link gives",
+    ),
+    "resolve-links": Verb(
+        "link memories where one names another in its text", LOOK_AFTER, _JOB, run="upkeep:resolve_links", slow=True,
+        upkeep=True, show="showing:report", returns=_REPORT,
+    ),
+    "reinforce": Verb(
+        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="filing:reinforce", show="showing:reinforced",
+        returns='"id", "confidence", "last_reinforced_at"',
+    ),
+    "chat": Verb(
+        "talk with a model that remembers", ASSISTANTS,
+        (
+            Param("text", "one message, instead of a sitting", kind="texts", place="*", metavar="TEXT"),
+            Param("conversation", "which one (default: conversations.id)", metavar="ID"),
+            Param("model", "the model to ask (default: llm.model)"),
+            Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
+        ),
+    ),
+    "conversations": Verb(
+        "what was said and learned in conversations", REMEMBER,
+        (
+            Param("what", "see below", place="?", default="list", choices=("list", "show", "promote", "forget", "learn"), doors=COMMAND),
+            Param("name", "a conversation, or one of its entries", place="*", metavar="ID", doors=COMMAND),
+            flag("facts", "with show: facts", doors=COMMAND), flag("turns", "with show: what was said", doors=COMMAND),
+            flag("summary", "with show: summaries", doors=COMMAND),
+            flag("deleted", "with show: what was put away, instead", doors=COMMAND),
+            LIMIT.but(help="with show: how many of the newest", doors=COMMAND),
+            Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known=f"{_MEMORY}CATEGORIES"),
+            *(one.but(doors=COMMAND) for one in WRITES),
+        ),
+        run="conversations:conversations", writes=False, apart=True, gives="conversations: list[dict[str, Any]]",
+        returns="all conversations, the one that spoke last first",
+    ),
+    "entries": Verb(
+        "", NONE,
+        (
+            Param("conversation", place="1", needed=True), Param("kinds", kind="texts", place="?"), flag("deleted"),
+            Param("limit", kind="int", least=1, most=100_000),
+        ),
+        run="conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
+        returns="the entries of a conversation, the oldest first; `kinds` are facts, turns and summaries",
+    ),
+    "converse": Verb(
+        "", NONE,
+        (
+            Param("conversation", kind="line", place="1", needed=True),
+            *(Param(name, kind="records") for name in ("new", "retire", "mark")), BY, Param("why", kind="line"), DRY_RUN,
+        ),
+        run="conversing:converse", slow=True,
+        returns='writes entries (`new`), puts others away (`retire`) and sets properties of others (`mark`): "written", '
+        '"retired", "marked", "known", "skipped"',
+    ),
+    "promote-fact": Verb(
+        "", NONE, (ID, CATEGORY, *WRITES), run="conversations:promote",
+        returns='makes a fact of a conversation a memory: its record, with "promoted", the id of the fact',
+    ),
+    "forget": Verb(
+        "", NONE, (ID, *WRITES), run="conversations:forget",
+        returns='puts an entry of a conversation away: "id", "deleted", "title", "path"',
+    ),
+    "dream": Verb(
+        "run maintenance: categorize, merge, link, look across memories", LOOK_AFTER,
+        (
+            Param("level", "how deep (default {default})", kind="int", choices=(1, 2, 3), default=1), *_JOB, NEWS, SUMMARIES,
+        ),
+        run="upkeep:dream", slow=True, method="-", returns=_REPORT,
+    ),
+    "expire": Verb(
+        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:expire",
+        slow=True, upkeep=True, show="showing:report", returns=_REPORT,
+    ),
+    "decay": Verb(
+        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:decay",
+        slow=True, upkeep=True, show="showing:report", returns=_REPORT,
+    ),
+    "compress": Verb(
+        "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="upkeep:compress", slow=True,
+        upkeep=True, method="-", returns=_REPORT,
+    ),
+    "consolidate": Verb(
+        "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:consolidate", slow=True,
+        upkeep=True, returns=_REPORT,
+    ),
+    "hook": Verb(
+        "print session context for a start-up hook", ASSISTANTS,
+        (
+            Param("event", "what has happened", place="1", choices=("session-start",), needed=True),
+            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="harnesses.table:HARNESSES"),
+            Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
+            Param("prompt", "what the session is about", metavar="TEXT", default=""),
+        ),
+        agent=True,
+    ),
+    "agent": Verb(
+        "call the tools for assistants: JSON on stdin", ASSISTANTS,
+        (
+            flag("list_tools", "the tools, with their schemas"),
+            Param("prompt", "recall what is known about TEXT; - or nothing: about what stdin says", metavar="TEXT", kind="maybe"),
+            Param("client", "who asks; what is written carries this name (default {default})", metavar="NAME", default="assistant"),
+        ),
+    ),
+    "mcp": Verb("serve the tools over the Model Context Protocol", ASSISTANTS, ()),
+}

@@ -1,0 +1,50 @@
+"""The methods of a vault for verbs of memories, made from the table of verbs; methods.pyi tells their types."""
+
+from __future__ import annotations
+
+from vaultmem.api.params import LISTS
+from vaultmem.api.verbs import PYTHON, memory_verbs
+
+
+class Methods:
+    """Each method takes what its verb takes: in order what has a place on the command line, all else by name."""
+
+    def ask(self, verb, **params):
+        """The answer of a verb."""
+        raise NotImplementedError
+
+
+def _method(name, verb):
+    places = [one for one in verb.of(PYTHON) if one.place or one.leads]
+    lists = {one.name for one in verb.params if one.kind in LISTS}
+    key = verb.gives.partition(":")[0] if ":" in verb.gives else ""
+
+    def method(self, *args, **given):
+        for place, value in zip(places, args, strict=False):
+            given[place.name] = value
+        rest = args[len(places) - 1 :]
+        if len(args) >= len(places) > 0 and places[-1].kind in LISTS and places[-1].place == "*":
+            given[places[-1].name] = rest
+        elif len(args) > len(places):
+            raise TypeError(f"{method.__name__}() takes {len(places)} positional arguments")
+        params = {one: _plain(value, one in lists) for one, value in given.items()}
+        answer = self.ask(name, **params)
+        return answer[key] if key else answer
+
+    method.__name__ = method_name(name, verb)
+    method.__doc__ = f"{verb.summary or name}. The answer: {verb.returns or 'a report'}"
+    return method
+
+
+def _plain(value, is_list):
+    return value if value is None or not is_list or isinstance(value, str) else [*value]
+
+
+def method_name(name, verb):
+    """How a verb is called in Python; "" where it has no method."""
+    return "" if verb.method == "-" else verb.method or name.replace("-", "_")
+
+
+for _name, _verb in memory_verbs().items():
+    if method_name(_name, _verb):
+        setattr(Methods, method_name(_name, _verb), _method(_name, _verb))

@@ -1,0 +1,280 @@
+"""The table of verbs, second part: notes, what is pending, history, the agent, assistants, set-up."""
+
+from __future__ import annotations
+
+from vaultmem.api.memory_verbs import (
+    BY, DRY_RUN, HOW, ID, JOB_LIMIT, LIMIT, NOTE, SINCE, UNDO, VANISHED, VIEWER, WRITES, flag,
+)
+from vaultmem.api.verbs import (
+    ASSISTANTS, COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, SET_UP, Exposed, Param, Verb,
+)
+
+_ANY = Param("id", "id, title or path", needed=True)
+_SHAPES = "core.exchange:SHAPES"
+_ITEM = Param(
+    "ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
+    "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
+)
+_ANSWER = (_ITEM, UNDO, *WRITES)
+_KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed=True)
+_COMMIT = Param("commit", "as vaultmem history names it", place="1", metavar="COMMIT", needed=True)
+_SHARED = (
+    Param("scope", "only this scope"),
+    Param("category", "only this category", choices="core.memory:CATEGORIES"),
+    flag("include_archived", "also what was moved to the archive"),
+)
+_OUTPUT = (
+    Param("output", "a new file; stdout if left out", metavar="FILE", doors=COMMAND),
+    flag("force", "replace the file if it is there", doors=COMMAND),
+)
+_SHAPE = Param("shape", choices=_SHAPES, doors="agent")
+_COMMAND = Param("command", kind="long", doors="agent", needed=True)
+_PROPOSAL = Param("id", place="1", needed=True)
+_NO_EMBED = flag("no_embed", "keyword index only", doors=COMMAND)
+
+
+def _trial(text: str) -> Param:
+    return DRY_RUN.but(help=text)
+
+
+VERBS = {
+    "related": Verb(
+        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True,
+        writes=False,
+        tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
+    ),
+    "backlinks": Verb(
+        "what links to a note", FIND, (NOTE, flag("mentions", "also unlinked mentions (reads the notes)")), agent=True,
+    ),
+    "links": Verb("what a note links to", FIND, (NOTE,), agent=True),
+    "unresolved": Verb(
+        "links that lead nowhere, and links that could mean several notes", FIND,
+        (flag("ambiguous", "links whose name several files have, instead"),), agent=True,
+    ),
+    "tasks": Verb(
+        "open tasks with their dates", REMINDED,
+        (
+            flag("all", "also done and cancelled ones"),
+            Param("due", "only tasks dated up to this day (YYYY-MM-DD)", metavar="DAY"),
+            Param("path", "only in notes with this text in their path"),
+        ),
+        agent=True,
+    ),
+    "why": Verb(
+        "explain a note's place in the results of a query", FIND,
+        (Param("query", "the query, quoted", place="1", needed=True), NOTE, *HOW, VIEWER), agent=True,
+    ),
+    "pending": Verb(
+        "what is pending: due and overdue tasks, and what to review", REMINDED,
+        (
+            flag("all", "everything, not the first 20", doors=COMMAND),
+            Param("days", "how many days to look ahead (default {default})", kind="int", default=7, least=0,
+                  most="core.limits:DAYS"),
+            flag("facts", doors="agent"), VANISHED,
+        ),
+        run="waits:pending", writes=False, apart=True, agent=True, first=True, gives="items: list[dict[str, Any]]",
+        tool=Exposed("Tasks and reminders that are due.", {"days": ""}),
+        returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
+    ),
+    "done": Verb(
+        "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", module="answers",
+        tool=Exposed("Say that a task or reminder of memory_pending is done.", {"id": Param("id", needed=True)}),
+    ),
+    "drop": Verb(
+        "dismiss a pending item", REMINDED,
+        (flag("series", "never again, not only this time"), *_ANSWER), method="-", module="answers",
+    ),
+    "snooze": Verb(
+        "put a pending item off until a day or a time", REMINDED,
+        (Param("until", "a day, a time or a span: 2026-11-25, friday, 9:00, 3d", metavar="WHEN"), *_ANSWER), method="-",
+        module="answers",
+    ),
+    "answer": Verb(
+        "", NONE,
+        (
+            Param("id", needed=True), Param("state", choices=("done", "dropped", "snoozed", "open"), needed=True),
+            Param("until"), flag("series"), VANISHED, *WRITES,
+        ),
+        run="answering:answer", method="-",
+    ),
+    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="answering:settle", slow=True,
+                   returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
+    "notify": Verb(
+        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="waits:notify", apart=True, slow=True,
+        returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
+    ),
+    "approve": Verb(
+        "approve memories that another assistant wrote or that came from elsewhere", REMINDED,
+        (
+            ID.but(help="a memory: its id, title or path; or a fact: its id", needed=False),
+            Param("agent", "all that this assistant wrote until now", metavar="NAME"),
+            Param("source", "all that came from there until now", metavar="NAME"),
+            UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
+        ),
+        run="approving:approve", returns='"approved" and "memories"',
+    ),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="approving:approved", writes=False, apart=True, method="-"),
+    "review": Verb(
+        "accept or reject what dreams and models propose", LOOK_AFTER,
+        (
+            Param("id", "one proposal; all, if left out", place="?", metavar="ID"),
+            flag("accept", "make the change that is proposed", section="(what)"),
+            flag("reject", "never propose it again", section="(what)"),
+            flag("list", "list them, and ask nothing", section="(what)"), *WRITES,
+        ),
+    ),
+    "proposals": Verb("", NONE, (), run="review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
+                      returns="what dreams and models propose, each with its evidence and a diff"),
+    "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="review:accept", slow=True, returns="makes a proposed change"),
+    "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="review:reject", returns="never proposes it again"),
+    "history": Verb(
+        "what was done to memories, when, by whom and why", LOOK_AFTER,
+        (
+            ID.but(help=f"{ID.help}; all memories, if left out", needed=False), LIMIT.but(default=20),
+            BY.but(help="what this assistant, job or person did"),
+            flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
+        ),
+        run="past:history", writes=False, slow=True, gives="history: list[dict[str, Any]]",
+        returns='entries, the newest first: "commit", "at", "by", "kind", "why", "files"',
+    ),
+    "diff": Verb(
+        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="past:diff", writes=False, slow=True, gives="diff: str",
+        show="showing:difference", returns="a unified diff",
+    ),
+    "undo": Verb(
+        "take back what was done to memories", LOOK_AFTER,
+        (
+            _COMMIT.but(place="?", needed=False), flag("last", "what was done last"),
+            Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
+            SINCE, DRY_RUN, BY.but(doors="json"),
+        ),
+        run="past:undo", slow=True, first=True, returns='"undone", "changes", "refused"',
+    ),
+    "sync": Verb(
+        "bring the index up to date with the notes", LOOK_AFTER,
+        (
+            flag("rebuild", "read every note again (vectors are kept)"), _NO_EMBED,
+            flag("confirm_removals", "accept that most notes are gone"),
+            flag("embed", doors="json"), DRY_RUN.but(help="say what would be read, and do nothing", doors=COMMAND),
+        ),
+    ),
+    "init": Verb(
+        "look at a vault for the first time", SET_UP,
+        (
+            Param("path", "the vault (default: found as always)", place="?", metavar="PATH"),
+            flag("write_config", "put a .vaultmem/config.yaml into the vault"),
+            _trial("say what would be written, and write nothing"),
+        ),
+        first=True,
+    ),
+    "export": Verb(
+        "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
+        run="exporting:export", writes=False, slow=True, formats=_SHAPES, method="-",
+    ),
+    "import": Verb(
+        "take memories in from lines of JSON", REMEMBER,
+        (
+            Param("file", "the file; - reads stdin", place="?", metavar="FILE"),
+            Param("input", "the same", metavar="FILE", doors=COMMAND),
+            Param("store", "the folder of memory-cli (~/.memory), all of it", option="from", metavar="DIR", doors=COMMAND),
+            Param("on_conflict", "another version of a memory: leave it out (the default), take the newer one, keep both",
+                  choices=("skip", "newer", "both"), default="skip"),
+            _SHAPE, *WRITES,
+        ),
+        run="importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-",
+    ),
+    "set": Verb(
+        "set a property of a note, and change nothing else in it", REMEMBER,
+        (
+            NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
+            flag("add", "one more item of its list instead"), DRY_RUN,
+        ),
+        run="own_notes:set_property", module="properties", returns='"note", "key", "was", "value", "changed"',
+    ),
+    "unset": Verb(
+        "remove a property of a note, or an item of its list", REMEMBER,
+        (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
+        run="own_notes:unset", module="properties", returns="what set gives",
+    ),
+    "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True),
+    "doctor": Verb(
+        "find what is wrong, and how to mend it", LOOK_AFTER,
+        (flag("all", "list all troubled notes, not the first 20 of a kind"),),
+    ),
+    "serve": Verb(
+        "run the sync agent in the foreground", SET_UP,
+        (
+            Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.serve:PERIODIC"),
+            Param("log_format", "how the log is written", choices=("text", "json"), default="text"),
+        ),
+    ),
+    "start": Verb("run the sync agent in the background", SET_UP, (_trial("say what would be run, and do nothing"),)),
+    "stop": Verb("end the sync agent", SET_UP, (_trial("say what would be ended, and do nothing"),)),
+    "restart": Verb("end the sync agent and start it again", SET_UP, ()),
+    "service": Verb(
+        "start the sync agent at login (systemd, launchd)", SET_UP,
+        (
+            Param("action", place="1", choices=("install", "uninstall"), needed=True),
+            flag("no_start", "write the file, start nothing"), _trial("show the file and the commands, and do nothing"),
+        ),
+    ),
+    "jobs": Verb(
+        "what runs by itself, when, and how it went; run one now", LOOK_AFTER,
+        (
+            Param("what", "run a job now, and wait for its end", place="?", metavar="run"),
+            Param("name", "one of {known}", place="?", metavar="NAME", known="jobs:JOBS"),
+            _trial("with run: say what would be done, and do nothing"),
+        ),
+    ),
+    "demo": Verb(
+        "the whole story on a scratch copy of the sample vault", SET_UP,
+        (flag("keep", "leave the scratch folder, to look around in it"),),
+    ),
+    "proxy": Verb(
+        "serve chats to OpenAI-compatible clients, with memory", ASSISTANTS,
+        (
+            Param("host", "where to listen (default: proxy.host, this machine only)"),
+            Param("port", "on which port; 0: any (default: proxy.port)", kind="int"),
+            Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
+            Param("conversation", "of requests that name none (default: conversations.id)", metavar="ID"),
+            Param("notes", "tell the model of your notes, too (default: where it is on this machine)", kind="switch"),
+            flag("quiet", "no line for each request"),
+        ),
+    ),
+    "connect": Verb(
+        "install or remove the integration with Claude Code, Codex and other assistants", ASSISTANTS,
+        (
+            Param("harness", "the program", place="1", choices="harnesses.table:HARNESSES", needed=True),
+            flag("remove", "take it out again"),
+            Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
+            Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"), DRY_RUN,
+        ),
+        first=True,
+    ),
+    "completion": Verb(
+        "print a completion script for bash, zsh or fish", SET_UP,
+        (
+            Param("shell", place="1", choices=("bash", "zsh", "fish"), needed=True),
+            Param("alias", "make this another name of the command", metavar="NAME"),
+        ),
+    ),
+    # --- what parts of vaultmem ask of each other
+    "take-in": Verb(
+        "", NONE, (Param("source", needed=True), Param("items", kind="records"), JOB_LIMIT, *WRITES), run="taking:take_in",
+        slow=True, method="-",
+    ),
+    "old-sessions": Verb(
+        "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="upkeep:old_sessions",
+        writes=False, slow=True, method="-",
+    ),
+    "doubts": Verb("", NONE, (), run="doubting:doubts", writes=False, slow=True, method="-"),
+    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="advising:advise", slow=True,
+                   method="-"),
+    "overview": Verb("", NONE, (), run="overview:overview", writes=False, returns="counts of memories by phase, category and scope"),
+    "waiting": Verb(
+        "", NONE, (), run="overview:waiting", writes=False,
+        returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
+    ),
+    "tool-view": Verb("", NONE, (_COMMAND, BY), run="tool_files:view", writes=False, method="-"),
+    "tool-file": Verb("", NONE, (_COMMAND, BY), run="tool_files:change", method="-"),
+}

@@ -1,0 +1,139 @@
+"""What a verb and its parameters are declared with. Light: every command reads the table, also one that only asks the
+agent, so it is made of plain classes and names what is heavy as "module:name", found when it is first needed."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FIND, REMEMBER, REMINDED, ASSISTANTS, LOOK_AFTER, SET_UP, NONE = GROUPS = (
+    "Find", "Remember", "Be reminded", "Assistants", "Look after", "Set up", "",
+)  # fmt: skip
+PYTHON, COMMAND, JSON = "python", "command", "json"  # the doors: how a parameter is spelled there
+
+
+class Param:
+    """One parameter. `name` is its name in Python; other fields stand where they are not as here."""
+
+    kind = "text"  # flag, switch (with --no-…), int, float, text, texts, long (many lines), records, any
+    default: object = None
+    least: float | None = None
+    most: float | str | None = None
+    choices: tuple[object, ...] | str = ()  # and nothing else
+    known: str = ""  # values that a shell completes, beside others
+    needed = False
+    place = ""  # on the command line without an option: one (1), one or none (?), many (*), one or more (+)
+    leads = False  # in Python it needs no name, either
+    spelling = ""  # its name in JSON and, with dashes, on the command line, if it is another one
+    option = ""  # its name on the command line alone
+    flag = ""  # its letter there
+    metavar = ""
+    doors = "all"  # or command, json (and Python), agent (what parts of us tell each other)
+    section = ""  # of the help; a section in brackets has options that exclude each other
+
+    def __init__(self, name: str, help: str = "", **fields: object) -> None:  # noqa: A002 - argparse calls it so
+        self.name, self.help = name, help
+        self.__dict__.update(fields)
+
+    def but(self, **fields: object) -> Param:
+        """The same with other fields."""
+        return Param(**{**self.__dict__, **fields})
+
+    @property
+    def outside(self) -> str:
+        """Its name in JSON."""
+        return self.spelling or self.name
+
+    @property
+    def long(self) -> str:
+        """Its option."""
+        return "--" + (self.option or self.outside).replace("_", "-")
+
+    def spelled(self, door: str) -> str:
+        """Its name as it stands in a message at a door."""
+        if door != COMMAND:
+            return f'"{self.name if door == PYTHON else self.outside}"'
+        return (self.metavar or self.name) if self.place else self.long
+
+    def fits(self, door: str) -> bool:
+        """Whether it can be given at a door."""
+        return self.doors == "all" or (self.doors == COMMAND) == (door == COMMAND)
+
+
+class Exposed:
+    """A verb as a tool for assistants. Every word of it costs tokens in each session: `params` have a description only
+    where they need one, and what few need is taken and not listed (`quiet`)."""
+
+    def __init__(self, about: str, params: Mapping[str, str | Param], **fields: object) -> None:
+        self.about, self.params = about, params
+        self.quiet = str(fields.get("quiet", "")).split()
+        self.removes = bool(fields.get("removes"))
+
+
+class Verb:
+    """One verb. `run` names the function of a memory verb, below vaultmem.memories."""
+
+    run = ""
+    writes = True
+    apart = False  # takes no turn with those who write
+    slow = False  # may take longer than the agent gives a request
+    agent = False  # a command that the agent carries out, where one runs
+    first = False  # on the first screen of the help
+    upkeep = False  # stands under `vaultmem maintain`
+    same_as = ""  # the verb that this is another name of
+    show = ""  # the function below vaultmem.commands that shows the answer, where that is all there is to a command
+    module = ""  # of the command, below vaultmem.commands, if it is not called as the verb is
+    method = ""  # in Python, if it has another name there; "-" for none
+    gives = ""  # what the method returns: a type, or "key: type" where it is one key of the answer
+    returns = ""  # the answer, in words
+    formats: str = ""  # more formats of its command
+    tool: Exposed | None = None
+
+    def __init__(self, summary: str, group: str, params: tuple[Param, ...], **fields: Any) -> None:
+        self.summary, self.group, self.params = summary, group, params
+        self.__dict__.update(fields)
+
+    def of(self, door: str) -> tuple[Param, ...]:
+        """The parameters at a door."""
+        return tuple(one for one in self.params if one.fits(door))
+
+
+def found(name: object) -> Any:
+    """What a "module:name" leads to; anything else is itself."""
+    if not isinstance(name, str) or ":" not in name:
+        return name
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"vaultmem.{module}"), attribute)
+
+
+def verb(name: str) -> Verb | None:
+    """The verb of that name, None where there is none."""
+    from vaultmem.api.memory_verbs import VERBS
+
+    if name in VERBS:
+        return VERBS[name]
+    from vaultmem.api.vault_verbs import VERBS as OTHERS
+
+    return OTHERS.get(name)
+
+
+def every() -> dict[str, Verb]:
+    """All verbs by name."""
+    from vaultmem.api.memory_verbs import VERBS
+    from vaultmem.api.vault_verbs import VERBS as OTHERS
+
+    return {**VERBS, **OTHERS}
+
+
+def commands() -> dict[str, Verb]:
+    """Those that can be typed, by name."""
+    return {name: one for name, one in every().items() if one.group}
+
+
+def memory_verbs() -> dict[str, Verb]:
+    """Those that are carried out on memories, by name."""
+    return {name: one for name, one in every().items() if one.run}
