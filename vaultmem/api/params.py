@@ -15,8 +15,8 @@ from vaultmem.errors import UsageError
 door: ContextVar[str] = ContextVar("door", default=PYTHON)
 
 _TYPES = {
-    "text": "string", "line": "string", "long": "string", "maybe": "string", "flag": "boolean", "switch": "boolean",
-    "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
+    "text": "string", "line": "string", "long": "string", "maybe": "string", "date": "string", "flag": "boolean",
+    "switch": "boolean", "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
 }  # fmt: skip
 LISTS = ("texts", "repeated", "records")
 
@@ -27,6 +27,8 @@ def property_of(param: Param, about: str = "") -> dict[str, object]:
     made: dict[str, object] = {schema.UNCHECKED: True} if is_any else {"type": _TYPES[param.kind]}
     if about:
         made["description"] = about
+    if param.kind == "date":
+        made["pattern"] = schema.DATE
     choices = [*found(param.choices)]
     if param.kind in LISTS:
         made["items"] = {"type": "object" if param.kind == "records" else "string"}

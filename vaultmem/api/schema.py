@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from vaultmem.core.query import day_range
 from vaultmem.errors import UsageError
 
 
@@ -19,7 +20,8 @@ _UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index ta
 _SHOWN = 40
 UNCHECKED = "unchecked"  # marks what the receiver checks itself
 _SAME_AS = {"since": "from", "until": "to"}  # as Python calls them, where `from` is taken
-_SILENT = {"minimum", "maximum", "default"}  # every word of a list of tools costs tokens
+DATE = r"^(\d{4}(-\d\d(-\d\d)?)?)?$"  # a day, a month or a year
+_SILENT = {"minimum", "maximum", "default", "pattern"}  # every word of a list of tools costs tokens
 Spell = Callable[[str], str]
 
 
@@ -134,6 +136,9 @@ def _check_text(where: str, schema: Mapping[str, object], value: str) -> None:
     least, most = schema.get("minLength"), schema.get("maxLength")
     if found := _UNFIT.search(value):
         raise UsageError(f"{where} holds U+{ord(found[0]):04X}, which is no letter")
+    if schema.get("pattern") == DATE and value and day_range(value) is None:
+        message = f"{where} must be a day, YYYY-MM-DD, YYYY-MM or YYYY, not {value[:_SHOWN]!r}"
+        raise UsageError(message)
     if isinstance(least, int) and len(value.strip()) < least:
         raise UsageError(f"{where} is empty" if least == 1 else f"{where} needs {least} characters")
     if isinstance(most, int) and len(value) > most:

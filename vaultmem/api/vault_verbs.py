@@ -55,7 +55,7 @@ VERBS = {
         "open tasks with their dates", REMINDED,
         (
             flag("all", "also done and cancelled ones"),
-            Param("due", "only tasks dated up to this day (YYYY-MM-DD)", metavar="DAY"),
+            Param("due", "only tasks dated up to this day (YYYY-MM-DD)", kind="date", metavar="DAY"),
             Param("path", "only in notes with this text in their path"),
         ),
         agent=True,

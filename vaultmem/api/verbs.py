@@ -17,7 +17,7 @@ PYTHON, COMMAND, JSON = "python", "command", "json"  # the doors: how a paramete
 class Param:
     """One parameter. `name` is its name in Python; other fields stand where they are not as here."""
 
-    kind = "text"  # flag, switch (with --no-…), int, float, text, texts, long (many lines), records, any
+    kind = "text"  # date, flag, switch (with --no-…), int, float, text, texts, long (many lines), records, any
     default: object = None
     least: float | None = None
     most: float | str | None = None

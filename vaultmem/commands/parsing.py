@@ -170,6 +170,8 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
             value = " ".join(value).replace("\0", "") if value else None
         elif isinstance(value, str) and param.kind in LISTS:
             value = [word.strip() for word in value.split(",") if word.strip()]
+        if value == "" and param.kind == "date":
+            raise UsageError(f"{param.long} is empty; see {program(name)} --help")
         is_none = value == "" and param.name == "id"
         given[param.outside] = None if is_none else value
     try:
@@ -200,7 +202,7 @@ def _namespace(
 
 def _typed(param: Param) -> Param:
     """What argparse has seen to is not looked at again: that an argument is there, and text, which may be no UTF-8."""
-    is_text = param.kind in ("text", "line", "maybe") and not param.choices
+    is_text = param.kind in ("text", "line", "maybe", *LISTS) and not param.choices
     one = param.but(kind="any") if is_text else params.lenient(param)
     return one.but(needed=False) if param.place in ("1", "+") else one
 

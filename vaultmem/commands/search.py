@@ -12,7 +12,7 @@ from vaultmem.api import BY_WORDS, OFF, Vault
 from vaultmem.commands.shared import embed_first, open_vault
 from vaultmem.core.access import Viewer, viewer
 from vaultmem.core.decay import policy
-from vaultmem.core.query import Filter, day_range
+from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError, VaultmemError
@@ -130,8 +130,6 @@ def _filters(args: argparse.Namespace) -> Iterator[Filter]:
             yield Filter("tag", tag.strip().lstrip("#"))
     for field, day in (("from", args.since), ("to", args.until)):
         if day:
-            if day_range(day) is None:
-                raise UsageError(f"--{field} {day}: a day is written YYYY-MM-DD, YYYY-MM or YYYY")
             yield Filter(field, day)
     for name in (*MEMORY_FIELDS, "path"):
         if given := getattr(args, name):

@@ -6,7 +6,6 @@ from vaultmem.commands.shared import open_vault
 from vaultmem.core.query import day_range
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
-from vaultmem.errors import UsageError
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
-    last = _last_day(args.due)
+    span = day_range(args.due) if args.due else None
+    last = span[1] if span else None
     with open_vault(args, output) as vault:
         found = vault.tasks(everything=args.all)
         if args.path:
@@ -38,15 +38,6 @@ def run(args: argparse.Namespace, output: Output) -> int:
             again = f" 🔁 {task['recurrence']}" if task.get("recurrence") else ""
             output.line(f"{box} {mark} {task.get('text', '')}{again}  {output.paint(place, 'dim')}")
     return 0
-
-
-def _last_day(given: str | None) -> str | None:
-    if given is None:
-        return None
-    span = day_range(given)
-    if span is None:
-        raise UsageError(f"--due {given}: a day is written YYYY-MM-DD, YYYY-MM or YYYY")
-    return span[1]
 
 
 def _date(task: dict[str, object]) -> str:

@@ -9,10 +9,9 @@ from itertools import islice
 from vaultmem import now as clock
 from vaultmem.core.conversation import is_talk
 from vaultmem.core.places import in_conversation
-from vaultmem.core.query import Filter, day_range
+from vaultmem.core.query import Filter
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import UsageError
 from vaultmem.memories.attribution import attributions
 from vaultmem.search import Ask, Result
 from vaultmem.tools.notes import is_hidden, note_path, ready
@@ -105,8 +104,6 @@ def _filters(call: Call, *, semantic: bool | None) -> Iterator[Filter]:
             yield Filter(name, given)
     for name in ("from", "to"):
         if given := call.text(name):
-            if day_range(given) is None:
-                raise UsageError(f'"{name}" must be a day, YYYY-MM-DD, not {given[:40]!r}')
             yield Filter(name, given)
 
 
