@@ -247,7 +247,7 @@ VERBS = {
             CATEGORY.but(help="where to; the likeliest category if left out"),
             JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
         ),
-        run="filing:upgrade", upkeep=True, returns=_RECORD,
+        run="filing:upgrade", upkeep=True, module="upkeep:upgrade", returns=_RECORD,
     ),
     "promote": Verb("", NONE, _JOB, run="upkeep:promote", slow=True, returns=_REPORT),
     "link": Verb(
@@ -322,7 +322,7 @@ VERBS = {
         (
             Param("level", "how deep (default {default})", kind="int", choices=(1, 2, 3), default=1), *_JOB, NEWS, SUMMARIES,
         ),
-        run="upkeep:dream", slow=True, method="-", returns=_REPORT,
+        run="upkeep:dream", slow=True, method="-", module="upkeep:dream", returns=_REPORT,
     ),
     "expire": Verb(
         "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:expire",
@@ -334,11 +334,11 @@ VERBS = {
     ),
     "compress": Verb(
         "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="upkeep:compress", slow=True,
-        upkeep=True, method="-", returns=_REPORT,
+        upkeep=True, method="-", module="upkeep:compress", returns=_REPORT,
     ),
     "consolidate": Verb(
         "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:consolidate", slow=True,
-        upkeep=True, returns=_REPORT,
+        upkeep=True, module="upkeep:consolidate", returns=_REPORT,
     ),
     "hook": Verb(
         "print session context for a start-up hook", ASSISTANTS,

@@ -39,17 +39,18 @@ def _trial(text: str) -> Param:
 
 VERBS = {
     "related": Verb(
-        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True,
+        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, module="links:related",
         writes=False,
         tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
     ),
     "backlinks": Verb(
         "what links to a note", FIND, (NOTE, flag("mentions", "also unlinked mentions (reads the notes)")), agent=True,
+        module="links:backlinks",
     ),
-    "links": Verb("what a note links to", FIND, (NOTE,), agent=True),
+    "links": Verb("what a note links to", FIND, (NOTE,), agent=True, module="links:links"),
     "unresolved": Verb(
         "links that lead nowhere, and links that could mean several notes", FIND,
-        (flag("ambiguous", "links whose name several files have, instead"),), agent=True,
+        (flag("ambiguous", "links whose name several files have, instead"),), agent=True, module="links:unresolved",
     ),
     "tasks": Verb(
         "open tasks with their dates", REMINDED,
@@ -77,17 +78,17 @@ VERBS = {
         returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
     ),
     "done": Verb(
-        "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", module="answers",
+        "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", module="answers:run",
         tool=Exposed("Say that a task or reminder of memory_pending is done.", {"id": Param("id", needed=True)}),
     ),
     "drop": Verb(
         "dismiss a pending item", REMINDED,
-        (flag("series", "never again, not only this time"), *_ANSWER), method="-", module="answers",
+        (flag("series", "never again, not only this time"), *_ANSWER), method="-", module="answers:run",
     ),
     "snooze": Verb(
         "put a pending item off until a day or a time", REMINDED,
         (Param("until", "a day, a time or a span: 2026-11-25, friday, 9:00, 3d", metavar="WHEN"), *_ANSWER), method="-",
-        module="answers",
+        module="answers:run",
     ),
     "answer": Verb(
         "", NONE,
@@ -111,7 +112,7 @@ VERBS = {
             Param("source", "all that came from there until now", metavar="NAME"),
             UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
         ),
-        run="approving:approve", returns='"approved" and "memories"',
+        run="approving:approve", show="showing:approved", returns='"approved" and "memories"',
     ),
     "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="approving:approved", writes=False, apart=True, method="-"),
     "review": Verb(
@@ -189,12 +190,12 @@ VERBS = {
             NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
             flag("add", "one more item of its list instead"), DRY_RUN,
         ),
-        run="own_notes:set_property", module="properties", returns='"note", "key", "was", "value", "changed"',
+        run="own_notes:set_property", module="properties:run", returns='"note", "key", "was", "value", "changed"',
     ),
     "unset": Verb(
         "remove a property of a note, or an item of its list", REMEMBER,
         (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
-        run="own_notes:unset", module="properties", returns="what set gives",
+        run="own_notes:unset", module="properties:run", returns="what set gives",
     ),
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True),
     "doctor": Verb(

@@ -84,7 +84,7 @@ class Verb:
     upkeep = False  # stands under `vaultmem maintain`
     same_as = ""  # the verb that this is another name of
     show = ""  # the function below vaultmem.commands that shows the answer, where that is all there is to a command
-    module = ""  # of the command, below vaultmem.commands, if it is not called as the verb is
+    module = ""  # "module:function" of the command below vaultmem.commands, if not `run` in a module of its name
     method = ""  # in Python, if it has another name there; "-" for none
     gives = ""  # what the method returns: a type, or "key: type" where it is one key of the answer
     returns = ""  # the answer, in words

@@ -53,7 +53,7 @@ def module_of(name: str) -> ModuleType | None:
     one = declared(name)
     if declared(one.same_as or name).show:
         return None
-    own = one.module or (one.same_as or name).replace("-", "_")
+    own = one.module.partition(":")[0] or (one.same_as or name).replace("-", "_")
     own = f"{own}_" if keyword.iskeyword(own) else own
     return import_module(f"vaultmem.commands.{own}")
 
@@ -218,7 +218,8 @@ def run(name: str, args: Namespace, output: Output) -> int:
     module = module_of(name)
     with params.asked_at(COMMAND):
         if module is not None:
-            return int(module.run(args, output))
+            function = declared(name).module.partition(":")[2] or "run"
+            return int(getattr(module, function)(args, output))
         from vaultmem.commands import showing
 
         return showing.run(name, args, output)

@@ -36,7 +36,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     verb = declared(declared(name).same_as or name)
     with vault_of(args, output) as vault:
         answer = vault.ask(declared(name).same_as or name, **params_of(name, args))
-    if getattr(args, "dry_run", False):
+    if getattr(args, "dry_run", False) and "changes" in answer:
         show_report(answer, output)
     elif output.as_json:
         output.data(answer)
@@ -130,6 +130,18 @@ def reinforced(answer: Report, _args: Namespace, output: Output) -> None:
 def report(answer: Report, _args: Namespace, output: Output) -> None:
     """Jobs: what they changed."""
     show_report(answer, output)
+
+
+def approved(answer: Report, args: Namespace, output: Output) -> None:
+    """approve: the memories."""
+    for one in answer["memories"]:
+        output.line(place(one, output))
+    done = "no longer approved" if args.undo else "approved"
+    done = f"would be {done}" if args.dry_run else done
+    many = count_of(len(answer["memories"]))
+    output.remark(
+        f"vaultmem: {done}: {many}" if answer["memories"] else "vaultmem: nothing to approve"
+    )
 
 
 def difference(answer: Report, _args: Namespace, output: Output) -> None:
