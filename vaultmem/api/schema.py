@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from vaultmem.core.query import day_range
 from vaultmem.errors import UsageError
 
 
@@ -136,13 +135,20 @@ def _check_text(where: str, schema: Mapping[str, object], value: str) -> None:
     least, most = schema.get("minLength"), schema.get("maxLength")
     if found := _UNFIT.search(value):
         raise UsageError(f"{where} holds U+{ord(found[0]):04X}, which is no letter")
-    if schema.get("pattern") == DATE and value and day_range(value) is None:
-        message = f"{where} must be a day, YYYY-MM-DD, YYYY-MM or YYYY, not {value[:_SHOWN]!r}"
-        raise UsageError(message)
+    if schema.get("pattern") == DATE and value:
+        _check_date(where, value)
     if isinstance(least, int) and len(value.strip()) < least:
         raise UsageError(f"{where} is empty" if least == 1 else f"{where} needs {least} characters")
     if isinstance(most, int) and len(value) > most:
         raise UsageError(f"{where} may have {most:,} characters, and has {len(value):,}")
+
+
+def _check_date(where: str, value: str) -> None:
+    from vaultmem.core.query import day_range  # few need it to start
+
+    if day_range(value) is None:
+        message = f"{where} must be a day, YYYY-MM-DD, YYYY-MM or YYYY, not {value[:_SHOWN]!r}"
+        raise UsageError(message)
 
 
 def _check_number(where: str, schema: Mapping[str, object], value: float) -> None:
