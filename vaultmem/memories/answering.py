@@ -269,10 +269,12 @@ def _until(asked: Asked, now: datetime) -> str:
         found = ""
     if not found:
         raise UsageError(
-            f'"until" must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 or 3d, not {given!r}'
+            f"{asked.spelled('until')} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 or 3d, not {given!r}"
         )
     if found <= f"{now:%Y-%m-%dT%H:%M}"[: len(found)]:
-        raise UsageError(f'"until" must be still to come; {found.replace("T", " ")} is not')
+        raise UsageError(
+            f"{asked.spelled('until')} must be still to come; {found.replace('T', ' ')} is not"
+        )
     return found
 
 
