@@ -624,7 +624,10 @@ def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     script = ran("completion", "bash").out
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     assert bash_completes("vaultmem", "se") == ["search", "set", "serve", "service"]
-    assert bash_completes("vaultmem", "") == [*commands()]
+    shown = [name for name, one in commands().items() if not one.upkeep]
+    assert bash_completes("vaultmem", "") == [*shown, "maintain"]
+    assert bash_completes("vaultmem", "maintain", "e") == ["expire"]
+    assert "--dry-run" in bash_completes("vaultmem", "maintain", "expire", "--")
     assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
     assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
     monkeypatch.chdir(tmp_path)

@@ -174,3 +174,12 @@ def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(vault: 
         with pytest.raises(UsageError, match='did you mean "tags"'):
             opened.write("x", tag="a")  # type: ignore[call-arg]
     assert Methods.write.__doc__
+
+
+def test_no_option_is_declared_elsewhere() -> None:
+    found_in = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "vaultmem").rglob("*.py")
+        if "add_argument(" in path.read_text("utf-8")
+    ]
+    assert found_in == ["vaultmem/commands/parsing.py"]

@@ -33,8 +33,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
     alias = args.alias or ""
     if alias and not _NAME.fullmatch(alias):
         raise UsageError(f"{alias!r} cannot be the name of a command")
-    summaries = {name: one.summary for name, one in commands().items()}
-    options = {name: _options(name) for name in summaries}
+    listed = {name: one.summary for name, one in commands().items() if not one.upkeep}
+    summaries = {**listed, "maintain": "one step of the upkeep"}
+    options = {name: _options(name) for name in commands()}
     made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](summaries, options)
     output.script(made + _ENDS[args.shell][bool(alias)].format(alias=alias, program=_program()))
     return 0
@@ -82,6 +83,10 @@ def _job_names() -> str:
     return " ".join(JOBS)
 
 
+def _upkeep() -> str:
+    return _words(name for name, one in commands().items() if one.upkeep)
+
+
 def _talk_words() -> str:
     what = next(one for one in verb("conversations").params if one.name == "what")
     return _words(found(what.choices))
@@ -103,14 +108,17 @@ _vaultmem() {{
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "{" ".join(commands)}" -- "$current")); return
     fi
-    case ${{COMP_WORDS[1]}}:${{COMP_WORDS[COMP_CWORD-1]}} in
+    local command=${{COMP_WORDS[1]}}
+    [ "$command" = maintain ] && [ "$COMP_CWORD" -gt 2 ] && command=${{COMP_WORDS[2]}}
+    case $command:${{COMP_WORDS[COMP_CWORD-1]}} in
+        maintain:maintain) COMPREPLY=($(compgen -W "{_upkeep()}" -- "$current")); return ;;
         *:--vault) COMPREPLY=($(compgen -d -- "$current")); return ;;
         jobs:jobs) COMPREPLY=($(compgen -W "run" -- "$current")); return ;;
         jobs:run) COMPREPLY=($(compgen -W "{_job_names()}" -- "$current")); return ;;
         conversations:conversations) COMPREPLY=($(compgen -W "{_talk_words()}" -- "$current")); return ;;
 {values}
     esac
-    case ${{COMP_WORDS[1]}} in
+    case $command in
 {cases}
     esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -138,14 +146,17 @@ _vaultmem() {{
 {listed}
     )
     if (( CURRENT == 2 )); then _describe command commands; return; fi
-    case $words[2]:$words[CURRENT-1] in
+    local command=$words[2]
+    [[ $command = maintain && $CURRENT -gt 3 ]] && command=$words[3]
+    case $command:$words[CURRENT-1] in
+        maintain:maintain) compadd {_upkeep()}; return ;;
         *:--vault) _files -/; return ;;
         jobs:jobs) compadd run; return ;;
         jobs:run) compadd {_job_names()}; return ;;
         conversations:conversations) compadd {_talk_words()}; return ;;
 {values}
     esac
-    case $words[2] in
+    case $command in
 {cases}
     esac
 }}
@@ -156,11 +167,13 @@ def _fish(commands: dict[str, str], options: Options) -> str:
     lines = ["complete -c vaultmem -f"]
     for name, summary in commands.items():
         lines.append(f'complete -c vaultmem -n __fish_use_subcommand -a {name} -d "{summary}"')
-        for option, known in options[name].items():
+    for name, given in options.items():
+        for option, known in given.items():
             extra = f" -r -a '{known}'" if known else " -r -F" if option == "--vault" else ""
             lines.append(
                 f"complete -c vaultmem -n '__fish_seen_subcommand_from {name}' -l {option[2:]}{extra}"
             )
+    lines.append(f"complete -c vaultmem -n '__fish_seen_subcommand_from maintain' -a '{_upkeep()}'")
     lines.append(
         f"complete -c vaultmem -n '__fish_seen_subcommand_from jobs' -a 'run {_job_names()}'"
     )

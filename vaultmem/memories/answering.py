@@ -269,7 +269,8 @@ def _until(asked: Asked, now: datetime) -> str:
         found = ""
     if not found:
         raise UsageError(
-            f"{asked.spelled('until')} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 or 3d, not {given!r}"
+            f"{asked.spelled('until')} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 "
+            f"or 3d, not {given!r}"
         )
     if found <= f"{now:%Y-%m-%dT%H:%M}"[: len(found)]:
         raise UsageError(
