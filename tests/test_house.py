@@ -258,6 +258,7 @@ def test_the_wheel_holds_all_parts_and_nothing_else(wheel: Path) -> None:
     data = {"vocab.txt", "LICENSE", "ORIGIN.md"}
     assert {f"vaultmem/data/minilm/{name}" for name in data} <= names
     assert {f"{package.name}/py.typed" for package in PACKAGES} <= names
+    assert "vaultmem/commands/details.toml" in names  # the help reads it
     assert f"{next(iter(info))}/licenses/LICENSE" in names
     assert "Private :: Do Not Upload" in told
     assert "vaultmem = vaultmem.cli:entry" in doors

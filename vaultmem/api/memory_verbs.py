@@ -18,7 +18,7 @@ from vaultmem.api.verbs import (
 
 WHICH = "its id, the beginning of one, its title or its path"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
-_LIMITS, _MEMORY = "core.limits:", "core.memory:"
+_LIMITS, _MEMORY, _STEPS = "core.limits:", "core.memory:", "core.recall_candidate:STEPS"
 
 
 def flag(name: str, text: str = "", **fields: object) -> Param:
@@ -101,7 +101,7 @@ _RECALL = (
           least=0, most=1),
     Param("as_of", "what was known then; it tells what was replaced since, too", metavar="DAY"),
     Param("score_threshold", "leave out what fits less, from 0 to 1 (try 0.35 with a reranker)", kind="float", least=0, most=1),
-    Param("without", "switch steps off; see below", kind="texts", metavar="S1,S2", choices="core.recall_candidate:STEPS"),
+    Param("without", "switch steps off: {known}", kind="texts", metavar="S1,S2", choices=_STEPS, known=_STEPS),
     flag("explain", "say what each step did"),
     flag("batch", "many questions from stdin, see below", doors=COMMAND),
     flag("counts", doors="json", default=True),

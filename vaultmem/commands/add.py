@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
 MOST_READ = 1_048_576  # bytes of stdin
 MOST = 200  # facts
-EPILOG = """\
-Each TEXT is one fact, as a chat with vaultmem proxy would have brought it forth; - reads one from each line of stdin.
-It is reconciled with what the conversation knows: what is known already is left alone, what it contradicts is
-replaced, by a language model if one is set (llm.base_url), else by rules, which see less. With --as-is it is
-written down whatever is there. vaultmem conversations promote makes a memory of the vault out of a fact.
-
-examples:
-  vaultmem add "I moved to Porto" "Anne is my sister"
-  vaultmem add --conversation work --as-is - < facts.txt"""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

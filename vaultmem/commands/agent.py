@@ -29,20 +29,6 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
-EPILOG = """\
-calls on stdin, one object, a list of them, or one on each line:
-  {"name": "memory_search", "params": {"query": "dark mode"}}
-  {"id": 7, "method": "tools/call", "params": {"name": "memory_list", "arguments": {}}}
-  {"prompt": "preferences about UI"}       what is known about it, as a <memory> block
-
-Each call gives one line: {"name", "ok", "text", "data"}, or {"name", "ok": false, "error": {"code", "message"}},
-with "id" where one was given. The exit code is 1 when one of them failed.
-
-examples:
-  vaultmem agent --list-tools
-  vaultmem agent --prompt "the flat in Lisbon"
-  echo '[{"name": "memory_write", "params": {"content": "hello"}}]' | vaultmem agent --client my-agent
-"""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -26,15 +26,6 @@ REMEMBERED = 40  # messages of this sitting that go along; what came before is f
 LEARNING = 60.0  # seconds that one message waits for what is learned from it
 LOOK = 0.2  # seconds after which it is looked at whether another process does that
 BYE = ("/quit", "/exit", "/bye")
-EPILOG = """\
-Needs a language model: llm.base_url and llm.model, or --upstream and --model. With TEXT, or with something on stdin,
-one message is sent and its answer printed. On a terminal it is a conversation: /quit, Ctrl-D or Ctrl-C ends it.
-What is recalled is shown before the answer, what was learned after it; both go to stderr. Turns, facts and summaries
-are notes in the folder entries/ of the memory folder; vaultmem conversations shows them.
-
-examples:
-  vaultmem chat --upstream http://localhost:11434/v1 --model qwen3:4b
-  vaultmem chat --conversation work "What did we decide about the boiler?\""""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

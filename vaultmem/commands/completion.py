@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     import argparse
 
 Options = dict[str, dict[str, str]]  # by command and option: the values it knows
-EPILOG = """\
-bash:  vaultmem completion bash > ~/.local/share/bash-completion/completions/vaultmem
-zsh:   vaultmem completion zsh > ~/.zfunc/_vaultmem    (with fpath+=~/.zfunc before compinit)
-fish:  vaultmem completion fish > ~/.config/fish/completions/vaultmem.fish
-With --alias NAME the script also makes NAME another name of this very program, and is to be read at the start of the
-shell, in ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish; for the commands of memory-cli:
-bash, zsh:  source <(vaultmem completion bash --alias memory)
-fish:       vaultmem completion fish --alias memory | source"""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 

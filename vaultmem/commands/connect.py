@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
     Part = Callable[[Harness, argparse.Namespace, str, Output], Edited | None]
 
-EPILOG = """\
-          hook                               MCP server
-claude    ~/.claude/settings.json            ~/.claude.json                     (CLAUDE_CONFIG_DIR)
-codex     ~/.codex/hooks.json                ~/.codex/config.toml               (CODEX_HOME)
-gemini    ~/.gemini/settings.json            ~/.gemini/settings.json
-copilot   ~/.copilot/hooks/vaultmem.json     ~/.copilot/mcp-config.json         (COPILOT_HOME)
-cursor    ~/.cursor/hooks.json               ~/.cursor/mcp.json
-opencode  ~/.config/opencode/plugins/        ~/.config/opencode/opencode.json   (XDG_CONFIG_HOME)
-The hook tells every session what it should know, the skill (~/.agents/skills/vaultmem, for claude in ~/.claude/skills)
-how to recall and to write; with the MCP server it can call the tools, too: you are asked once, --mcp or --no-mcp
-answers. Every other byte of the files stays as it is. A file that cannot be edited safely, such as one with comments,
-is left alone, and the lines to add are shown; a skill that you have changed is left alone, too. --instructions FILE
-puts one marked line into AGENTS.md or CLAUDE.md instead, for assistants without hooks."""
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
 
 

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
 WHAT = ("list", "show", "promote", "forget", "learn")
 _ROLES = {"memory": "fact", "user": "user", "assistant": "assistant", "summary": "summary"}
-EPILOG = """\
-list             all conversations, the one that spoke last first
-show ID          what was said and learned in one, the oldest first
-promote FACT_ID  make a fact a memory of the vault, which every assistant may be told of; it is your word then
-forget ENTRY_ID  put a turn, a fact or a summary away; vaultmem undo brings it back
-learn            remember the turns that wait, as after a crash; the proxy does it by itself
-
-A fact or another entry is named by its id or the beginning of one (4 characters). Its note lies in the folder
-entries/ of the memory folder.
-
-examples:
-  vaultmem conversations show default --facts
-  vaultmem conversations promote 3f2a --category people"""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

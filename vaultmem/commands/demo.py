@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     import argparse
     from types import FrameType
 
-EPILOG = """\
-Everything happens in a temporary folder with an index of its own; your vaults and your settings are neither
-read nor changed, and at the end nothing is left, no file and no process."""
 
 PATIENCE = 20.0  # seconds for a saved note to be found
 SHOWN = 6  # lines of an answer

@@ -11,7 +11,6 @@ from vaultmem.output import Output
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = "Exits 1 when something keeps vaultmem from working; troubles in single notes do not."
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
 SHOWN = 20
 

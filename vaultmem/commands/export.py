@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 FORMATS = SHAPES
-EPILOG = """\
-Each line is one memory with all of its properties, its content and its place; where its file could not be written
-anew from these to the last byte, also the file. vaultmem import reads it. --format memories and --format memory-cli
-write the shapes of the programs of these names instead, without what these have no place for.
-
-examples:
-  vaultmem export --output memories.jsonl --include-archived
-  vaultmem export --category people | jq -r .content"""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

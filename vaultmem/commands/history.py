@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from vaultmem.api import Vault
 
 FEW = 100  # entries, in which those of conversations are looked for
-EPILOG = """\
-vaultmem diff COMMIT shows what an entry changed, vaultmem undo COMMIT takes it back. What you changed in your
-editor is in the history, too. An entry of a conversation is named by its id, as in vaultmem conversations show."""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from vaultmem.reminders.listing import Fact, Listed, Row
 
 MOST = 10_000  # characters on stdout
-EPILOG = """\
-For harnesses; vaultmem connect installs it. It prints the JSON that the harness reads and nothing else: your
-preferences, what holds about you and about the project of the folder it runs in (each line with its day, and its author
-where that is another assistant), what is overdue or due within a week, with --prompt also memories that fit it. What
-comes from the web, and preferences and facts from a client without a name, are left out until you approve them
-(vaultmem pending). When anything
-fails, the context is empty and the exit code is 0. It never indexes; without the sync agent it tells what the last
-sync knew."""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

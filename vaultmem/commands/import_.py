@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 FORMATS = SHAPES
 MOST_SAID = 20
-EPILOG = """\
-Reads what vaultmem export writes; with --format memories or --format memory-cli, what these programs write. A memory
-that is there, by its id or its text, is not written twice; --on-conflict says what becomes of another version of it.
---from takes all memories of a memory-cli store, with ids, categories, scopes, links and counts, and says what its
-config.yaml means here. A line that cannot be read is named by its number, the others are taken in, and the exit code
-is 1. So many memories as fit into one batch (500) are one entry of vaultmem history, which vaultmem undo takes back.
-
-examples:
-  vaultmem import memories.jsonl --dry-run
-  vaultmem import --from ~/.memory
-  vaultmem import - --on-conflict newer < memories.jsonl"""
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

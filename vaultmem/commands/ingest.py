@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
     from vaultmem.api import Vault
 
-EPILOG = """\
-Sources: claude (~/.claude), codex (~/.codex), gemini (~/.gemini), car-agent, fingersaver, obsidian (the vaults that
-Obsidian knows), logseq (~/logseq), text (files of --path, or stdin), all. They are only read. What a vault holds
-already, or has taken in before, is not taken in again, also when you have edited, filed or deleted it since. All of it
-lands in the inbox with its source and path, and no assistant is told of it before you approve it.
-
-A short text becomes one memory. A long one is cut at its paragraphs: those of fewer than 50 tokens join the next one,
-never over a heading, and none has more than 300. A part with nothing in it to remember ("ok", "thanks") or of little
-importance is left out. Passwords, keys and tokens are replaced by a mark. With --limit, running the same again goes on
-where it stopped.
-
-examples:
-  vaultmem ingest --source claude --dry-run
-  vaultmem ingest --source obsidian --path ~/old-vault
-  vaultmem ingest --text - --source meeting < minutes.txt"""
 _TEXTS = {
     "scope": "who sees it: global (the default), agent:NAME, conversation:ID or user:ID",
     "agent": "the assistant that brings it",

@@ -17,10 +17,6 @@ from vaultmem.store.runs import Runs
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-Jobs run by themselves while the sync agent does (vaultmem start). What was missed because the computer
-slept or was off is made up for once. When each one runs is set by jobs.reconcile, jobs.tidy and jobs.check:
-a length of time ("5m"), a cron line ("0 3 * * *"), or off."""
 ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
 
 

@@ -30,11 +30,6 @@ if TYPE_CHECKING:
             """The lines to send. Only what `settles` something may change what holds for all others."""
 
 
-EPILOG = """\
-For assistants: add it to a client as the server "vaultmem mcp --vault FOLDER". It has the tools that
-vaultmem agent --list-tools lists, the resources vaultmem://pending and vaultmem://note/PATH, and the prompt recall.
-It ends when its stdin ends; stdout carries the protocol and nothing else."""
-
 RELAYED = 250_000  # characters; what is longer might be too long for the socket once it is quoted
 PATIENCE = 32.0  # seconds; the agent gives up after 30
 AT_ONCE = 8  # requests; pings may be as many more

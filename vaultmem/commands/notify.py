@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-EPILOG = """\
-Brings the index up to date, takes over what was ticked in pending.md, writes the page anew if it has to say something
-else, and tells the desktop of what is due and was not told yet. For those who run no agent: from cron, every minute or
-every hour. Nothing is told twice for the same time; what stays
-undone comes again as notify.again says."""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Do it, and say what was told."""

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, in the format of the other errors."""
 
+    command = ""
+
+    def format_help(self) -> str:
+        """With what stands below the options, which is read for help alone."""
+        self.epilog = _details(self.command)
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Not the usage and an exit, but an error like others."""
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -70,11 +77,11 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     made = Parser(
         prog=program(name),
         description=one.summary[0].upper() + one.summary[1:] + ".",
-        epilog=_details(name) if add_help else None,
         formatter_class=lambda prog: _Formatter(prog, width=width),
         allow_abbrev=False,
         add_help=add_help,
     )
+    made.command = name
     _add_params(made, one)
     shared = made.add_argument_group("shared options")
     shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
@@ -140,9 +147,6 @@ def _help_of(param: Param) -> str | None:
 
 def _details(name: str) -> str | None:
     """What stands below the options in the help of a command."""
-    own: str | None = getattr(module_of(name), "EPILOG", None)
-    if own is not None:
-        return own
     import tomllib
 
     with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:

@@ -22,10 +22,6 @@ ROOM = {
     "preferences": 3,
 }  # lines at least, however much there is above them
 FURTHEST = limits.DAYS
-EPILOG = """\
-Due today, due in the next days, overdue, the nearest first (what is so for more than two weeks is counted, and listed
-with --all); what waits for your approval, and how many chores vaultmem review lists; and your preferences, as
-assistants are told them. vaultmem done ID, drop ID and snooze ID answer."""
 NAMES = {
     "today": "today", "soon": "upcoming", "overdue": "overdue", "review": "review", "preferences": "preferences",
 }  # fmt: skip

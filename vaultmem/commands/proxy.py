@@ -11,29 +11,6 @@ from vaultmem.core.values import TYPE_CHECKING
 if TYPE_CHECKING:
     from vaultmem.output import Output
 
-EPILOG = """\
-Point any OpenAI-compatible client at it, by chat completions or by the Responses API. Before a chat goes on to the
-upstream, one message with the summary and the memories that fit is put in; everything else, and the whole answer, is
-passed on byte for byte. Both sides of a turn are kept, and facts are learned from what you say. It runs until Ctrl-C
-or SIGTERM.
-
-Notes are told, too, where the upstream is on this machine; to another one only with --notes.
-
-A client's key goes to the upstream as it is. Where a client has none, or has the key "vaultmem", the key that llm.key
-names is used, if the upstream is that of llm.base_url. With proxy.key clients need that key, as their api_key or in
-X-Vaultmem-Key; it goes nowhere.
-
-one request: X-Conversation-Id names its conversation (or metadata.conversation_id, or user);
-X-Vaultmem: off (or metadata.vaultmem: "off") recalls nothing and keeps nothing.
-one answer: X-Vaultmem-Recall says what was recalled and where it stands, or why nothing was (status counts it).
-
-examples:
-  vaultmem proxy --upstream http://localhost:11434/v1
-  export OPENAI_BASE_URL=http://127.0.0.1:8100/v1 OPENAI_API_KEY=vaultmem
-  curl $OPENAI_BASE_URL/chat/completions -H 'Content-Type: application/json' \\
-       -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hi"}]}'
-"""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Serve."""

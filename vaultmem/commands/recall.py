@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
-from vaultmem.core.recall_candidate import STEPS
 from vaultmem.core.recall_text import block, entry, held_back_line, older_line
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
@@ -15,28 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.api import Vault
-
-EPILOG = f"""\
-Prints a <memory> block for an assistant: what fits the question, preferences first, then best first: memories of the
-asked scopes and of the global one with their days, and blocks of your notes, each after its note and line. What may
-contradict each other stands side by side, newest first. Age lowers the rank only; what age alone has archived comes
-last, "from the archive". What something newer replaced is told with --as-of a day when it still held; otherwise a line
-says how many there are. Left out: what is private, unimportant, expired or compressed, what fits much worse than the
-best, and, unless --untrusted, what came from elsewhere or from a client without a name, until you approve it;
-the answer says so. What other assistants wrote bears their name, and is told unless recall.trust is own.
-An assistant (--by) sees its own scope, agent:NAME, and none of another one. What does not fit the budget is skipped,
-never cut. Being told counts as being read. The question is plain words: quotes and dashes in it mean nothing.
-
-steps that --without switches off: {", ".join(STEPS)}
-
---batch reads one question a line from stdin, plain text or JSON {{"id": …, "query": …, "top_k": …, "budget": …}}, and
-writes one JSON line each: {{"id", "results": [{{"path", "line", "end_line", "score", …}}], "tokens", "budget_used"}},
-or {{"id", "error"}}; then it ends with 1. It counts nothing as read.
-
-examples:
-  vaultmem recall how do I like my tests --budget 500
-  vaultmem recall --no-notes --scope agent:claude what do we know about the boiler --format json --explain
-"""
 
 
 # What a line of a batch may have -> what recall calls it.

@@ -14,17 +14,6 @@ from vaultmem.output import Output
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-A reminder is a memory in the folder reminders, with the property remind, and repeat if it comes round again.
-Its words say when, in English, Chinese or the common forms of Japanese. Where a word of the time is not understood,
-nothing is set: say it otherwise, or give --at and --repeat, and the words stay as they are.
-
-examples:
-  vaultmem remind call Anne tomorrow at 3
-  vaultmem remind water the plants --at "Saturday 9:00" --repeat "every week"
-  vaultmem remind yoga every Tuesday at 9 starting Dec 8 until March 31
-  vaultmem remind 每周一早上9点开会"""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Set it, and say for when."""

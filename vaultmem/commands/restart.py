@@ -11,8 +11,6 @@ from vaultmem.output import Output
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = "After a change of settings or an update, so that the agent knows them. Starts one also where none runs."
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Stop, then start."""

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-EPILOG = """\
-vaultmem never changes a note that you wrote by itself. A deep dream (level 3) proposes: a broken link with the
-nearest title, a mention that could be a link, notes that say the same, notes that nothing links to. Nothing of
-it happens before you accept it here; what you reject is never proposed again. What you accept can be undone.
-
-Where a language model is set, a deep dream also asks it about memories: into which category one belongs (classify),
-whether two state the same (merge), which of two holds (contradiction). Its reason is shown with each.
-
-Behind these it lists what else there is to look after: what waits for your approval, memories that could not be filed,
-contradictions, conflict copies, unreadable notes. vaultmem done ID, drop ID and snooze ID answer; --list lists all.
-
-On a terminal it asks about each proposal: a accept, r reject, s skip, q quit."""
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
 
 

@@ -25,33 +25,6 @@ if TYPE_CHECKING:
 
     Attributions = Mapping[str, str]
 
-EPILOG = """\
-query language:
-  lisbon flat          notes with these words in any form, the best first
-  "exact phrase"       has to stand there like this
-  -word -"a phrase"    must not
-  coffee OR tea        one of them has to
-  organi*              words that begin like this
-  tag:recipe           with this tag or one below it (recipe/soup)
-  path:Projects/       with this text in its path
-  title:plan           with this text in its title
-  category:people      memories of this category
-  before:2026-03 after:2025     by the day of the note: YYYY, YYYY-MM or YYYY-MM-DD
-  -tag:draft           any of these can be turned round
-Dates in words ("in March 2025", "12 March", 三月十二日) bring up notes of that time. Anything else is
-searched as words. A word that no note has is searched in its nearest spelling, and that is said. Where that leaves
-room, memories follow that age or something newer has put into the archive: "(archived DAY)", "(replaced by ID)".
-
---batch reads one query a line from stdin, plain text or JSON {"id": …, "query": …, "limit": …}, and writes
-one JSON line each: {"id", "results": [{"path", "line", "end_line", "score", …}]}. A line that cannot be read
-gives {"id", "error"}, and the command ends with 1.
-
-examples:
-  vaultmem search sash cords
-  vaultmem search --semantic somewhere quiet to stay by the sea
-  vaultmem search --keyword sash cords
-  vaultmem search tag:meeting after:2026-09 budget --format json
-"""
 
 _OWN = ("agent", "personality", "project", "type", "global", "created_at")
 MEMORY_FIELDS = ("agent", "personality", "project", "type", "scope", "phase", "category")

@@ -29,9 +29,6 @@ from vaultmem.store.state import State
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-Runs until it is interrupted (Ctrl-C), told to stop (vaultmem stop, SIGTERM), or the session ends. SIGHUP, or a
-change in the settings, makes it begin anew. vaultmem start does the same in the background."""
 LOOK_AGAIN = 0.2
 PERIODIC = ("expire", "upgrade", "decay", "consolidate")
 SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens

@@ -16,11 +16,6 @@ from vaultmem.service import Service
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-install writes one file for this vault (a systemd user unit on Linux, a launchd agent on macOS) and starts the
-agent with low priority for processor and disk. uninstall ends it and removes the file. Several vaults have a
-service each."""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Install or uninstall."""

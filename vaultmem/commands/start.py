@@ -15,11 +15,6 @@ from vaultmem.service import agent_command
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-The agent notices every saved note within a moment, embeds what is new, runs the jobs, and answers
-searches at once. It runs until vaultmem stop, or until the computer is shut down; vaultmem
-service install makes the system start it at login."""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Start it, and wait until it answers."""

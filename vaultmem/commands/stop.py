@@ -12,8 +12,6 @@ from vaultmem.output import Output
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = "Nothing is lost by it: the next vaultmem start goes on where the agent stopped."
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """End it, and wait until it is gone."""

@@ -10,10 +10,6 @@ from vaultmem.output import Output
 if TYPE_CHECKING:
     import argparse
 
-EPILOG = """\
-Notes can be searched by keyword as soon as they are read; then every new block gets its vector, the newest
-first. Interrupt it whenever you like: the next sync goes on. Nothing in the vault is changed."""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Sync, then embed."""

@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-EPILOG = """\
-A file that was not touched since gets its exact bytes back. One that was is merged, or left alone with the
-reason. To undo is an entry of the history itself, and can be undone. What conversations did is taken back by its
-COMMIT, which vaultmem history --conversations names; --last passes over it.
-
-examples:
-  vaultmem undo --last
-  vaultmem undo 3fa9c12b --dry-run
-  vaultmem undo --by claude --since 2h"""
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Take it back, as far as that is possible."""

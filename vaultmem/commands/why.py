@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from vaultmem.why import Why
 
-EPILOG = "The score is the sum of its parts; the keyword part is the sum over the fields of the best block."
-
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Explain one result."""

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_READ = 16_777_216  # bytes of stdin; more is no memory, whatever it is
-EPILOG = """\
-The memory becomes a note in the folder of its category, by default the inbox, from where a dream files it.
-Its title is made of its first line. The very same text is not written twice, and what resembles or
-contradicts it is named. Text may come from stdin, also with a single - in place of words.
-
-examples:
-  vaultmem write Anne prefers trains to planes --category preferences --tags travel
-  git log -3 --format=%B | vaultmem write --agent claude --project website"""
 _TEXTS = {
     "category": "soul, character, people, project, date, knowledge, feedback, preferences, decisions, lessons, "
     "habits, skills, reminders or inbox (the default)",
