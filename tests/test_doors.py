@@ -34,7 +34,11 @@ from vaultmem.tools import rate
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    vault = tmp_path_factory.mktemp("doors") / "vault"
+    return made(tmp_path_factory.mktemp("doors") / "vault")
+
+
+def made(vault: Path) -> Path:
+    """A vault with an index; each agent has one of its own."""
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Tea.md").write_text("# Tea\n\nOolong from the hill.\n")
     synced(vault)
@@ -172,12 +176,13 @@ def test_each_call_is_made_once_however_many_there_are(served: Path, count: int)
     )
 
 
-def test_what_may_be_done_in_part_is_not_done_again(indexed: Path) -> None:
-    with agent_for(indexed, Limits(answer=1.0)) as host:
+def test_what_may_be_done_in_part_is_not_done_again(tmp_path: Path) -> None:
+    indexed = made(tmp_path / "vault")
+    with agent_for(indexed, Limits(answer=0.2)) as host:
         opens = host.vault
 
         def slowly() -> AbstractContextManager[Vault]:
-            time.sleep(3)
+            time.sleep(0.8)
             return opens()
 
         host.vault = slowly  # type: ignore[method-assign] # a host that is slow
@@ -406,7 +411,8 @@ def test_half_a_line_is_not_waited_for_by_others(running: Agent) -> None:
         assert "result" in half.reply()
 
 
-def test_a_flood_is_stopped_and_neighbours_are_served(indexed: Path) -> None:
+def test_a_flood_is_stopped_and_neighbours_are_served(tmp_path: Path) -> None:
+    indexed = made(tmp_path / "vault")
     with agent_on(indexed) as flooded:
         flooded.answers()
         with Line(indexed) as line:

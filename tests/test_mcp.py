@@ -249,9 +249,9 @@ def test_no_address_leads_to_what_is_not_to_be_read(spoken: Protocol, path: str)
 
 
 def test_a_note_cannot_end_its_own_fence(spoken: Protocol) -> None:
-    text = one(spoken, line("resources/read", uri="vaultmem://note/Fence.md"))["result"][
-        "contents"
-    ][0]["text"]
+    said = one(spoken, line("resources/read", uri="vaultmem://note/Fence.md"))
+    assert "result" in said, said
+    text = said["result"]["contents"][0]["text"]
     _, fence, rest = text.partition("`````\n")
     assert fence
     assert rest == f"{CLOSED_BY_NOTE}\n`````"
@@ -567,7 +567,8 @@ def test_a_large_memory_comes_through(served: Path) -> None:
     assert "at most" in found["content"][0]["text"]
 
 
-def test_a_third_party_that_prints_does_not_disturb(indexed: Path, tmp_path: Path) -> None:
+def test_a_third_party_that_prints_does_not_disturb(tmp_path: Path) -> None:
+    indexed = made(tmp_path / "vault")
     plug_in(
         tmp_path,
         "noisy",

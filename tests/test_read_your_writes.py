@@ -67,7 +67,10 @@ class Doors:
     def mcp(self, tool: str, **given: object) -> Any:
         said = self.lines.ask("tools/call", name=tool, arguments=given)
         assert not said["isError"], said
-        ids = re.findall(r"(?<=[( ])[0-9a-f]{8}(?=,|$)", said["content"][0]["text"], re.MULTILINE)
+        text = said["content"][0]["text"]
+        if paths := re.findall(r"^- (.+?):[\d-]+ \(", text, re.MULTILINE):
+            return [{"path": path} for path in paths]  # also of what is put away
+        ids = re.findall(r"(?<=[( ])[0-9a-f]{8}(?=,|$)", text, re.MULTILINE)
         return [{"path": self.python.find_note(id_)} for id_ in ids]
 
     def batch(self, tool: str, **given: object) -> Any:
