@@ -23,8 +23,9 @@ from tests.cli_run import Ran, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
 from tests.stand_in_agent import agent_for
-from vaultmem import client, paths
+from vaultmem import Vault, client, paths
 from vaultmem.client import NOBODY, AgentError, call
+from vaultmem.errors import NoteNotFoundError
 from vaultmem.store.state import State
 
 Handle = Callable[[socket.socket], None]
@@ -445,6 +446,14 @@ def test_interrupted_while_waiting(indexed: Path) -> None:
     ended = Ran(running.returncode, out, err)
     assert (ended.code, ended.out) == (130, "")
     assert "interrupted" in one_line(ended)
+
+
+def test_what_is_not_there_is_not_there_through_the_agent_too(indexed: Path) -> None:
+    """Python's callers read a note then, and a turn that is hopeless is put aside."""
+    with Vault(str(indexed)) as vault, agent_for(indexed) as host:
+        with pytest.raises(NoteNotFoundError, match="nobody"):
+            vault.ask("read", id="nobody")
+        assert host.opened == 1
 
 
 ENTRY = "import sys; sys.argv[0] = 'vaultmem'; from vaultmem.cli import entry; entry()"

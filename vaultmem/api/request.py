@@ -15,6 +15,7 @@ INTERNAL_ERROR = -32603
 FAILED = -32000  # a VaultmemError: its message is for a person
 BUSY = -32001
 TOOK_TOO_LONG = -32002
+NOT_FOUND = -32004  # nothing answers to a name, or several things do
 
 
 class RequestError(Exception):

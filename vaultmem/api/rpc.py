@@ -6,10 +6,10 @@ import time
 
 from vaultmem import client
 from vaultmem.api import params as declared
-from vaultmem.api.request import WRONG_PARAMS
+from vaultmem.api.request import NOT_FOUND, WRONG_PARAMS
 from vaultmem.api.verbs import found, verb
 from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.errors import LockedError, UsageError, VaultmemError
+from vaultmem.errors import LockedError, NoteNotFoundError, UsageError, VaultmemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,8 @@ WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
 LARGE = 65_536  # characters of content from which it is looked at before it is sent
 MOST_BATCHES = 50  # that wait for their place in the history
+# What the agent says and this process would have raised.
+_KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: NoteNotFoundError}
 
 
 def ask(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
@@ -97,8 +99,7 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
             raise VaultmemError(
                 f"{error}; vaultmem history tells whether it was done before the agent ended"
             ) from error
-        kind = UsageError if error.code == WRONG_PARAMS else VaultmemError
-        raise kind(str(error)) from error
+        raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
 
 
 def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> Any:

@@ -15,6 +15,7 @@ from vaultmem.api.verbs import JSON, Param, commands
 from vaultmem.commands.parsing import declared as verb_of
 from vaultmem.commands.remote import Command, run_words
 from vaultmem.commands.tool_methods import METHODS, ToolMethods
+from vaultmem.errors import NoteNotFoundError
 
 Answer = Callable[[Request], object]
 
@@ -90,8 +91,11 @@ def _memory(host: Host, request: Request) -> object:
     params = given.get("params", {})
     if not isinstance(params, dict):
         raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
-    with declared.asked_at(str(given.get("door", JSON))), host.vault() as vault:
-        return vault.ask(str(given["verb"]), **params)
+    try:
+        with declared.asked_at(str(given.get("door", JSON))), host.vault() as vault:
+            return vault.ask(str(given["verb"]), **params)
+    except NoteNotFoundError as error:
+        raise RequestError(codes.NOT_FOUND, str(error)) from error
 
 
 def _stop(host: Host) -> object:
