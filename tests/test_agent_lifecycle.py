@@ -57,7 +57,8 @@ def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
                 agent.process.send_signal(signal.SIGHUP)
             until(lambda: agent.pid() == agent.process.pid)
         until(lambda: finds_the_apple(agent))
-        assert agent.ends() == 0
+        # The last of them may have come to nothing yet: who begins anew has nothing to close.
+        assert agent.ends() in (0, -signal.SIGTERM)
 
 
 def test_an_end_counts_more_than_beginning_anew(vault: Path) -> None:
