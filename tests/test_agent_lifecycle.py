@@ -68,6 +68,16 @@ def test_an_end_counts_more_than_beginning_anew(vault: Path) -> None:
         assert agent.process.wait(30) == 0
 
 
+def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> None:
+    told = (
+        "import os; from vaultmem.agent.agent import Agent;"
+        "Agent._end = lambda self, real=Agent._end: (os.kill(os.getpid(), 15), real(self))"
+    )
+    with agent_on(vault, told) as agent:
+        agent.process.send_signal(signal.SIGHUP)
+        assert agent.process.wait(30) == 0
+
+
 def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:
     """A vault may come from anywhere; python -m would look there first."""
     trap = vault.parent / "trapped"

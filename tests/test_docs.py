@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.cli_run import ran
+from tests.index_dump import synced
 from vaultmem.api.verbs import commands, memory_verbs
 from vaultmem.cli import usage
 from vaultmem.config import SETTINGS
@@ -205,6 +206,7 @@ def test_what_the_readme_asks_a_fresh_vault_is_found(
 def test_the_sessions_of_the_readme_find_what_they_ask(
     sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    synced(sample)
     monkeypatch.chdir(sample.parent)
     parts = re.findall(r"```python\n(.+?)```", text_of(README), re.DOTALL)
     (recall,) = [one for one in parts if "vault.recall(" in one]

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from vaultmem import config as settings
 from vaultmem import now
 from vaultmem.agent.agent import Agent, Settings
+from vaultmem.agent.bell import END
 from vaultmem.agent.holder import holder
 from vaultmem.agent.life import SYNC_PATIENCE
 from vaultmem.agent.log import Log
@@ -54,7 +55,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
         use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
         with agent.bell.rung_by_signals():
             anew = agent.run(methods(agent))
-    if anew:
+        ended = agent.bell.heard(0) == END  # told to end while it closed to begin anew
+    if anew and not ended:
         sys.stdout.flush()
         sys.stderr.flush()
         use_zone("")
