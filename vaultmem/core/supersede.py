@@ -245,4 +245,4 @@ _REPLACES: Mapping[str, float] = {
     "": -4.22,
 }
 _CERTAINTY = (0.38, 0.44, 0.83, 0.07, 0.13, 0.7, -1.9)
-_CERTAIN = 1.25
+_CERTAIN = 1.0
