@@ -169,6 +169,7 @@ class Events:
     def __init__(self) -> None:
         self._held = bytearray()
         self._searched = 0  # bytes of these in which no event ends
+        self._is_begun = False  # a byte order mark counts before the first event only
 
     def feed(self, piece: bytes) -> list[str]:
         """The data of the events that end in this piece."""
@@ -179,7 +180,9 @@ class Events:
         if len(self._held) > MOST_EVENT:
             self._held[:] = b":"  # the rest of this line is a comment
         self._searched = max(0, len(self._held) - 3)
-        return _data_of(block) if block else []
+        mark = b"" if self._is_begun else b"\xef\xbb\xbf"
+        self._is_begun = self._is_begun or bool(block)
+        return _data_of(block.removeprefix(mark)) if block else []
 
     def close(self) -> list[str]:
         """The data of an event that was not ended; some servers leave the last line break out."""
@@ -191,8 +194,7 @@ def _data_of(block: bytes) -> list[str]:
     import httpx
     from httpx_sse import EventSource
 
-    body = block.removeprefix(b"\xef\xbb\xbf")
-    response = httpx.Response(200, headers={"Content-Type": "text/event-stream"}, content=body)
+    response = httpx.Response(200, headers={"Content-Type": "text/event-stream"}, content=block)
     return [event.data for event in EventSource(response).iter_sse() if event.data]
 
 
