@@ -19,7 +19,7 @@ from vaultmem import paths
 from vaultmem.api.memories import MemoryVault
 from vaultmem.core import query as language
 from vaultmem.core.access import Viewer, hidden, is_trusted, origin, viewer
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import named
 from vaultmem.core.query import Filter
 from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import (
@@ -269,7 +269,7 @@ class Vault(MemoryVault):
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
-        own = {key_of(key): value for key, value in self.note(path).properties.items()}
+        own = named(self.note(path).properties)
         trust = self.config.text("recall.trust")
         if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
             return []

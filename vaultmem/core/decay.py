@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import named
 from vaultmem.core.stamps import seconds
 from vaultmem.core.values import value
 
@@ -76,9 +76,9 @@ def aging(properties: Mapping[str, object]) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
-    named = {key_of(key): given for key, given in properties.items()}
-    kind = policy(named.get("decay_policy"))
-    return aging_of(kind, named["id"], *(named.get(key) for key in TIMES))
+    own = named(properties)
+    kind = policy(own.get("decay_policy"))
+    return aging_of(kind, own["id"], *(own.get(key) for key in TIMES))
 
 
 FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone

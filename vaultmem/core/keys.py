@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from vaultmem.core.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeVar
+
+    _V = TypeVar("_V")
+
 # The order in which they are written.
 KEYS = (
     "id", "phase", "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type",
@@ -18,3 +26,8 @@ def key_of(written: str) -> str:
     """Our spelling of a key that Logseq or a person spelled with dashes or capitals."""
     folded = written.strip().lower().replace("-", "_").replace(" ", "_")
     return folded if folded in KEYS else written
+
+
+def named(properties: Mapping[str, _V]) -> dict[str, _V]:
+    """Properties by our spelling of their keys."""
+    return {key_of(key): value for key, value in properties.items()}

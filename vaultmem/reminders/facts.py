@@ -14,7 +14,7 @@ from vaultmem.core import access
 from vaultmem.core.access import CONNECTED, EVERYBODY, OWN, Origin
 from vaultmem.core.answers import DONE, DROPPED, Answer
 from vaultmem.core.defused import one_line
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import named
 from vaultmem.core.kinds import is_about_person
 from vaultmem.core.memory import PASSING
 from vaultmem.core.pending_items import approval
@@ -24,6 +24,7 @@ from vaultmem.core.stamps import seconds
 from vaultmem.errors import DamagedError
 from vaultmem.reminders import learned
 from vaultmem.store import reads
+from vaultmem.store.catalog import NOTES_BELOW, below
 
 if TYPE_CHECKING:
     from vaultmem.reminders.listing import Fact
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 MOST = 12  # of one subject that one reader may be told
 OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
 _DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its uses have doubled
-_MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
-    LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL"""
+_MEMORIES = (
+    f"SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
+)
 
 
 def facts(sight: Sight, answers: Mapping[str, Answer], trust: str = CONNECTED) -> list[Fact]:
@@ -44,12 +45,12 @@ def facts(sight: Sight, answers: Mapping[str, Answer], trust: str = CONNECTED) -
         list
     )
     counts = _counts(sight)
-    values = (f"{sight.folder}/", f"{sight.folder}0")
-    for path, title, dialect, properties in sight.catalog.db.execute(_MEMORIES, values).fetchall():
+    rows = sight.catalog.db.execute(_MEMORIES, below(sight.folder)).fetchall()
+    for path, title, dialect, properties in rows:
         inner = path[len(sight.folder) + 1 :]
         if not _may_tell(inner, title, properties):
             continue  # most of them, and to read properties takes its time
-        own = {key_of(key): value for key, value in json.loads(properties).items()}
+        own = named(json.loads(properties))
         fact = _fact(sight, inner, title, own, answers)
         scope = "" if fact is None else _seen_by(fact["scope"], fact["author"], trust)
         if fact is None or not scope:

@@ -14,7 +14,7 @@ from vaultmem.core import access
 from vaultmem.core.answers import DONE, DROPPED, Answer, closed
 from vaultmem.core.conversation import MEMORY, entry_of
 from vaultmem.core.importance import memory_type
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import named
 from vaultmem.core.kinds import is_about_person
 from vaultmem.core.likeness import content_hash
 from vaultmem.core.memory import PASSING, TYPES
@@ -28,15 +28,13 @@ from vaultmem.core.short_texts import CAP
 from vaultmem.core.stamps import seconds
 from vaultmem.core.supersede import REPLACES, relations
 from vaultmem.store import pages, vault
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
 
 MOST = 100  # facts that are compared with memories, the newest; answers bring up the others
 COMPARED = 5  # memories for each
 SHARED = 0.5  # of the words of the shorter text, from which two may say the same
 _READ = 65_536  # bytes of a note that are looked at
-_NOTES = """SELECT f.path, f.hash, n.id, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
-    LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL"""
+_NOTES = f"SELECT f.path, f.hash, n.id, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 _FACTS = f"{_NOTES} AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
 
 
@@ -66,9 +64,9 @@ class _Known(NamedTuple):
 def learned(catalog: Catalog, root: str, folder: str) -> list[Learned]:
     """All facts of conversations that are lasting, about the person and not private, the newest first."""
     found: list[Learned] = []
-    rows = catalog.db.execute(_FACTS, (f"{folder}/{ENTRIES}/", f"{folder}/{ENTRIES}0")).fetchall()
+    rows = catalog.db.execute(_FACTS, below(f"{folder}/{ENTRIES}")).fetchall()
     for path, digest, note, _, dialect, properties in rows:
-        own = {key_of(key): value for key, value in json.loads(properties).items()}
+        own = named(json.loads(properties))
         conversation, role = entry_of(path[len(folder) + 1 :], own)
         id_ = str(own.get("id") or "")
         if not (conversation and id_) or role != MEMORY or is_private(own):
@@ -159,7 +157,7 @@ class _Near:
         self._words: list[frozenset[str]] = []
         self._having: defaultdict[str, list[int]] = defaultdict(list)
         inside = f"{folder}/{ENTRIES}/"
-        for row in catalog.db.execute(_NOTES, (f"{folder}/", f"{folder}0")).fetchall():
+        for row in catalog.db.execute(_NOTES, below(folder)).fetchall():
             if not row[0].startswith(inside):
                 for word in (words := telling_words(row[3])):
                     self._having[word].append(len(self._rows))
@@ -181,7 +179,7 @@ class _Near:
     def _read(self, row: Sequence[object], answers: Mapping[str, Answer]) -> _Known | None:
         """What a memory says that anybody may be told of."""
         path, digest, _, _, dialect, properties = row
-        own = {key_of(key): value for key, value in json.loads(str(properties)).items()}
+        own = named(json.loads(str(properties)))
         outside = access.origin(own).outside and not is_approved(str(own.get("id")), answers)
         if outside or access.scope_of(own, memory=True) != access.EVERYBODY:
             return None

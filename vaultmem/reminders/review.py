@@ -13,7 +13,7 @@ from vaultmem.core.access import scope_of
 from vaultmem.core.answers import Answer, closed
 from vaultmem.core.due import Due
 from vaultmem.core.due_notes import author, is_named
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import named
 from vaultmem.core.pending_items import (
     DAYS,
     PRIVATE,
@@ -40,7 +40,7 @@ from vaultmem.errors import DamagedError
 from vaultmem.reminders import learned, troubled
 from vaultmem.reminders.troubled import Told
 from vaultmem.store import reviews
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.store.ledger import Ledger
 
 MOST = 3  # single lines of a kind
@@ -61,11 +61,9 @@ _COUNTED = {
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
 CHORES = "{} for the memory to be looked after: vaultmem review"
-_MEMORIES = """SELECT f.path, n.title, n.dialect, n.properties FROM files f JOIN notes n ON n.id = f.id
-    LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND n.properties IS NOT NULL
+_MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
     AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
-        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
+        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text
 
 
 class Sight(NamedTuple):
@@ -221,10 +219,9 @@ def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> 
 def _memories(sight: Sight, wanted: Sequence[str] = ()) -> Iterator[_Memory]:
     """Memories that live and have an id: those of the inbox, those of how to do things, and those at `wanted` paths."""
     folder = sight.folder
-    given = (f"{folder}/", f"{folder}0", json.dumps(list(wanted)))
+    given = (*below(folder), json.dumps(list(wanted)))
     for path, title, dialect, properties in sight.catalog.db.execute(_MEMORIES, given).fetchall():
-        found = json.loads(properties)
-        own = {key_of(key): value for key, value in found.items()}
+        own = named(json.loads(properties))
         inner = path[len(folder) + 1 :]
         category = category_of(inner, own.get("category"))
         memory = _Memory(path, title, category, dialect, own)

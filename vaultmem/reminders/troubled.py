@@ -9,12 +9,12 @@ from vaultmem.core.conflicts import conflict_original
 from vaultmem.core.pending_page import item_id
 from vaultmem.core.places import GENERATED
 from vaultmem.store import catalog_read
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.store.frontmatter import PLACEHOLDER
 
 STRAY = "is in no folder of a category, and is left alone"
-_STRAYS = """SELECT f.path, n.properties FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
+_STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
+    AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
 
 
 class Told(NamedTuple):
@@ -55,7 +55,7 @@ def unreadable(catalog: Catalog) -> list[Told]:
 
 def strays(catalog: Catalog, folder: str) -> list[Told]:
     """Notes that lie in the memory folder itself and have no id: no job minds them."""
-    given = (f"{folder}/", f"{folder}0", len(folder) + 2)
+    given = (*below(folder), len(folder) + 2)
     rows = catalog.db.execute(_STRAYS, given).fetchall()
     paths = [path for path, properties in rows if not json.loads(properties or "{}").get("id")]
     return [Told(item_id(path, "stray"), STRAY, path) for path in paths]

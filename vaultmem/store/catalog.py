@@ -56,6 +56,14 @@ CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 FORMAT = zlib.crc32(_SCHEMA.encode()) >> 1  # another schema is another format
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
+# The notes below a folder, for queries; the copies that sync programs leave are none.
+NOTES_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
+
+
+def below(folder: str) -> tuple[str, str]:
+    """From which path on, and up to which, something lies below a folder."""
+    return f"{folder}/", f"{folder}0"
 
 
 _NO_ROOM = (

@@ -6,11 +6,9 @@ import json
 from collections.abc import Callable, Iterable
 
 from vaultmem.core.places import ENTRIES
-from vaultmem.store.catalog import Catalog
+from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.store.catalog_read import ids
 
-_MEMORIES = """SELECT n.id, {} FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
 _WEIGHT = "json_extract(n.properties, '$.importance')"
 _DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
 _SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
@@ -50,26 +48,26 @@ def _scoped(
 ) -> Iterable[tuple[int, bool]]:
     """The notes of the memory folder, and whether they are looked into. Scopes are few, and asked for once each."""
     kept = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
-    values = [least, *_range(folder)]
-    rows = catalog.db.execute(_MEMORIES.format(kept), values).fetchall()
+    values = [least, *below(folder)]
+    rows = catalog.db.execute(f"SELECT n.id, {kept} {NOTES_BELOW}", values).fetchall()
     wanted = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
     return ((int(note), wanted[scope]) for note, scope in rows)
 
 
 def summaries(catalog: Catalog, folder: str) -> list[dict[str, object]]:
     """The properties of memories that sum others up."""
-    rows = catalog.db.execute(_SUMMARIES, _range(folder)).fetchall()
+    rows = catalog.db.execute(_SUMMARIES, below(folder)).fetchall()
     return [found for row in rows if isinstance(found := json.loads(row[0]), dict)]
 
 
 def spoken(catalog: Catalog, folder: str) -> frozenset[int]:
     """The notes of conversations."""
-    return frozenset(ids(catalog, _INSIDE, _range(f"{folder}/{ENTRIES}")))
+    return frozenset(ids(catalog, _INSIDE, below(f"{folder}/{ENTRIES}")))
 
 
 def summed_up(catalog: Catalog, folder: str) -> frozenset[int]:
     """The notes of memories that a summary stands for."""
-    rows = catalog.db.execute(_COMPRESSED, _range(folder)).fetchall()
+    rows = catalog.db.execute(_COMPRESSED, below(folder)).fetchall()
     marked = [(int(row[0]), own) for row in rows if _is_marked(own := json.loads(row[1]))]
     sums = summaries(catalog, folder) if marked else []
     sessions = {str(own[key]) for own in sums for key in _SESSIONS if own.get(key)}
@@ -92,7 +90,3 @@ def hashes(catalog: Catalog, places: Iterable[tuple[str, int]]) -> dict[tuple[st
     """The hashes of blocks, by path and first line."""
     rows = catalog.db.execute(_HASHES, (json.dumps(list(places)),)).fetchall()
     return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
-
-
-def _range(folder: str) -> list[str]:
-    return [f"{folder}/", f"{folder}0"]
