@@ -37,7 +37,7 @@ def _found(searcher: Searcher, ask: Ask) -> Iterator[tuple[float, str, Result]]:
     if not (words or query.must or query.groups):
         return
     filters = (*query.filters, *ask.filters)
-    for path, text in searcher.texts.read(_newest(searcher)).items():
+    for path, text in searcher.texts.read(newest(searcher)).items():
         share = _share(searcher, query, words, text)
         if share >= LEAST_SHARED and (one := _result(searcher, ask, path, text, words)):
             own = one.properties
@@ -47,13 +47,19 @@ def _found(searcher: Searcher, ask: Ask) -> Iterator[tuple[float, str, Result]]:
                 yield -share, one.path, one
 
 
-def _newest(searcher: Searcher) -> list[str]:
-    """The files that went there last."""
-    with os.scandir(searcher.archive) as entries:
-        files = [one for one in entries if one.name.endswith(".md")]
-    files.sort(key=lambda one: one.stat(follow_symlinks=False).st_mtime, reverse=True)
+def newest(searcher: Searcher) -> list[str]:
+    """The paths of the files that went to the archive last; none where it cannot be looked into."""
+    try:
+        with os.scandir(searcher.archive) as entries:
+            files = [
+                (one.stat(follow_symlinks=False).st_mtime, one.name)
+                for one in entries
+                if one.name.endswith(".md")
+            ]
+    except OSError:  # it is not there, or one of them is taken out just now
+        return []
     inner = searcher.archive.removeprefix(f"{searcher.folder}/")
-    return [f"{inner}/{one.name}" for one in files[:MOST]]
+    return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
 
 
 def _share(searcher: Searcher, query: Query, words: list[Term], text: str) -> float:

@@ -11,7 +11,7 @@ from vaultmem.adapter import Value
 from vaultmem.core import access, decay, due_notes
 from vaultmem.core.answers import Answer
 from vaultmem.core.conversation import ASSISTANT, MEMORY, USER, entry_of, is_away, is_talk, scope_of
-from vaultmem.core.keys import key_of
+from vaultmem.core.keys import key_of, named
 from vaultmem.core.memory import TYPES
 from vaultmem.core.pending_items import is_approved
 from vaultmem.core.places import (
@@ -29,6 +29,7 @@ from vaultmem.core.recall_text import plain
 from vaultmem.core.snippet import spelled
 from vaultmem.core.stamps import seconds
 from vaultmem.core.supersede import stems
+from vaultmem.last_tier import LEAST_SHARED, newest
 from vaultmem.reminders import learned
 from vaultmem.reminders.learned import Learned
 from vaultmem.search import Ask, Found, Searcher
@@ -40,8 +41,6 @@ from vaultmem.store.memory_file import provisional
 MOST_PAGES = 2_000  # remembered
 AROUND = 4  # lines on either side of a turn: two other turns
 MOST_ANSWERS = 8  # of the catalog, remembered
-MOST_ARCHIVED = 300  # memories of the archive that are looked at, the last that went there
-LEAST_SHARED = 0.5  # of the question's words, from which one of the archive answers it
 _TALK = ("session_id", "conversation_id", "role")
 
 
@@ -115,19 +114,9 @@ class Sources:
     def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
         """Memories of the archive that share most words with the question, best first. They are in no index."""
         asked = stems(wanted.query)
-        folder = f"{self.folder}/{ARCHIVE}"
         if not asked:
             return []
-        try:
-            with os.scandir(f"{self.vault}/{folder}") as entries:
-                seen = [
-                    (one.stat(follow_symlinks=False).st_mtime, one.name)
-                    for one in entries
-                    if one.name.endswith(".md")
-                ]
-        except OSError:
-            return []
-        paths = [f"{folder}/{name}" for _, name in sorted(seen, reverse=True)[:MOST_ARCHIVED]]
+        paths = newest(look.searcher)
         texts = self._texts_of(paths)
         found: list[Candidate] = []
         for path in paths:
@@ -301,7 +290,7 @@ class Sources:
     # --- Notes
 
     def _block(self, look: Look, place: BlockPlace, text: str) -> Candidate:
-        own = {key_of(key): value for key, value in _values(place).items()}
+        own = named(_values(place))
         day = seconds(place.day) if place.day else None
         origin = access.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
