@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.store.ledger import Ledger
+
+if TYPE_CHECKING:
+    import sqlite3
 
 TIMES = 30  # of the last reads, for policies that learn from them
 
@@ -39,16 +42,10 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]
     known: dict[str, ReadCount] = {}
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
-            row = db.execute(
-                "SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)
-            ).fetchone()
-            before = _count(row)[1] if row else ReadCount(0, now, ())
+            before = _known(db, memory, now)
             times = (*before.times, now)[-TIMES:]
             known[memory] = ReadCount(max(before.number, of_file) + 1, now, times)
-            db.execute(
-                "INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)",
-                (memory, known[memory].number, now, json.dumps(times)),
-            )
+            _put(db, memory, known[memory])
     return {memory: count.number for memory, count in known.items()}
 
 
@@ -57,15 +54,9 @@ def use(ledger: Ledger, told: Mapping[str, float], now: float) -> None:
     told at every start is not worth more for it, and its file is not to be written each night for the count."""
     with ledger.writing(now) as db:
         for memory, at in told.items():
-            row = db.execute(
-                "SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)
-            ).fetchone()
-            before = _count(row)[1] if row else ReadCount(0, at, ())
-            times = sorted({*before.times, at})[-TIMES:]
-            db.execute(
-                "INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)",
-                (memory, max(before.number, 1), max(before.last, at), json.dumps(times)),
-            )
+            before = _known(db, memory, at)
+            times = tuple(sorted({*before.times, at})[-TIMES:])
+            _put(db, memory, ReadCount(max(before.number, 1), max(before.last, at), times))
 
 
 def seen(ledger: Ledger) -> dict[str, Left]:
@@ -92,6 +83,18 @@ def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: floa
     """Remember id, path and hash of memories that jobs shall leave as they are now."""
     with ledger.writing(now) as db:
         db.executemany("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows)
+
+
+def _known(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
+    """What is known of the reading of a memory that is read at a time."""
+    found = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,))
+    row = found.fetchone()
+    return _count(row)[1] if row else ReadCount(0, at, ())
+
+
+def _put(db: sqlite3.Connection, memory: str, one: ReadCount) -> None:
+    values = (memory, one.number, one.last, json.dumps(one.times))
+    db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", values)
 
 
 def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
