@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
-from vaultmem.commands.pending import FURTHEST
+from vaultmem.core import limits
 from vaultmem.reminders import gathering, listing
 
 NOTE = """\
@@ -314,7 +314,7 @@ def test_days_that_make_no_sense(vault: Path, days: str) -> None:
 def test_the_furthest_day(vault: Path, write: Write) -> None:
     write("Note.md", "- [ ] a 📅 9999-12-31\n- [ ] b 📅 0001-01-01\n")
     synced(vault)
-    found = value_of(vault, "--days", str(FURTHEST))
+    found = value_of(vault, "--days", str(limits.DAYS))
     assert texts(found, "upcoming") == []
 
 

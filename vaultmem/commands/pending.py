@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vaultmem import now as clock
-from vaultmem.core import limits
 from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.core.wording import plural
 from vaultmem.output import Output
@@ -21,7 +20,6 @@ ROOM = {
     "review": 3,
     "preferences": 3,
 }  # lines at least, however much there is above them
-FURTHEST = limits.DAYS
 NAMES = {
     "today": "today", "soon": "upcoming", "overdue": "overdue", "review": "review", "preferences": "preferences",
 }  # fmt: skip

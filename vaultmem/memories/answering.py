@@ -18,7 +18,6 @@ from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, planned
 
-STATES = (DONE, DROPPED, SNOOZED, OPEN)
 LEAST = 4  # letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5

@@ -27,7 +27,6 @@ from vaultmem.store.vault import digest
 FOLDER = "import"  # of the state folder, where what is imported waits
 TAKEN = ".taken"  # what the file is called in which it is written how many lines were taken in
 BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
-CONFLICTS = ("skip", "newer", "both")
 MOST_TOLD = 1_000  # lines that are told of one by one
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 

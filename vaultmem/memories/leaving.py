@@ -72,10 +72,11 @@ def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = Fal
     """Keep what was ticked."""
     kept = Kept()
     open_ = []
+    live = {one.id: one for one in session.desk.collection.live()}
     for row in _rows(session):
         id_ = leaving_id(row)
         answer = answers.get(id_)
-        memory = next((one for one in session.desk.collection.live() if one.id == row["id"]), None)
+        memory = live.get(str(row["id"]))
         if answer is None or answer.state != DONE or memory is None:
             open_.append(row)
         elif dry_run:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from vaultmem.core.defused import one_line
-from vaultmem.errors import VaultmemError
 
 LINE = 240  # characters of a memory in a list
 _TITLE = 100
@@ -75,10 +74,3 @@ def lines(title: str, each: Iterable[str], otherwise: str) -> str:
     """A list for a model, or the words that say that there is nothing."""
     listed = list(each)
     return "\n".join([title, *listed]) if listed else otherwise
-
-
-def path_in_line(path: str) -> str:
-    """A path as it can be given back; one that is no plain line cannot be shown."""
-    if any(letter in path for letter in "\n\r\0"):
-        raise VaultmemError("a note with a line break in its name cannot be shown")
-    return path
