@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vaultmem.core import prototypes
-from vaultmem.core.classify import TARGETS, classify
-from vaultmem.store.embed import Embedder
-from vaultmem.store.model import resolve_model
+from vaultmem.index.embed import Embedder
+from vaultmem.index.models import resolve_model
+from vaultmem.memories import prototypes
+from vaultmem.memories.classify import TARGETS, classify
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "classification"
 PARTS = ("dev", "test", "fresh")
@@ -60,7 +60,7 @@ def closenesses(embedder: Embedder, texts: Sequence[str]) -> list[dict[str, floa
     """How close each text is to each category."""
     typical = embedder.embed(prototypes.sentences())
     cosines = embedder.embed(list(texts)) @ typical.T
-    return [prototypes.closeness(row) for row in cosines.tolist()]
+    return [prototypes.closeness_to(row) for row in cosines.tolist()]
 
 
 def outcomes(sentences: Sequence[Sentence], near: Closenesses) -> list[Outcome]:

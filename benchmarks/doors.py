@@ -110,7 +110,7 @@ def one_prompt(vault: Path, env: dict[str, str]) -> Run:
 def inside(vault: Path, calls: int) -> list[Row]:
     """The search itself, and the same through the dispatcher."""
     from vaultmem import Vault
-    from vaultmem.search import Ask
+    from vaultmem.search.search import Ask
     from vaultmem.tools.tool import Call
     from vaultmem.tools.toolbox import Toolbox
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vaultmem import Vault
-from vaultmem.jobs import JOBS
+from vaultmem.agent.jobs import JOBS
 
 HERE = Path(__file__).parent / "life"
 FIRST_DAY = datetime(2026, 11, 22)  # noqa: DTZ001 - the clock on the wall

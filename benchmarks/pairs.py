@@ -3,8 +3,8 @@
 `pairs/*.tsv` hold labelled pairs: what the newer one is (replaces, same, apart), the older, the newer.
 `pairs/clusters.txt` has what is known of one thing, and what took its place: all other pairs of a cluster hold side by
 side. The labelled pairs stand among others that have nothing to do with them, as in a vault. The weights of
-vaultmem.core.supersede and vaultmem.core.paraphrase are fitted on one half (by checksum of the pair, by cluster); the
-table is about the other half.
+vaultmem.memories.supersede and vaultmem.memories.paraphrase are fitted on one half (by checksum of the pair, by
+cluster); the table is about the other half.
 
     python benchmarks/pairs.py            # the table for the weights in force, and what is decided wrongly
     python benchmarks/pairs.py --weights  # fit anew, and print what belongs at the end of the module
@@ -26,10 +26,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.core import paraphrase, short_texts, supersede
-from vaultmem.core.supersede import REPLACES, SAME
-from vaultmem.store.embed import Embedder
-from vaultmem.store.model import resolve_model
+from vaultmem.index.embed import Embedder
+from vaultmem.index.models import resolve_model
+from vaultmem.memories import paraphrase, short_texts, supersede
+from vaultmem.memories.supersede import REPLACES, SAME
 
 HERE = Path(__file__).parent / "pairs"
 DRAWN = 8
@@ -132,7 +132,7 @@ def print_weights(found: Sequence[Case], cosines: Cosines) -> None:
 
 
 def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
-    """What belongs to core.supersede."""
+    """What belongs to memories.supersede."""
     tables = []
     for case in kept:
         shared = supersede.widespread(case.olds)
@@ -160,7 +160,7 @@ def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
 
 
 def fit_same(kept: Sequence[Case], cosines: Cosines) -> None:
-    """What belongs to core.paraphrase: each pair once with its cosine and once without, and beside them texts of
+    """What belongs to memories.paraphrase: each pair once with its cosine and once without, and beside them texts of
     which one word was exchanged for another."""
     tables, is_it, folds = [], [], []
     for number, case in enumerate([*kept, *exchanged(kept)]):

@@ -13,7 +13,7 @@ import sys
 
 import tantivy
 
-from vaultmem.store.keyword import ANALYZER, HEAP_BYTES, analyzer
+from vaultmem.index.keyword import ANALYZER, HEAP_BYTES, analyzer
 
 
 def main(vault: str, folder: str) -> None:

@@ -21,11 +21,11 @@ from statistics import median
 from timing import Row, about, print_table, ready_vault, surroundings
 
 from vaultmem.config import Config
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.state import State
+from vaultmem.index.sync import sync
+from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.finding import Finder
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.state import State
-from vaultmem.sync import sync
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 MANY = 10_000  # tasks in one note

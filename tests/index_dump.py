@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from vaultmem.config import Config
-from vaultmem.core.query import parse
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.keyword import ORD_BITS
-from vaultmem.store.keyword_search import KeywordSearcher, Question
-from vaultmem.store.state import State
-from vaultmem.sync import Report, sync
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.index.state import State
+from vaultmem.index.sync import Report, sync
+from vaultmem.search.keyword_search import KeywordSearcher, Question
+from vaultmem.search.query import parse
 
 Dump = dict[str, list[tuple[object, ...]]]
 Hits = dict[str, dict[tuple[str, int], float]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from vaultmem.store.batches import Batches, Header, Outcome, Wish
-from vaultmem.store.history import History
-from vaultmem.store.repository import blob_id
-from vaultmem.store.undo import Means, Refused, Undone, wishes
+from vaultmem.history.history import History
+from vaultmem.history.repository import blob_id
+from vaultmem.history.undo import Means, Refused, Undone, wishes
+from vaultmem.vault.batches import Batches, Header, Outcome, Wish
 
 
 class Kept:

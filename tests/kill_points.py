@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from vaultmem.store import renames
+from vaultmem.vault import moves
 
 CALLS = (
     "open write pwrite fsync replace rename link unlink mkdir chmod ftruncate close listdir".split()
@@ -43,7 +43,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
     try:
         for name in CALLS:
             setattr(os, name, armed(name, getattr(os, name)))
-        renames._renamed = armed("rename", renames._renamed)  # type: ignore[assignment] # the same call, armed
+        moves._renamed = armed("rename", moves._renamed)  # type: ignore[assignment] # the same call, armed
         work()
         code = 0
     finally:

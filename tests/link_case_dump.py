@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import vaultmem
-from vaultmem.store import catalog_read
-from vaultmem.store.frontmatter import split
-from vaultmem.store.frontmatter_edit import set_property as edited
-from vaultmem.store.vault import Root, read
+from vaultmem.index import catalog_read
+from vaultmem.vault.files import Root, read
+from vaultmem.vault.frontmatter import split
+from vaultmem.vault.frontmatter_edit import set_property as edited
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Link, Note, Rules, Task

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vaultmem_obsidian import dialect
 
-from vaultmem.store.frontmatter import split
+from vaultmem.vault.frontmatter import split
 
 if TYPE_CHECKING:
     from vaultmem_obsidian.rules import ObsidianRules

@@ -14,9 +14,9 @@ import openai
 
 from tests.agent_run import until
 from tests.scripted_llm import ScriptedLlm
+from vaultmem.chat.turn_queue import Item
 from vaultmem.proxy import proxy, serving
 from vaultmem.proxy.proxy import Overrides, Proxy
-from vaultmem.store.turn_queue import Item
 
 HEADERS = {"Content-Type": "application/json"}
 
@@ -108,7 +108,7 @@ class Proxied:
 
 
 def _told(told: tuple[str, ...]) -> Any:
-    from vaultmem.core.chat_memory import compose
+    from vaultmem.chat.bodies import compose
 
     return compose("", [("memory", one) for one in told], ())
 

@@ -18,10 +18,10 @@ from vaultmem.api.request import Limits
 from vaultmem.api.rpc import carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
+from vaultmem.index.sync import sync
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
 from vaultmem.progress import Progress
-from vaultmem.sync import sync
 
 
 class OpenVault(Vault):

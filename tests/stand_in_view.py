@@ -9,12 +9,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import decay
-from vaultmem.core.changes import Plan
-from vaultmem.core.likeness import content_hash, opening, sketch
-from vaultmem.core.memory import ARCHIVE, CATEGORIES, GENERATED, Memory, category_of, link_targets
-from vaultmem.core.stamps import seconds, stamp
-from vaultmem.core.view import Draft
+from vaultmem.memories import decay
+from vaultmem.memories.draft import Draft, Plan
+from vaultmem.memories.model import (
+    ARCHIVE,
+    CATEGORIES,
+    GENERATED,
+    Memory,
+    category_of,
+    link_targets,
+)
+from vaultmem.text.similarity import content_hash, opening, sketch
+from vaultmem.text.times import seconds, stamp
 
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 FOLDER = "vaultmem"
@@ -59,7 +65,7 @@ def memory_file(path: str, content: str, days: float = 3, **properties: Value) -
 
 
 class StandInView:
-    """core.view.View over files in a dictionary."""
+    """memories.draft.View over files in a dictionary."""
 
     def __init__(
         self,

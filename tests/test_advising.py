@@ -28,20 +28,13 @@ from tests.scripted_llm import (
     thinking,
     wrong_ids,
 )
-from vaultmem import Vault, config, jobs
-from vaultmem.core.advice import (
-    BATCH,
-    MOST_OF_ONE,
-    REASON,
-    Advice,
-    Doubt,
-    question,
-    read,
-)
-from vaultmem.core.memory import CATEGORIES, Memory
+from vaultmem import Vault, config
+from vaultmem.agent import jobs
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.llm import llm
+from vaultmem.llm.request import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
+from vaultmem.memories.model import CATEGORIES, Memory
 from vaultmem.memories.view import VaultView
-from vaultmem.store import llm
 
 Write = Callable[..., Path]
 ODD = "zzz qqq xyzzy"  # no rule can be sure what that is

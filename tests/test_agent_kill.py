@@ -18,7 +18,7 @@ import pytest
 
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched
 from vaultmem import client
-from vaultmem.store.identity import MARKER
+from vaultmem.vault.identity import MARKER
 
 KILLS = int(os.environ.get("VAULTMEM_KILLS", "64"))  # half of them at counted events
 SIDE_BY_SIDE = 4
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no age
 COUNTING = """
 import os, signal
 from vaultmem.agent import peer, reconciler, server
-from vaultmem.core import pace
-from vaultmem.store import catalog, keyword, state, vault
-from vaultmem import indexer
-from vaultmem.store.identity import MARKER
+from vaultmem.agent import vanish_guard as pace
+from vaultmem.index import catalog, keyword, state; from vaultmem.vault import files as vault
+from vaultmem.index import indexer
+from vaultmem.vault.identity import MARKER
 
 at, done = int(os.environ["KILL_AT"]), 0
 

@@ -14,26 +14,31 @@ import pytest
 
 from tests.agent_run import differing
 from tests.index_dump import catalog_dump, other_state
-from vaultmem import indexer as indexer_module
-from vaultmem.agent.gate import LONGEST_REST, SHORTEST_WORK, Gate
-from vaultmem.agent.losses import WINDOW, Losses
-from vaultmem.agent.orders import Listeners
-from vaultmem.agent.patience import place_of, too_early
+from vaultmem.agent.events import LONGEST_REST, SHORTEST_WORK, Both, Gate, Stage
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
-from vaultmem.agent.stage import Both, Stage
+from vaultmem.agent.vanish_guard import (
+    EMPTY_WAIT,
+    GONE_WAIT,
+    WINDOW,
+    Losses,
+    Touch,
+    place_of,
+    too_early,
+)
+from vaultmem.agent.writes import Listeners
 from vaultmem.api import Vault
-from vaultmem.compare import Diff, Known
 from vaultmem.config import Config
-from vaultmem.core.pace import EMPTY_WAIT, GONE_WAIT, Touch
 from vaultmem.errors import VaultGoneError
-from vaultmem.indexer import BATCH_NOTES, Indexer
+from vaultmem.index import catalog_write as copies_module
+from vaultmem.index import indexer as indexer_module
+from vaultmem.index.compare import Diff, Known
+from vaultmem.index.indexer import BATCH_NOTES, Indexer
+from vaultmem.index.state import State
 from vaultmem.paths import make_private, state_folder
 from vaultmem.progress import Silent
-from vaultmem.store import copies as copies_module
-from vaultmem.store import identity
-from vaultmem.store import vault as reading
-from vaultmem.store.state import State
-from vaultmem.store.walk import Entry
+from vaultmem.vault import files as reading
+from vaultmem.vault import identity
+from vaultmem.vault.walk import Entry
 
 
 def touch(path: str, last: float, *, folder: bool = False) -> Touch:

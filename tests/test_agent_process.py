@@ -19,7 +19,7 @@ from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launch
 from tests.cli_run import one_line, process
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import client, paths
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc or namespaces of Linux")
 
@@ -364,7 +364,7 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
         agent.settles(scratch)
 
 
-SOON_GONE = "from vaultmem.agent import reconciler; from vaultmem.core import pace; pace.GONE_WAIT, reconciler.GONE_RETRY = 0.4, 2.0"
+SOON_GONE = "from vaultmem.agent import reconciler; from vaultmem.agent import vanish_guard as pace; pace.GONE_WAIT, reconciler.GONE_RETRY = 0.4, 2.0"
 
 
 def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
@@ -390,7 +390,7 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
         agent.settles(scratch)
 
 
-IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
+IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import vanish_guard as losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
 
 
 def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:
@@ -521,7 +521,7 @@ def test_a_sync_beside_the_agent_goes_through_it_and_searches_go_on(
 
 LINGERING = """
 import time
-from vaultmem.store import state
+from vaultmem.index import state
 real = state.State.adopt
 def adopt(*words, **given):
     real(*words, **given)
@@ -552,7 +552,7 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
 
 HOLDING = """
 import sys
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 with State(sys.argv[1]).lock():
     print("held", flush=True)
     sys.stdin.read()
@@ -688,7 +688,7 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
 
 JUMPING = """
 import os, time
-from vaultmem.store import clock
+from vaultmem.agent import scheduler as clock
 real, flag = time.time, os.environ["CLOCK_FLAG"]
 def shown():
     return real() + (float(open(flag).read() or 0) if os.path.exists(flag) else 0.0)

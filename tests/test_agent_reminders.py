@@ -14,8 +14,8 @@ import pytest
 from tests.agent_run import until
 from vaultmem.agent import reminders
 from vaultmem.agent.reminders import Reminders
-from vaultmem.core.alarms import Planned
 from vaultmem.errors import VaultmemError
+from vaultmem.reminders.alarms import Planned
 from vaultmem.reminders.waiting import Looked
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -12,19 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.alarms import BASELINE, Alarm, Planned, Rules, desktop_text, plan
-from vaultmem.core.answers import (
-    DONE,
-    DROPPED,
-    OPEN,
-    SNOOZED,
-    Answer,
-    Told,
-    union,
-)
-from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.core.pending_items import APPROVE
-from vaultmem.core.pending_page import item_id
+from vaultmem.reminders.alarms import BASELINE, Alarm, Planned, Rules, desktop_text, plan
+from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, Told, union
+from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.reminders.pending_items import APPROVE
+from vaultmem.reminders.pending_page import item_id
 
 MINUTE = timedelta(minutes=1)
 HEARD = {BASELINE: Told(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look

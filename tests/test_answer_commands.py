@@ -13,9 +13,9 @@ from tests.cli_run import Ran, one_line, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.core.pending_items import completion
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
+from vaultmem.reminders.pending_items import completion
 
 TODAY = dt.datetime.now().astimezone().date()
 

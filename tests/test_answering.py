@@ -13,15 +13,15 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import carry_out
-from vaultmem.core.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
-from vaultmem.core.dues import series_id
-from vaultmem.core.pending_items import approval, completion
 from vaultmem.errors import NoteNotFoundError, UsageError
-from vaultmem.memories import answering, carrying
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk
+from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.reader import Reader
-from vaultmem.store.ledger import Ledger
+from vaultmem.reminders import answering, carrying
+from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.reminders.due_texts import series_id
+from vaultmem.reminders.pending_items import approval, completion
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"

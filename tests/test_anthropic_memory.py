@@ -20,10 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.agent_run import agent_on
 from vaultmem import Vault
 from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
-from vaultmem.core import memory_tool
-from vaultmem.core.pending_items import approval
+from vaultmem.assistants import memory_tool
 from vaultmem.errors import VaultmemError
-from vaultmem.store.identity import MARKER
+from vaultmem.reminders.pending_items import approval
+from vaultmem.vault.identity import MARKER
 
 FOLDER = "Memory"
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)

@@ -18,8 +18,8 @@ from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
 from tests.index_dump import assert_equals_rebuilt, catalog_dump, generation, other_state, synced
-from vaultmem.store import identity
-from vaultmem.store.state import State
+from vaultmem.index.state import State
+from vaultmem.vault import identity
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
-from vaultmem.store import batches as batches_module
-from vaultmem.store import write as write_module
-from vaultmem.store.batches import Batches, Header, Outcome, Step, Wish
+from vaultmem.vault import batches as batches_module
+from vaultmem.vault import write as write_module
+from vaultmem.vault.batches import Batches, Header, Outcome, Step, Wish
 
 HEADER = Header("claude", "assistant", "because", 1.5)
 
@@ -280,7 +280,7 @@ def healed(place: Place) -> None:
 def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Drives of several kinds."""
     if request.param == "no exclusive rename":
-        monkeypatch.setattr("vaultmem.store.renames._system_rename", lambda: None)
+        monkeypatch.setattr("vaultmem.vault.moves._system_rename", lambda: None)
     if request.param == "no hard links":
 
         def unable(source: object, target: object, **given: bool) -> None:

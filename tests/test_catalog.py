@@ -14,10 +14,11 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.api import Vault
-from vaultmem.core.query import Filter, day_range
 from vaultmem.errors import DamagedError, NoteNotFoundError, StateError
-from vaultmem.store import catalog_read, filters
-from vaultmem.store.catalog import Catalog, spoken
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.search import cache
+from vaultmem.search.query import Filter, day_range
 
 
 @pytest.fixture
@@ -231,13 +232,12 @@ def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
         paths = {
             note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()
         }
-        fitting = filters.notes_that_fit(catalog, [Filter(*wanted)]) or set()
+        fitting = cache.filter_notes(catalog, [Filter(*wanted)]) or set()
         assert {paths[note] for note in fitting} == FILTERS[wanted]
-        others = filters.notes_that_fit(catalog, [Filter(*wanted, negated=True)]) or set()
+        others = cache.filter_notes(catalog, [Filter(*wanted, negated=True)]) or set()
         assert others == set(catalog_read.all_notes(catalog)) - fitting
         assert (
-            filters.notes_that_fit(catalog, [Filter(*wanted), Filter(*wanted, negated=True)])
-            == set()
+            cache.filter_notes(catalog, [Filter(*wanted), Filter(*wanted, negated=True)]) == set()
         )
 
 
@@ -250,7 +250,7 @@ def test_days(opened: Vault) -> None:
 
         def fitting(field: str, day: str) -> set[str]:
             found = (
-                filters.notes_that_fit(catalog, [Filter(field, day), Filter("to", "2026-03-31")])
+                cache.filter_notes(catalog, [Filter(field, day), Filter("to", "2026-03-31")])
                 or set()
             )
             return {paths[note] for note in found if paths[note] in ("Plan.md", "2026-03-20.md")}
@@ -281,17 +281,17 @@ def test_notes_without_a_day_count_by_the_local_day_of_their_files(
             db.execute("UPDATE files SET mtime_ns = ? WHERE id = ?", (time_ns, note))
             query = f"SELECT date(? / 1000000000, 'unixepoch', 'localtime') {written} ?"
             (expected,) = db.execute(query, (time_ns, bound)).fetchone()
-            found = filters.notes_that_fit(opened.searcher().catalog, [Filter(sign, day)]) or set()
+            found = cache.filter_notes(opened.searcher().catalog, [Filter(sign, day)]) or set()
             assert (note in found) == bool(expected), hours
 
 
 def test_newest_first_among_some(opened: Vault) -> None:
     with opened:
         catalog = opened.searcher().catalog
-        everything = filters.newest_first(catalog)
+        everything = cache.newest_first(catalog)
         assert set(everything) == set(catalog_read.all_notes(catalog))
-        assert filters.newest_first(catalog, everything[::2]) == everything[::2]
-        assert filters.newest_first(catalog, []) == []
+        assert cache.newest_first(catalog, everything[::2]) == everything[::2]
+        assert cache.newest_first(catalog, []) == []
 
 
 def test_links_both_ways(opened: Vault) -> None:
@@ -324,7 +324,7 @@ def test_another_process_leaves_what_is_open_here_in_place(tmp_path: Path) -> No
     """Whoever closes a file ends all the locks that its process has on it: a second look at the catalog must not make
     another process believe that nobody needs its log any more."""
     path = str(tmp_path / "catalog.db")
-    read = "import sys; from vaultmem.store.catalog import Catalog; print(Catalog(sys.argv[1]).meta('one'))"
+    read = "import sys; from vaultmem.index.catalog import Catalog; print(Catalog(sys.argv[1]).meta('one'))"
 
     def elsewhere() -> str:
         return subprocess.check_output([sys.executable, "-c", read, path], text=True).strip()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import chat_answer
-from vaultmem.core.chat_answer import Answer
-from vaultmem.store.llm_wire import MOST_EVENT, Events
+from vaultmem.llm import chat_answer
+from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.wire import MOST_EVENT, Events
 
 
 def events(*pieces: bytes) -> list[str]:

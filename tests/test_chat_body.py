@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import chat_body
-from vaultmem.core.chat_body import Chat, read, spliced
-from vaultmem.core.chat_memory import HEAD, MOST_SUMMARY, Context, compose, harmless
-from vaultmem.core.json_text import parts
+from vaultmem.chat import bodies
+from vaultmem.chat.bodies import HEAD, MOST_SUMMARY, Chat, Context, compose, harmless, read, spliced
+from vaultmem.text.json_text import parts
 
 
 def chat(*messages: object, **more: object) -> bytes:
@@ -53,7 +52,7 @@ MESSAGE = st.builds(
     st.dictionaries(st.text(max_size=4), JSON, max_size=3),
     st.sampled_from([None, 1, "\t"]),
     st.booleans(),
-    st.sampled_from([chat_body.TURN, chat_body.START]),
+    st.sampled_from([bodies.TURN, bodies.START]),
 )
 def test_one_message_comes_in_and_nothing_else_changes(
     messages: list[dict[str, Any]],
@@ -80,7 +79,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
     assert after.startswith(body[:where])
     assert after.endswith(body[where:])
     added = json.loads(after)["messages"]
-    put = added.pop(0 if place == chat_body.START else last)
+    put = added.pop(0 if place == bodies.START else last)
     assert put == {"role": "system", "content": 'told \u2028 \ud83d 计划 " \\'}
     assert added == json.loads(body)["messages"]
     assert told.is_turn == (last == len(roles) - 1)

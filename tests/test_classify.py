@@ -19,12 +19,12 @@ from benchmarks.classify import (
     report,
 )
 from tests.effort import takes_less
-from vaultmem.core import prototypes
-from vaultmem.core.classify import CAP, TARGETS, THRESHOLD, classify, scores
-from vaultmem.core.memory import CATEGORIES
-from vaultmem.core.signals import SIGNALS
-from vaultmem.store.embed import Embedder
-from vaultmem.store.model import resolve_model
+from vaultmem.index.embed import Embedder
+from vaultmem.index.models import resolve_model
+from vaultmem.languages.signals import SIGNALS
+from vaultmem.memories import prototypes
+from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores
+from vaultmem.memories.model import CATEGORIES
 
 REASONS = [
     ("user prefers dark mode", "preferences", "prefers"),
@@ -171,9 +171,9 @@ def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
     count = len(prototypes.sentences())
     cosines = [0.0] * count
     cosines[:4] = [0.9, 0.6, 0.3, 0.1]
-    assert prototypes.closeness(cosines)["soul"] == pytest.approx(0.6)
+    assert prototypes.closeness_to(cosines)["soul"] == pytest.approx(0.6)
     with pytest.raises(ValueError, match="prototypes"):
-        prototypes.closeness([*cosines, 0.0])
+        prototypes.closeness_to([*cosines, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.conftest import Write
 from tests.index_dump import other_state, synced
 from vaultmem.api.verbs import commands
 from vaultmem.commands.parsing import program
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = {
@@ -497,7 +497,7 @@ def test_interrupted_sync(tmp_path: Path) -> None:
 
 HOLD = """
 import sys, time
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 with State(sys.argv[1]).lock():
     print("held", flush=True)
     sys.stdin.read()

@@ -26,7 +26,7 @@ from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
 from vaultmem.client import NOBODY, AgentError, call
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 
 Handle = Callable[[socket.socket], None]
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import schedule
-from vaultmem.core.schedule import Cron, Planned, Waits
+from vaultmem.agent.scheduler import Clock, Timing, next_time
 from vaultmem.errors import StateError
-from vaultmem.store.clock import Clock, Timing, next_time
-from vaultmem.store.ledger import CUT_SHORT, Ledger
+from vaultmem.memories.ledger import CUT_SHORT, Ledger
+from vaultmem.text import times
+from vaultmem.text.times import Cron, Planned, Waits
 
 PATIENCE = 20.0  # seconds for what takes milliseconds
 DAY = 86_400.0
@@ -123,7 +123,7 @@ LINE = st.tuples(
 @given(LINE, st.integers(0, 2_000_000_000), st.sampled_from([BERLIN, KOLKATA]))
 def test_the_next_run_is_the_first_minute_that_fits(line: str, start: int, zone: ZoneInfo) -> None:
     try:
-        cron = schedule.read(line)
+        cron = times.read(line)
     except ValueError:
         return  # a day that never comes
     assert isinstance(cron, Cron)
@@ -426,9 +426,9 @@ def test_a_job_that_fails_is_told_and_the_others_run(world: World, error: BaseEx
 
 KILLED = """
 import os, sys, time
-from vaultmem.core.schedule import Planned
-from vaultmem.store.clock import Clock, Timing
-from vaultmem.store.ledger import Ledger
+from vaultmem.text.times import Planned
+from vaultmem.agent.scheduler import Clock, Timing
+from vaultmem.memories.ledger import Ledger
 
 class Quiet:
     typing = on_battery = lambda self: False

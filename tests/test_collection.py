@@ -14,12 +14,12 @@ import pytest
 
 from tests.effort import takes_less
 from vaultmem.adapter import Value
-from vaultmem.core.likeness import content_hash, opening, sketch
-from vaultmem.core.memory import Memory
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.store import pages
-from vaultmem.store.collection import Collection
-from vaultmem.store.memory_file import provisional
+from vaultmem.memories.collection import Collection
+from vaultmem.memories.memory_file import provisional
+from vaultmem.memories.model import Memory
+from vaultmem.text.similarity import content_hash, opening, sketch
+from vaultmem.vault import pages
 
 ONE = "11111111-0000-4000-8000-000000000001"
 TWO = "22222222-0000-4000-8000-000000000002"
@@ -335,7 +335,7 @@ def test_a_file_that_may_not_be_read_stays_in_the_list(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patched:
-        patched.setattr("vaultmem.store.inside.Inside.open", refused)
+        patched.setattr("vaultmem.vault.files.Inside.open", refused)
         assert folder.live() == []
         assert folder.known.blobs() == before
         assert "Permission denied" in folder.known.troubles()[0][1]
@@ -432,7 +432,7 @@ def test_a_file_that_is_being_written_keeps_its_old_state(
 
 def opened_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many files a new process reads."""
-    from vaultmem.store.memory_file import Reader
+    from vaultmem.memories.memory_file import Reader
 
     count = 0
     real = Reader.read

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.index_dump import generation, other_state, synced
-from vaultmem.compare import BREATH, Diff, Manner, check_vanished, differences
 from vaultmem.errors import VaultGoneError
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.walk import Entry
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.compare import BREATH, Diff, Manner, check_vanished, differences
+from vaultmem.vault.walk import Entry
 
 
 def diff(stay: int, gone: list[str], new: list[str]) -> Diff:

@@ -9,8 +9,8 @@ from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
 from vaultmem.adapter import Completion, Note, Task
-from vaultmem.core.recurrence import next_day
-from vaultmem.store.frontmatter import split
+from vaultmem.languages.recurrence import next_day
+from vaultmem.vault.frontmatter import split
 
 DONE = Completion("2026-11-22T10:00", next_day)
 RULES = LogseqRules(Settings())

@@ -12,8 +12,8 @@ from vaultmem_obsidian.dialect import ObsidianDialect
 from vaultmem_obsidian.rules import ObsidianRules
 
 from vaultmem.adapter import Completion, FrontMatter, Note, Task
-from vaultmem.core.recurrence import is_over, next_day
-from vaultmem.store.frontmatter import split
+from vaultmem.languages.recurrence import is_over, next_day
+from vaultmem.vault.frontmatter import split
 
 DONE = Completion("2026-11-22T10:00", next_day)
 PLUGIN = ".obsidian/plugins/obsidian-tasks-plugin/data.json"

@@ -13,9 +13,7 @@ from tests.scripted_llm import Asked, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, ago, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value
-from vaultmem.core.changes import CREATE, Change, Plan
-from vaultmem.core.view import Draft
-from vaultmem.plans.compress import (
+from vaultmem.memories.compress import (
     MOST_OF_ONE,
     MOST_TOLD,
     NOTHING,
@@ -24,7 +22,8 @@ from vaultmem.plans.compress import (
     parts,
     texts,
 )
-from vaultmem.store.batches import Batches
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan
+from vaultmem.vault.batches import Batches
 
 Write = Callable[..., Path]
 NAMES = "Anne Marek Ines Jonas Mei Priya Tom Ada Rosa Otto".split()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core import conflicts as names_of_copies
-from vaultmem.core.conflicts import Places, conflict_original, nearly_equal
+from vaultmem.vault import conflicts as names_of_copies
+from vaultmem.vault.conflicts import Places, conflict_original, nearly_equal
 
 
 def conflicts(paths: list[str]) -> dict[str, str]:

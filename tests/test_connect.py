@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_run import one_line, process, ran
-from vaultmem.core.json_text import parse
-from vaultmem.harnesses import hooks, instructions
-from vaultmem.harnesses.table import HARNESSES, Harness
+from vaultmem.assistants import context, hooks
+from vaultmem.assistants.programs import HARNESSES, Harness
+from vaultmem.text.json_text import parse
 
 FILES = {
     "claude": ".claude/settings.json",
@@ -467,7 +467,7 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     connect("codex", *words)
     once = file.read_bytes().decode()
     assert once.startswith(before)
-    assert once.count(instructions.MARK) == 1
+    assert once.count(context.MARK) == 1
     assert not connect("codex", *words)["changed"]
     connect("claude", *words)  # the line of another one takes its place
     connect("codex", *words, "--remove")
@@ -509,9 +509,9 @@ def test_an_empty_file_that_was_there_stays(home: Path) -> None:
 
 
 def test_an_old_line_is_replaced_where_it_stands() -> None:
-    old = f"one\nold {instructions.MARK}\ntwo\nagain {instructions.MARK}\nthree"
-    assert instructions.instructed(old, "new") == "one\nnew\ntwo\nthree"
-    assert instructions.uninstructed(old) == "one\ntwo\nthree"
+    old = f"one\nold {context.MARK}\ntwo\nagain {context.MARK}\nthree"
+    assert context.instructed(old, "new") == "one\nnew\ntwo\nthree"
+    assert context.uninstructed(old) == "one\ntwo\nthree"
 
 
 def test_the_script_is_preferred(home: Path) -> None:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem import MemoryClient
-from vaultmem.core.conversation import (
+from vaultmem.errors import UsageError
+from vaultmem.memories.conversation import (
     ASSISTANT,
     LONGEST_ID,
     MEMORY,
@@ -32,8 +33,7 @@ from vaultmem.core.conversation import (
     role_in,
     scope_of,
 )
-from vaultmem.core.memory import SCOPE
-from vaultmem.errors import UsageError
+from vaultmem.memories.model import SCOPE
 from vaultmem.proxy.chats import Chats
 from vaultmem.settings import SETTINGS
 

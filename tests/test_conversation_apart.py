@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Filter, Vault
-from vaultmem.core.access import viewer
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.search import Ask
+from vaultmem.memories.model import viewer
+from vaultmem.search.search import Ask
 from vaultmem.tools.notes import note_path
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli_run import Ran, one_line, ran
 from vaultmem import Vault
-from vaultmem.store.turn_queue import FOLDER, Turns
+from vaultmem.chat.turn_queue import FOLDER, Turns
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Write
 from vaultmem import Vault
-from vaultmem.conversations import past
+from vaultmem.chat import past
 from vaultmem.tools.tool import ASSISTANT, Call
 from vaultmem.tools.toolbox import Toolbox, client_name
 

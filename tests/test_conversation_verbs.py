@@ -18,10 +18,10 @@ from tests.conftest import Write
 from tests.kill_points import kill_everywhere
 from tests.test_conversation import HOSTILE
 from vaultmem import Vault
-from vaultmem.core.conversation import folder_of
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.store import pages
-from vaultmem.store.conversation_files import ConversationFiles
+from vaultmem.memories.conversation import folder_of
+from vaultmem.memories.entries import ConversationFiles
+from vaultmem.vault import pages
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 

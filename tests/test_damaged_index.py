@@ -15,7 +15,7 @@ from tests.index_dump import assert_equals_rebuilt, generation, synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
 from vaultmem.errors import StateError
-from vaultmem.store import keyword
+from vaultmem.index import keyword
 
 Write = Callable[..., Path]
 
@@ -95,7 +95,7 @@ def test_what_could_not_be_indexed_is_found_when_it_can(
         raise StateError("the index cannot be written (No space left on device)")
 
     with monkeypatch.context() as patch:
-        patch.setattr("vaultmem.store.keyword.KeywordWriter.__init__", full)
+        patch.setattr("vaultmem.index.keyword.KeywordWriter.__init__", full)
         written = ran("write", "Quinces are sour", "--vault", str(indexed), "--format", "json")
         assert written.code == 0, written.err
         assert ran("search", "apple", "--vault", str(indexed)).code == 0

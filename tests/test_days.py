@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.days import MONTHS, Span, asks_when, day_number, number_range, spans
-from vaultmem.core.temporal import is_temporal
+from vaultmem.languages.when_parts import is_temporal
+from vaultmem.languages.when_words import (
+    MONTHS,
+    DaySpan,
+    asks_when,
+    day_number,
+    day_spans,
+    number_range,
+)
 
 CASES = {
     "what happened in March 2025": [(2025, 3, None)],
@@ -40,21 +47,21 @@ CASES = {
 
 @pytest.mark.parametrize("text", CASES)
 def test_spans(text: str) -> None:
-    assert [(span.year, span.month, span.day) for span in spans(text)] == CASES[text]
+    assert [(span.year, span.month, span.day) for span in day_spans(text)] == CASES[text]
 
 
 @given(st.dates(dt.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
 def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
     month = MONTHS[name]
     for text in (f"on {day.isoformat()}?", f"{day.year}年{day.month}月{day.day}日的事"):
-        assert Span(day.year, day.month, day.day) in spans(text)
+        assert DaySpan(day.year, day.month, day.day) in day_spans(text)
     for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
-        assert spans(text)[0] == Span(day.year, month, day.day)
+        assert day_spans(text)[0] == DaySpan(day.year, month, day.day)
 
 
 @given(st.text(max_size=200))
 def test_nothing_raises(text: str) -> None:
-    assert len(spans(text)) <= 8
+    assert len(day_spans(text)) <= 8
     asks_when(text)
     is_temporal(text)
     day_number(text)
@@ -63,7 +70,7 @@ def test_nothing_raises(text: str) -> None:
 @given(st.dates(dt.date(1000, 1, 1)), st.dates(dt.date(1000, 1, 1)))
 def test_numbers_sort_like_days(one: dt.date, other: dt.date) -> None:
     assert (day_number(one.isoformat()) < day_number(other.isoformat())) == (one < other)
-    low, high = number_range(Span(one.year, one.month, None)) or (0, 0)
+    low, high = number_range(DaySpan(one.year, one.month, None)) or (0, 0)
     assert low <= day_number(one.isoformat()) <= high
 
 

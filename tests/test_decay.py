@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.decay import confidence, policy, recency
+from vaultmem.memories.decay import confidence, policy, recency
 
 HOUR = 3600.0
 

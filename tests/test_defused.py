@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vaultmem.core.defused import MOST, one_line
+from vaultmem.text.sanitize import MOST, one_line
 
 DATA = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))
 HOSTILE = DATA["notes"]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli_run import Ran, one_line, process, tree_hash
 from tests.conftest import SAMPLE
-from vaultmem.agent.holder import named_with
+from vaultmem.agent.peer import named_with
 from vaultmem.commands import demo
 
 

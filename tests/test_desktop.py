@@ -20,10 +20,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests import stand_in_notifier
-from vaultmem.core.alarms import desktop_text
 from vaultmem.errors import NotificationError
-from vaultmem.store import desktop
-from vaultmem.store.desktop import Desktop
+from vaultmem.reminders import desktop
+from vaultmem.reminders.alarms import desktop_text
+from vaultmem.reminders.desktop import Desktop
 
 NOTE = "obsidian://open?vault=life&file=Day.md"
 LONG = 20.0  # seconds until a test gives up
@@ -413,7 +413,7 @@ def test_none_is_none(tmp_path: Path) -> None:
 
 
 def test_the_library_is_loaded_for_the_first_notification_only() -> None:
-    program = "import sys, vaultmem.store.desktop as d; d.Desktop('none', '/x').send('a', 'b'); print(*sys.modules)"
+    program = "import sys, vaultmem.reminders.desktop as d; d.Desktop('none', '/x').send('a', 'b'); print(*sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Note, Piece, Task
-from vaultmem.core import due_notes, dues, said
-from vaultmem.core.due import NOTE, TASK, Due
-from vaultmem.core.dues import Named, Place, Wish
-from vaultmem.core.stems import numbered_original, stem
-from vaultmem.core.written import BEGAN, Source, Written, names_day
+from vaultmem.languages import intentions
+from vaultmem.reminders import due_notes, due_texts
+from vaultmem.reminders.due import BEGAN, NOTE, TASK, Due, Source, Written, names_day
+from vaultmem.reminders.due_texts import Named, Place, Wish
+from vaultmem.vault.conflicts import numbered_original, stem
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PIECES = st.sampled_from(
@@ -36,7 +36,7 @@ def note(text: str) -> Note:
 @given(TEXTS)
 def test_sentences_are_of_the_text(text: str) -> None:
     lines = text.split("\n")
-    for line, found in said.sentences(note(text), text).items():
+    for line, found in intentions.sentences(note(text), text).items():
         assert all(each and each in lines[line - 1] for each in found)
 
 
@@ -45,7 +45,7 @@ def test_sentences_are_of_the_text(text: str) -> None:
     st.dates(date(2, 1, 1), date(9998, 1, 1)).map(lambda day: datetime.combine(day, NOW.timetz())),
 )
 def test_what_is_found_was_to_come(text: str, written: datetime) -> None:
-    for found in (said.moment(text, written), said.task_moment(text, written)):
+    for found in (intentions.moment(text, written), intentions.task_moment(text, written)):
         assert found is None or found.when.date() >= written.date()
 
 
@@ -56,22 +56,22 @@ def test_whatever_a_property_says(text: str) -> None:
         place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
     )
     for wish in found:
-        for each in dues.now(wish, NOW, lambda _: False):
+        for each in due_texts.now(wish, NOW, lambda _: False):
             assert datetime.fromisoformat(each.due.due)
 
 
 def test_a_task_line_is_no_sentence() -> None:
     text = "- [ ] remind me tomorrow\nremind me on Friday\n"
     given = note(text)._replace(tasks=(Task(1, " ", "remind me tomorrow"),))
-    assert said.sentences(given, text) == {2: ["remind me on Friday"]}
+    assert intentions.sentences(given, text) == {2: ["remind me on Friday"]}
 
 
 def test_a_day_cut_short_is_no_end_of_a_sentence() -> None:
     text = "Remind me to call Bob on Fri. Dec 4 at 9. We met on Fri. Remind me on Sunday."
-    assert said.sentences(note(text), text) == {
+    assert intentions.sentences(note(text), text) == {
         1: ["Remind me to call Bob on Fri. Dec 4 at 9.", "Remind me on Sunday."]
     }
-    found = said.moment("Remind me to call Bob on Fri. Dec 4 at 9.", NOW)
+    found = intentions.moment("Remind me to call Bob on Fri. Dec 4 at 9.", NOW)
     assert found
     assert found.when == datetime(2026, 12, 4, 9, tzinfo=UTC)
 
@@ -79,8 +79,8 @@ def test_a_day_cut_short_is_no_end_of_a_sentence() -> None:
 def test_code_and_tables_are_no_sentences() -> None:
     text = "remind me on Friday"
     for kind in ("code", "table", "heading"):
-        assert said.sentences(Note("Plan", (Piece(text, 1, 1, (), kind),)), text) == {}
-    assert said.sentences(Note("Plan", (Piece(text, 1, 1, (), "list"),)), text) == {1: [text]}
+        assert intentions.sentences(Note("Plan", (Piece(text, 1, 1, (), kind),)), text) == {}
+    assert intentions.sentences(Note("Plan", (Piece(text, 1, 1, (), "list"),)), text) == {1: [text]}
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_code_and_tables_are_no_sentences() -> None:
     ],
 )
 def test_of_much_text_only_so_much_is_kept(text: str) -> None:
-    found = said.sentences(note(text), text)
-    assert sum(map(len, found.values())) <= said.MOST
+    found = intentions.sentences(note(text), text)
+    assert sum(map(len, found.values())) <= intentions.MOST
     assert all(len(each) < 1_000 for line in found.values() for each in line)
 
 
@@ -105,11 +105,11 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
     early = {**given, "remind": "2026-11-24T08:35"}
     found = []
     for fields in (given, timed, early):
-        wish = dues.task(place(), fields, plain=True)
+        wish = due_texts.task(place(), fields, plain=True)
         assert wish
         assert wish.is_fixed
-        (named,) = dues.now(wish, NOW, lambda _: False)
-        assert named == dues.named(wish.due, wish.source, wish.key)
+        (named,) = due_texts.now(wish, NOW, lambda _: False)
+        assert named == due_texts.named(wish.due, wish.source, wish.key)
         found.append(named.due)
     assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
     assert [each.at for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-24T08:35"]
@@ -117,9 +117,9 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
 
 
 def begun(start: str, today: datetime) -> list[Named]:
-    wish = dues.task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
+    wish = due_texts.task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
     assert wish
-    return list(dues.now(wish, today, lambda _: False))
+    return list(due_texts.now(wish, today, lambda _: False))
 
 
 def test_what_only_starts_is_late_for_nothing() -> None:
@@ -136,15 +136,15 @@ def test_what_only_starts_is_late_for_nothing() -> None:
 )
 def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None:
     wish = Wish(Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule)
-    (one,) = dues.now(wish, NOW, lambda _: False)
-    (other,) = dues.now(wish, NOW, one.due.id.__eq__)
+    (one,) = due_texts.now(wish, NOW, lambda _: False)
+    (other,) = due_texts.now(wish, NOW, one.due.id.__eq__)
     assert (one.due.due <= "2026-11-22") == (str(start) <= "2026-11-22")
     assert other.due.due > "2026-11-22"
 
 
 def test_it_reminds_as_long_before_each_time() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
-    (one,) = dues.now(
+    (one,) = due_texts.now(
         Wish(due, "a", "every month"), datetime(2027, 1, 5, tzinfo=UTC), lambda _: False
     )
     assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")
@@ -164,7 +164,7 @@ def test_it_reminds_as_long_before_each_time() -> None:
 def test_from_which_day_words_count(
     path: str, day: str, mtime: datetime, met: dict[str, str], expected: str
 ) -> None:
-    wish = dues.task(
+    wish = due_texts.task(
         place(path, day, mtime, **met), {"text": "call tomorrow", "line": 1}, plain=True
     )
     assert wish
@@ -173,13 +173,15 @@ def test_from_which_day_words_count(
 
 def test_what_was_met_stays_where_it_is() -> None:
     first = place()
-    dues.task(first, {"text": "call tomorrow"}, plain=True)
+    due_texts.task(first, {"text": "call tomorrow"}, plain=True)
     (key,) = first.written.used
     again = place("Plan.md", "", NOW + timedelta(5), **{key: first.written.used[key]})
-    wish = dues.task(again, {"text": "call tomorrow"}, plain=True)
+    wish = due_texts.task(again, {"text": "call tomorrow"}, plain=True)
     assert wish
     assert wish.due.due == "2026-11-23"
-    odd = dues.task(place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True)
+    odd = due_texts.task(
+        place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True
+    )
     assert odd == wish
 
 
@@ -213,4 +215,4 @@ def test_any_name(name: str) -> None:
     [("every day", "every day"), ("Weekly", "every week"), ("每周一", "every week on Monday"), ("never", ""), ("", "")],
 )  # fmt: skip
 def test_rules_in_words(words: str, rule: str) -> None:
-    assert dues.rule_of(words, NOW) == rule
+    assert due_texts.rule_of(words, NOW) == rule

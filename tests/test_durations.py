@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import durations, schedule
-from vaultmem.core.schedule import Cron, Waits, reason_to_wait
+from vaultmem.text import times
+from vaultmem.text.times import Cron, Waits, reason_to_wait
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from vaultmem.core.schedule import Cron, Waits, reason_to_wait
     ],
 )  # fmt: skip
 def test_spans(text: str, seconds: int) -> None:
-    assert durations.seconds(text) == seconds
+    assert times.duration_seconds(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ def test_spans(text: str, seconds: int) -> None:
 )  # fmt: skip
 def test_what_is_no_span(text: str) -> None:
     with pytest.raises(ValueError, match="a length of time"):
-        durations.seconds(text)
+        times.duration_seconds(text)
 
 
-@given(st.integers(1, durations.LONGEST))
+@given(st.integers(1, times.LONGEST))
 def test_every_span_can_be_written(seconds: int) -> None:
-    assert durations.seconds(f"{seconds}s") == seconds
+    assert times.duration_seconds(f"{seconds}s") == seconds
     hours, rest = divmod(seconds, 3_600)
-    assert durations.seconds(f"{hours}h{rest // 60}m{rest % 60}s") == seconds
+    assert times.duration_seconds(f"{hours}h{rest // 60}m{rest % 60}s") == seconds
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_every_span_can_be_written(seconds: int) -> None:
     ],
 )  # fmt: skip
 def test_spoken(seconds: float, said: str) -> None:
-    assert durations.spoken(seconds) == said
+    assert times.format_duration(seconds) == said
 
 
 def cron(text: str) -> Cron:
-    read = schedule.read(text)
+    read = times.read(text)
     assert isinstance(read, Cron)
     return read
 
 
 def test_schedules() -> None:
-    assert schedule.read("off") is None
-    assert schedule.read(" OFF ") is None
-    assert schedule.read("5m") == 300
+    assert times.read("off") is None
+    assert times.read(" OFF ") is None
+    assert times.read("5m") == 300
     nightly = cron("0 3 * * *")
     assert (nightly.minute, nightly.hour) == ([0], [3])
     assert (nightly.day, nightly.month, nightly.weekday) == (
@@ -102,14 +102,14 @@ def test_cron_fields(text: str, field: str, numbers: list[int]) -> None:
 )  # fmt: skip
 def test_what_is_no_schedule(text: str) -> None:
     with pytest.raises(ValueError, match=r"a length of time|a cron line"):
-        schedule.read(text)
+        times.read(text)
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
     said = "a cron line"
     try:
-        schedule.read(text)
+        times.read(text)
     except ValueError as error:
         said = str(error)
     assert said.startswith(("a length of time", "a cron line"))

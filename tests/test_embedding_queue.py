@@ -16,12 +16,12 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.agent import embedding
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.gate import Gate
+from vaultmem.agent.events import Gate
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
-from vaultmem.meaning import Meaning, Pending
-from vaultmem.store.catalog import Catalog
-from vaultmem.sync import rules_of
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.sync import rules_of
+from vaultmem.search.semantic import Meaning, Pending
 
 NOTES = 6
 PATIENCE = 30.0

@@ -13,9 +13,9 @@ from tests.cli_run import ran
 from tests.scripted_embeddings import ScriptedEmbeddings, embeddings
 from vaultmem import Vault
 from vaultmem.errors import EmbeddingServiceError, ModelError
-from vaultmem.store import embedding_service
-from vaultmem.store.embedding_service import AT_ONCE, LONGEST, REST, Service, ServiceEmbedder
-from vaultmem.store.llm import Patience
+from vaultmem.index import embedding_service
+from vaultmem.index.embedding_service import AT_ONCE, LONGEST, REST, Service, ServiceEmbedder
+from vaultmem.llm.llm import Patience
 
 NOTES = {
     "Boat.md": "The dinghy lies in Bergen",
@@ -157,7 +157,7 @@ def test_the_agent_uses_it_and_goes_on_when_it_is_back(
     service.same = {"vessel": "dinghy"}
     service.fails = 503, {}
     patch = (
-        "from vaultmem.store import embedding_service; embedding_service.REST = 0.2\n"
+        "from vaultmem.index import embedding_service; embedding_service.REST = 0.2\n"
         "from vaultmem.agent import embedding; embedding.RETRY_AFTER = 0.2"
     )
     model = {"VAULTMEM_EMBEDDING_BASE_URL": service.url, "VAULTMEM_EMBEDDING_MODEL": "small"}

@@ -20,14 +20,10 @@ from vector_samples import (
     vectors_of,
 )
 
-from vaultmem.store import exact
-from vaultmem.store.exact import nearest, row_numbers
-from vaultmem.store.hnsw import HnswIndex
-from vaultmem.store.vectors import (
-    ExactIndex,
-    VectorStore,
-    text_hash,
-)
+from vaultmem.index import exact
+from vaultmem.index.exact import nearest, row_numbers
+from vaultmem.index.hnsw import HnswIndex
+from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,8 +115,8 @@ FLAT = """
 import resource, sys
 import numpy as np
 from pathlib import Path
-from vaultmem.store.exact import nearest
-from vaultmem.store.row_file import RowFile
+from vaultmem.index.exact import nearest
+from vaultmem.index.exact import RowFile
 rows = 250_000
 file = RowFile(Path(sys.argv[1]), 384)
 matrix = file.matrix(rows)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import exchange
-from vaultmem.core.exchange import Exchanged, File
-from vaultmem.core.exchange_shapes import READERS
 from vaultmem.errors import VaultmemError
+from vaultmem.exchange import lines
+from vaultmem.exchange.lines import READERS, Exchanged, File
 
 TEXT = st.text(max_size=20)
 VALUES = st.recursive(
@@ -40,16 +39,16 @@ MEMORIES = st.builds(
 
 @given(MEMORIES)
 def test_what_is_written_is_read(memory: Exchanged) -> None:
-    line = exchange.written(memory)
+    line = lines.written(memory)
     assert "\n" not in line
-    assert exchange.memory(exchange.parsed(line.encode().decode())) == memory
+    assert lines.memory(lines.parsed(line.encode().decode())) == memory
 
 
-@given(st.text(max_size=80) | MEMORIES.map(exchange.written), st.sampled_from(["jsonl", *READERS]))
+@given(st.text(max_size=80) | MEMORIES.map(lines.written), st.sampled_from(["jsonl", *READERS]))
 def test_any_line_is_a_memory_or_an_error(line: str, shape: str) -> None:
     try:
-        found = exchange.parsed(line)
-        made = exchange.memory(found) if shape == "jsonl" else READERS[shape](found)
+        found = lines.parsed(line)
+        made = lines.memory(found) if shape == "jsonl" else READERS[shape](found)
     except VaultmemError as error:
         said = str(error)
     else:
@@ -61,7 +60,7 @@ def test_any_line_is_a_memory_or_an_error(line: str, shape: str) -> None:
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["..", ".", "/", "a", "\\", "archive", "entries", ".md", "\0", "%2e"])).map("".join))  # fmt: skip
 def test_a_path_stays_in_its_folder(path: str) -> None:
     try:
-        inner = exchange.inner_path(path)
+        inner = lines.inner_path(path)
     except VaultmemError:
         return
     assert os.path.normpath(inner) == inner
@@ -73,12 +72,12 @@ def test_a_path_stays_in_its_folder(path: str) -> None:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_number_that_json_does_not_know_is_none(number: float) -> None:
-    line = exchange.json_line({"a": [number, 1.5]})
+    line = lines.json_line({"a": [number, 1.5]})
     assert json.loads(line, parse_constant=pytest.fail) == {"a": [None, 1.5]}
 
 
 def test_half_a_character_is_written_as_an_escape() -> None:
-    line = exchange.json_line({"a": "é\ud800"})
+    line = lines.json_line({"a": "é\ud800"})
     assert json.loads(line.encode()) == {"a": "é\ud800"}
 
 
@@ -87,7 +86,7 @@ def test_half_a_character_is_written_as_an_escape() -> None:
 )
 def test_lines_that_break_readers_are_errors(line: str) -> None:
     with pytest.raises(VaultmemError):
-        exchange.parsed(line)
+        lines.parsed(line)
 
 
 def test_go_and_its_files_spell_fields_differently() -> None:

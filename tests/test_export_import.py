@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from vaultmem import Vault
-from vaultmem.core.pending_items import approval
-from vaultmem.core.places import GENERATED
-from vaultmem.memories import importing
-from vaultmem.store.identity import MARKER
+from vaultmem.exchange import importing
+from vaultmem.reminders.pending_items import approval
+from vaultmem.vault.identity import MARKER
+from vaultmem.vault.places import GENERATED
 
 KINDS = ("obsidian", "logseq")
 FULL = """---
@@ -334,7 +334,7 @@ def test_many_go_in_batches_that_one_undo_each_takes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "BATCH", 4)
-    monkeypatch.setattr("vaultmem.memories.exporting.PAGE", 500)
+    monkeypatch.setattr("vaultmem.exchange.export.PAGE", 500)
     vault, other = made(tmp_path / "v"), made(tmp_path / "other")
     lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(10)]
     assert took(vault, "".join(lines), "--by", "robot")["new"] == 10
@@ -575,7 +575,7 @@ def test_a_broken_line_is_named_and_the_rest_is_taken(tmp_path: Path, broken: st
 def test_bytes_that_are_no_text_and_a_line_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaultmem.memories.line_file.LONGEST", 1_000)
+    monkeypatch.setattr("vaultmem.exchange.importing.LONGEST", 1_000)
     vault = made(tmp_path / "v")
     huge = b'{"content": "' + b"x" * 300_000 + b'"}\n'
     report = took(vault, b"\xef\xbb\xbf" + line("a", "people/A.md", "A.").encode() + b"\xff\xfe\n" + huge + line("b", "people/B.md", "B.").rstrip().encode(), code=1)  # fmt: skip
@@ -631,7 +631,7 @@ class Heard:
 
 def test_who_waits_hears_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "BATCH", 2)
-    monkeypatch.setattr("vaultmem.memories.exchanging._LOOK_EVERY", 0.001)
+    monkeypatch.setattr("vaultmem.exchange.export._LOOK_EVERY", 0.001)
     vault, heard = made(tmp_path / "v"), Heard()
     lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(8)]
     api = Vault(str(vault))

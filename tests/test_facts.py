@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear, takes_less
-from vaultmem.core.facts import LONGEST, MOST, believed, question, read, said_facts
-from vaultmem.core.statements import contradiction
+from vaultmem.languages.facts import LONGEST, MOST, believed, question, read, said_facts
+from vaultmem.languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 CORPUS = Path(__file__).parent / "data" / "said_facts"

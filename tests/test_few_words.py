@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.search import Result
+from vaultmem.search.search import Result
 from vaultmem.tools.tool import Call
 from vaultmem.tools.toolbox import Toolbox
 

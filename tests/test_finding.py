@@ -13,12 +13,13 @@ import pytest
 
 from tests.conftest import Write
 from tests.index_dump import generation, synced
-from vaultmem.core.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.core.pending_page import item_id
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import Catalog
+from vaultmem.memories.ledger import Ledger
+from vaultmem.reminders import answers
+from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
 from vaultmem.reminders.finding import Finder
-from vaultmem.store import answered, catalog_read
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.ledger import Ledger
+from vaultmem.reminders.pending_page import item_id
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=BERLIN)  # a Sunday
@@ -307,7 +308,7 @@ def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write:
     (other,) = found(vault, NOW + timedelta(1))
     assert other.due == "2026-11-24"
     ledger = Ledger(str(vault.parent / "state" / "ledger.db"))
-    assert len(answered.met(ledger)) == 2  # when we began, and Eve
+    assert len(answers.met(ledger)) == 2  # when we began, and Eve
 
 
 def test_the_day_of_a_journal_counts(vault: Path, write: Write) -> None:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.store.frontmatter import compose, locate, split
-from vaultmem.store.yaml12 import LIMIT, read
-from vaultmem.store.yaml_lines import scalar, simple, written, written_text
+from vaultmem.vault.frontmatter import compose, locate, split
+from vaultmem.vault.yaml12 import LIMIT, read
+from vaultmem.vault.yaml_lines import scalar, simple, written, written_text
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Value
@@ -478,7 +478,7 @@ def test_composed_note_is_made_for_people() -> None:
 
 def test_reading_plain_front_matter_imports_no_yaml() -> None:
     code = (
-        "import sys; from vaultmem.store.frontmatter import split\n"
+        "import sys; from vaultmem.vault.frontmatter import split\n"
         "assert split('---\\na: 1\\n---\\n').properties == {'a': 1}\n"
         "assert not {'yaml', 'frontmatter'} & set(sys.modules)"
     )

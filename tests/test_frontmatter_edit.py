@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.errors import FrontMatterError
-from vaultmem.store.frontmatter import locate, split
-from vaultmem.store.frontmatter_edit import remove_property, set_property
+from vaultmem.vault.frontmatter import locate, split
+from vaultmem.vault.frontmatter_edit import remove_property, set_property
 
 NOTE = """---
 # first words

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from tests.kept_history import Kept
 from tests.kill_points import killed_after, killed_at, moments
 from vaultmem.errors import StateError, VaultmemError
-from vaultmem.store import history as history_module
-from vaultmem.store import repository
-from vaultmem.store.batches import Header, Wish
-from vaultmem.store.commits import FileChange, Message, Told, read, written
-from vaultmem.store.repository import blob_id
+from vaultmem.history import history as history_module
+from vaultmem.history import repository
+from vaultmem.history.commits import FileChange, Message, Told, read, written
+from vaultmem.history.repository import blob_id
+from vaultmem.vault.batches import Header, Wish
 
 ROOT = Path(__file__).parents[1]
 ODD = ["memories/pl ain.md", "memories/\"q\"/'\\.md", "memories/a\nb\tc.md", "memories/\u8ba1\u5212 \U0001f642.md",
@@ -472,7 +472,7 @@ def test_without_git(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_git_is_no_reason_to_fail_at_import(tmp_path: Path) -> None:
     code = (
         "from tests.kept_history import Kept; import pathlib, sys; kept = Kept(pathlib.Path(sys.argv[1]));"
-        "from vaultmem.store.repository import _git; _git('.'); kept.take_in(); print(kept.history.trouble())"
+        "from vaultmem.history.repository import _git; _git('.'); kept.take_in(); print(kept.history.trouble())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], env={"PATH": "", "PYTHONPATH": str(ROOT)}, cwd=ROOT,
@@ -485,8 +485,8 @@ def test_a_missing_git_is_no_reason_to_fail_at_import(tmp_path: Path) -> None:
 HOSTILE = """
 import pathlib, sys
 from tests.kept_history import Kept
-from vaultmem.store import repository
-from vaultmem.store.batches import Wish
+from vaultmem.history import repository
+from vaultmem.vault.batches import Wish
 kept = Kept(pathlib.Path(sys.argv[1]))
 first = kept.make("memories/a.md", b"1\\n2\\n3\\n4\\n5\\n")
 second = kept.edit("memories/a.md", b"1\\n2\\n3\\n4\\nfive\\n")

@@ -25,15 +25,10 @@ from vector_samples import (
     vectors_of,
 )
 
-from vaultmem.store import exact, hnsw
-from vaultmem.store.exact import nearest
-from vaultmem.store.hnsw import HnswIndex
-from vaultmem.store.vectors import (
-    ExactIndex,
-    VectorStore,
-    hnsw_missing,
-    open_index,
-)
+from vaultmem.index import exact, hnsw
+from vaultmem.index.exact import nearest
+from vaultmem.index.hnsw import HnswIndex
+from vaultmem.index.vectors import ExactIndex, VectorStore, hnsw_missing, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,12 +21,11 @@ from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault, paths
 from vaultmem.api import BY_WORDS
-from vaultmem.core.answers import DONE, Answer
-from vaultmem.core.pending_items import approval
-from vaultmem.harnesses.context import context
-from vaultmem.reminders import listing
-from vaultmem.store import answered
-from vaultmem.store.ledger import Ledger
+from vaultmem.assistants.context import context
+from vaultmem.memories.ledger import Ledger
+from vaultmem.reminders import answers, listing
+from vaultmem.reminders.answers import DONE, Answer
+from vaultmem.reminders.pending_items import approval
 
 HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
@@ -212,7 +211,7 @@ def approve(vault: Path, memory: str) -> None:
     """As a person does who ticks the question on the page."""
     with Vault(str(vault)) as opened:
         answer = Answer(approval(memory), DONE, "2026-11-22T10:00:00Z")
-        answered.add(Ledger(opened.state.path("ledger.db")), [answer], [], NOW)
+        answers.add(Ledger(opened.state.path("ledger.db")), [answer], [], NOW)
 
 
 def test_a_preference_that_a_connected_assistant_filed_is_told_with_its_name(vault: Path) -> None:

@@ -12,7 +12,7 @@ from tests.cli_run import Ran, ran, tree_hash
 from tests.conftest import Write
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem.paths import state_folder
-from vaultmem.store.identity import MARKER, RECORD
+from vaultmem.vault.identity import MARKER, RECORD
 
 CALL = b'{"name": "memory_write", "params": {"content": "The roof was mended"}}\n'
 WRITES = (

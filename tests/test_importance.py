@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core.importance import (
+from vaultmem.memories.importance import (
     NAME,
     NUMBER,
     PREFERENCE,
@@ -20,7 +20,7 @@ from vaultmem.core.importance import (
     novelty,
     salience,
 )
-from vaultmem.core.memory import TYPES
+from vaultmem.memories.model import TYPES
 
 UNIT = st.floats(0, 1)
 

@@ -11,10 +11,9 @@ import pytest
 
 from vaultmem import Vault, config
 from vaultmem.cli import main
-from vaultmem.store.inside import MOST_OPEN, Inside, open_inside
-from vaultmem.store.lines import read_lines
-from vaultmem.store.vault import read
-from vaultmem.store.walk import small
+from vaultmem.search.snippet import read_lines
+from vaultmem.vault.files import MOST_OPEN, Inside, open_inside, read
+from vaultmem.vault.walk import small
 
 
 @pytest.fixture

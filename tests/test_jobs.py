@@ -14,14 +14,15 @@ import pytest
 from tests.cli_run import one_line, ran
 from tests.conftest import Write
 from tests.index_dump import generation, other_state
-from vaultmem import config, jobs
+from vaultmem import config
+from vaultmem.agent import jobs
+from vaultmem.agent.scheduler import Clock
 from vaultmem.api import Vault
-from vaultmem.core.schedule import Waits
 from vaultmem.errors import VaultmemError
-from vaultmem.store.clock import Clock
-from vaultmem.store.keyword import KeywordWriter
-from vaultmem.store.ledger import Ledger, Run
-from vaultmem.store.machine import load
+from vaultmem.index.keyword import KeywordWriter
+from vaultmem.machine import load
+from vaultmem.memories.ledger import Ledger, Run
+from vaultmem.text.times import Waits
 
 NOW = 1_780_000_000.0
 

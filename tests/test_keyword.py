@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.core.query import parse
 from vaultmem.errors import DamagedError
-from vaultmem.store.keyword import ORD_BITS, Entry, KeywordWriter
-from vaultmem.store.keyword_search import KeywordSearcher, Question
+from vaultmem.index.keyword import ORD_BITS, Entry, KeywordWriter
+from vaultmem.search.keyword_search import KeywordSearcher, Question
+from vaultmem.search.query import parse
 
 TEXTS = {
     1: "The recipes for sourdough bread ask for a hydration of 75 percent.",

@@ -24,15 +24,15 @@ from tests.index_dump import (
     synced,
 )
 from vaultmem.config import Config
-from vaultmem.search import Ask, Searcher
+from vaultmem.search.search import Ask, Searcher
 
 ROOT = Path(__file__).parents[1]
 
 # The child counts what it does to files, tables and the keyword index, and kills itself at a given count.
 SYNC = """
 import json, os, signal, sys
-from vaultmem import cli, indexer
-from vaultmem.store import catalog, keyword, state, vault
+from vaultmem import cli; from vaultmem.index import indexer
+from vaultmem.index import catalog, keyword, state; from vaultmem.vault import files as vault
 
 at, events = int(sys.argv[1]), []
 
@@ -70,9 +70,9 @@ sys.exit(code)
 EMBED = """
 import os, signal, sys
 import numpy as np
-from vaultmem import cli, meaning
-from vaultmem.store.model import Model
-from vaultmem.store.row_file import RowFile
+from vaultmem import cli; from vaultmem.search import semantic as meaning
+from vaultmem.index.models import Model
+from vaultmem.index.exact import RowFile
 
 at, done = int(sys.argv[1]), 0
 

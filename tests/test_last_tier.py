@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.core.access import viewer
-from vaultmem.core.query import Filter
-from vaultmem.search import Ask, Result
+from vaultmem.memories.model import viewer
+from vaultmem.search.query import Filter
+from vaultmem.search.search import Ask, Result
 
 Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.conversations import learning, past, reconciling
-from vaultmem.conversations.reconciling import Source, take_in, write_down
-from vaultmem.core.asking import Question
-from vaultmem.core.conversation import derived_id
-from vaultmem.core.neighbours import neighbours
+from vaultmem.chat import learning, past, reconciling
+from vaultmem.chat.reconciling import Source, neighbours, take_in, write_down
+from vaultmem.chat.turn_queue import NOTED, Item
 from vaultmem.errors import LlmError
-from vaultmem.store.turn_queue import NOTED, Item
+from vaultmem.llm.request import Question
+from vaultmem.memories.conversation import derived_id
 
 AT = 1_795_000_000.0
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"

@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli_run import ran
 from tests.index_dump import other_state
+from vaultmem.agent.jobs import JOBS
 from vaultmem.api import Vault
 from vaultmem.errors import UsageError
-from vaultmem.jobs import JOBS
 
 FIRST = datetime(2031, 5, 1, 7)  # noqa: DTZ001 - the clock on the wall
 ARCHIVING = ("expire", "decay", "consolidate")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core.likeness import (
+from vaultmem.text.similarity import (
     bands,
     content_hash,
     jaccard,
@@ -82,7 +82,7 @@ def test_shingles_are_words_or_characters() -> None:
 
 def test_shingles_and_sketches_are_the_same_in_every_process() -> None:
     code = (
-        "from vaultmem.core.likeness import *;"
+        "from vaultmem.text.similarity import *;"
         "print(sorted(shingles('one two three four')), sketch('one two three four'))"
     )
     told = [

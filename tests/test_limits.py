@@ -10,16 +10,16 @@ import pytest
 from tests.cli_run import ran
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.core import limits
 from vaultmem.errors import UsageError
+from vaultmem.text import values
 from vaultmem.tools.tool import Call
 from vaultmem.tools.toolbox import Toolbox
 
 # command and its words, tool and its arguments, the limit as each calls it, the most
 LIMITS = [
-    ("recall", "memory_recall", "budget", limits.TOKENS), ("recall", "memory_recall", "top_k", limits.MEMORIES),
-    ("search", "memory_search", "limit", limits.RESULTS), ("list", "memory_list", "limit", limits.RESULTS),
-    ("related", "memory_related", "limit", limits.RESULTS), ("pending", "memory_pending", "days", limits.DAYS),
+    ("recall", "memory_recall", "budget", values.TOKENS), ("recall", "memory_recall", "top_k", values.MEMORIES),
+    ("search", "memory_search", "limit", values.RESULTS), ("list", "memory_list", "limit", values.RESULTS),
+    ("related", "memory_related", "limit", values.RESULTS), ("pending", "memory_pending", "days", values.DAYS),
 ]  # fmt: skip
 NAMED = {"recall": "query", "search": "query", "related": "id"}
 

@@ -19,11 +19,11 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_start_up import HEAVY, KEYWORD_NEEDS, MODEL_AND_GIT, loaded
 from vaultmem import Vault, paths
-from vaultmem.core.answers import DONE, SNOOZED, Answer
-from vaultmem.core.due import REMINDER, Due
-from vaultmem.core.pending_until import until
-from vaultmem.reminders import gathering, listing
-from vaultmem.reminders.gathering import gather
+from vaultmem.reminders import listing, waiting
+from vaultmem.reminders.answers import DONE, SNOOZED, Answer
+from vaultmem.reminders.due import REMINDER, Due
+from vaultmem.reminders.pending_items import until
+from vaultmem.reminders.waiting import gather
 
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
 ITEM = {
@@ -247,7 +247,7 @@ def test_a_reader_of_the_index_changes_nothing(stand: Stand) -> None:
 LOADED = 64  # modules: argparse and json bring half, the table of verbs with its check 6
 NOT_LOADED = (
     HEAVY | MODEL_AND_GIT | KEYWORD_NEEDS - {"typing"}
-    | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api.vault", "vaultmem.store", "vaultmem.core.defused"}
+    | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api.vault", "vaultmem.store", "vaultmem.text.sanitize"}
 )  # fmt: skip
 
 
@@ -326,7 +326,7 @@ def test_what_a_kill_has_left_is_in_nobodys_way_for_long(stand: Stand) -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
-    row = gathering._row({**ITEM, "text": text, "title": title, "source": f"{title}.md:1"})
+    row = waiting._row({**ITEM, "text": text, "title": title, "source": f"{title}.md:1"})
     assert row["text"]
     for shown in (row["text"], row["title"], row["place"]):
         assert len(shown) <= 160
@@ -344,7 +344,7 @@ def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
 def test_of_what_comes_only_so_many_days_are_shown(days: int, shown: str) -> None:
     dated = {"a": "2026-11-22", "b": "2026-11-23T09:00", "c": "2026-11-30", "d": "2026-12-23"}
     rows = [
-        gathering._row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
+        waiting._row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
         for text, day in dated.items()
     ]  # fmt: skip
     found = listing.by_section(rows, days, NOW)
@@ -352,7 +352,7 @@ def test_of_what_comes_only_so_many_days_are_shown(days: int, shown: str) -> Non
 
 
 def test_a_section_that_nobody_knows_is_not_shown() -> None:
-    found = listing.by_section([gathering._row({**ITEM, "section": "x"})], 7, NOW)
+    found = listing.by_section([waiting._row({**ITEM, "section": "x"})], 7, NOW)
     assert not any(found.values())
     assert list(found) == list(listing.SECTIONS)
 

@@ -13,11 +13,11 @@ import pytest
 from tests.index_dump import synced
 from tests.vector_samples import DIMENSIONS, vectors_of
 from vaultmem import Vault
-from vaultmem.live_rows import LiveRows
-from vaultmem.store import catalog_read
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.keyword import ORD_BITS
-from vaultmem.store.vectors import VectorStore
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.index.live_rows import LiveRows
+from vaultmem.index.vectors import VectorStore
 
 NOTES = 12
 

@@ -32,12 +32,12 @@ from tests.scripted_llm import (
     too_many,
 )
 from vaultmem import config
-from vaultmem.core.asking import Message, Question
-from vaultmem.core.chat_answer import Answer
 from vaultmem.errors import LlmError
-from vaultmem.store import llm
-from vaultmem.store.keys import Key
-from vaultmem.store.llm import Budget, Llm, Patience, Service
+from vaultmem.llm import llm
+from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.credentials import Key
+from vaultmem.llm.llm import Budget, Llm, Patience, Service
+from vaultmem.llm.request import Message, Question
 
 FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -12,9 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core import llm_answers
-from vaultmem.core.asking import Message, Question
-from vaultmem.core.llm_answers import (
+from vaultmem.llm import answers
+from vaultmem.llm.answers import (
     DEEPEST,
     MOST_REPAIRED,
     NoAnswerError,
@@ -24,7 +23,7 @@ from vaultmem.core.llm_answers import (
     status,
     without_thoughts,
 )
-from vaultmem.core.llm_request import Manner, body, first_manner, plainer
+from vaultmem.llm.request import Manner, Message, Question, body, first_manner, plainer
 
 ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
 
@@ -162,7 +161,7 @@ def test_an_object_that_is_cut_off_decides_nothing(cut: int) -> None:
     items = [{"event": "DELETE", "id": 120 + at, "text": "x y"} for at in range(4)]
     text = json.dumps({"decisions": items})
     try:
-        found = llm_answers.records(parse_json(text[:cut], OBJECT))
+        found = answers.records(parse_json(text[:cut], OBJECT))
     except ValueError:
         return
     assert found == items[: len(found)]

@@ -19,11 +19,11 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
 from vaultmem import config
-from vaultmem.core import llm_url
 from vaultmem.errors import ConfigError, LlmError
-from vaultmem.store import keys, llm_wire
-from vaultmem.store.keys import Key, find
-from vaultmem.store.llm_wire import Wire
+from vaultmem.llm import credentials, request
+from vaultmem.llm import wire as llm_wire
+from vaultmem.llm.credentials import Key, find
+from vaultmem.llm.wire import Wire
 
 HERE, FAR, CLEAR = "http://127.0.0.1:11434/v1", "https://llm.example/v1", "http://192.168.1.5/v1"
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
@@ -79,7 +79,7 @@ def test_what_cannot_be_a_key(bad: str) -> None:
 
 def test_the_key_of_everybody_does_not_go_where_it_can_be_read() -> None:
     """OPENAI_API_KEY is often set for the service of that name; one that is named on purpose goes where it is sent."""
-    assert config.SETTINGS["llm.key"].default == keys.EVERYBODYS
+    assert config.SETTINGS["llm.key"].default == credentials.EVERYBODYS
     for url, goes in ((HERE, True), (FAR, True), (CLEAR, False)):
         assert (header("env:OPENAI_API_KEY", url, OPENAI_API_KEY="abc") is not None) == goes
         assert header("env:MY_KEY", url, MY_KEY="abc") == "Bearer abc"
@@ -101,7 +101,7 @@ def test_from_the_keyring(ring: Ring) -> None:
 
 
 def test_the_keyring_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "find_spec", lambda _: None)
+    monkeypatch.setattr(credentials, "find_spec", lambda _: None)
     with pytest.raises(LlmError, match="pip install keyring"):
         header("keyring:a/b")
 
@@ -146,8 +146,8 @@ BAD = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_an_endpoint(url: str) -> None:
-    assert llm_url.endpoint(url) == GOOD[url]
-    assert llm_url.endpoint(GOOD[url]) == GOOD[url]
+    assert request.endpoint(url) == GOOD[url]
+    assert request.endpoint(GOOD[url]) == GOOD[url]
 
 
 @pytest.mark.parametrize("url", [one for one in BAD if one.strip() == one])
@@ -186,7 +186,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
     ],
 )
 def test_where_it_is(url: str, here: bool, overheard: bool) -> None:
-    assert (llm_url.is_here(url), llm_url.is_overheard(url)) == (here, overheard)
+    assert (request.is_here(url), request.is_overheard(url)) == (here, overheard)
 
 
 # --- TLS
@@ -275,7 +275,7 @@ def test_what_is_asked_loads_little_until_then() -> None:
     import subprocess
 
     code = (
-        "import sys\nfrom vaultmem import config\nfrom vaultmem.store import llm\n"
+        "import sys\nfrom vaultmem import config\nfrom vaultmem.llm import llm\n"
         "model = llm.open_model(config.load(None, {'VAULTMEM_LLM_BASE_URL': 'http://127.0.0.1:9'}))\n"
         "assert model\nprint(sorted({'httpx', 'ssl', 'keyring', 'asyncio', 'email'} & set(sys.modules)))"
     )

@@ -12,10 +12,9 @@ import pytest
 
 from tests.real_llm import RealLlm
 from vaultmem import config
-from vaultmem.core.asking import Message, Model, Question
-from vaultmem.core.llm_request import Manner
 from vaultmem.errors import LlmError
-from vaultmem.store import llm
+from vaultmem.llm import llm
+from vaultmem.llm.request import Manner, Message, Model, Question
 
 EVENTS = {
     "type": "array",

@@ -11,8 +11,8 @@ from vaultmem_logseq.settings import Settings
 
 from tests.effort import is_linear
 from vaultmem.adapter import FrontMatter, Note
-from vaultmem.core.uri import fill
-from vaultmem.store.frontmatter import split
+from vaultmem.text.sanitize import fill
+from vaultmem.vault.frontmatter import split
 
 ID = "64a0b1c2-0000-4000-8000-000000000001"
 RULES = LogseqRules(Settings(triple_lowbar=True))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from vaultmem.store import machine
+from vaultmem import machine
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.vector_samples import keys, vector_of
 from vaultmem import Vault
-from vaultmem.meaning import Meaning
-from vaultmem.store import catalog_read
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.keyword import ORD_BITS
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.search.semantic import Meaning
 
 NOTES = 30
 

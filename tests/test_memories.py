@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.core.memory import CATEGORIES
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.store.frontmatter import split
-from vaultmem.store.identity import MARKER
+from vaultmem.memories.model import CATEGORIES
+from vaultmem.vault.frontmatter import split
+from vaultmem.vault.identity import MARKER
 
 Write = Callable[..., Path]
 FACTS = (

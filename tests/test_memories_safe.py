@@ -10,7 +10,7 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.store.frontmatter import split
+from vaultmem.vault.frontmatter import split
 
 Write = Callable[..., Path]
 PLAIN = "We decided to use Postgres for billing instead of MySQL"

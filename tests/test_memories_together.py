@@ -19,7 +19,7 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import killed_after
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.store.frontmatter import split
+from vaultmem.vault.frontmatter import split
 
 Write = Callable[..., Path]
 ASSISTANTS, EACH = 20, 50

@@ -30,10 +30,10 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import MemoryClient, Vault
+from vaultmem.chat.reconciling import Learned
+from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.commands import chat
-from vaultmem.conversations.reconciling import Learned
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.store.turn_queue import FOLDER, Turns
 
 FACT = "The user's wife is named Anne"
 

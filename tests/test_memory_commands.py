@@ -24,13 +24,13 @@ from tests.index_dump import synced
 from tests.test_cli import GOLDEN, golden, shape
 from tests.test_output import on_terminal
 from vaultmem import Vault
+from vaultmem.agent.jobs import JOBS
 from vaultmem.commands.write import is_data_waiting
-from vaultmem.jobs import JOBS
+from vaultmem.history.commits import FileChange, Record
+from vaultmem.index.state import State
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.changed_note import standing
-from vaultmem.store.commits import FileChange, Record
-from vaultmem.store.identity import MARKER
-from vaultmem.store.state import State
+from vaultmem.memories.report import standing
+from vaultmem.vault.identity import MARKER
 
 KINDS = ("obsidian", "plain", "logseq")
 ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core.mentions import logseq_names, mentions, obsidian_names
+from vaultmem.vault.dialects import logseq_names, obsidian_names, spans_of_mentions
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from vaultmem.core.mentions import logseq_names, mentions, obsidian_names
 def test_in_obsidian(name: str, text: str, count: int) -> None:
     pattern = obsidian_names([name])
     assert pattern
-    assert len(list(mentions(pattern, text, []))) == count
+    assert len(list(spans_of_mentions(pattern, text, []))) == count
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def test_in_obsidian(name: str, text: str, count: int) -> None:
 def test_in_logseq(name: str, text: str, count: int) -> None:
     pattern = logseq_names([name])
     assert pattern
-    assert len(list(mentions(pattern, text, []))) == count
+    assert len(list(spans_of_mentions(pattern, text, []))) == count
 
 
 def test_links_and_what_they_show_are_left_out() -> None:
     text = "[[Rust]] [[B|rust]] rust"
     pattern = obsidian_names(["Rust"])
     assert pattern
-    assert list(mentions(pattern, text, [(-1, -1), (9, 19), (0, 8)])) == [(20, 24)]
+    assert list(spans_of_mentions(pattern, text, [(-1, -1), (9, 19), (0, 8)])) == [(20, 24)]
 
 
 def test_what_stands_before_the_body_is_left_out() -> None:
     pattern = obsidian_names(["a"])
     assert pattern
-    assert list(mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
+    assert list(spans_of_mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
 
 
 def test_no_names_no_pattern() -> None:
@@ -66,7 +66,7 @@ def test_no_names_no_pattern() -> None:
 def test_a_name_between_blanks_is_a_mention(name: str, names: type) -> None:
     pattern = names([name])
     if pattern is not None:
-        assert list(mentions(pattern, f" {name.strip()} ", []))
+        assert list(spans_of_mentions(pattern, f" {name.strip()} ", []))
 
 
 def test_thousands_of_aliases_are_looked_for_like_one() -> None:
@@ -81,7 +81,7 @@ def test_thousands_of_aliases_are_looked_for_like_one() -> None:
 
         def found(names: type = names) -> int:
             pattern = names(many)
-            return sum(1 for _ in mentions(pattern, text, []))
+            return sum(1 for _ in spans_of_mentions(pattern, text, []))
 
         assert takes_less(2.0, found)
         assert found() == 4 * 20_000

@@ -11,10 +11,10 @@ import pytest
 
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.store import move as move_module
-from vaultmem.store import renames
-from vaultmem.store.journal import recover
-from vaultmem.store.move import move
+from vaultmem.vault import moves
+from vaultmem.vault import moves as move_module
+from vaultmem.vault.journal import recover
+from vaultmem.vault.moves import move
 
 WORDS = b"words\r\n\0 of mine"
 
@@ -36,7 +36,7 @@ def journal(tmp_path: Path) -> str:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of moving: drives that know the exclusive rename, and those that do not."""
     if request.param != "one step":
-        monkeypatch.setattr(renames, "_system_rename", lambda: None)
+        monkeypatch.setattr(moves, "_system_rename", lambda: None)
     return str(request.param)
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_comes_at_the_last_moment(
 def test_what_somebody_writes_into_the_held_name_stays(
     folder: Path, journal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renames, "_system_rename", lambda: None)
+    monkeypatch.setattr(moves, "_system_rename", lambda: None)
     real = move_module._expect_empty
 
     def late(held: int, place: str) -> None:
@@ -179,7 +179,7 @@ def test_a_drive_that_takes_both_spellings_for_one_name(
 def test_a_system_that_cannot(
     folder: Path, journal: str, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    monkeypatch.setattr(renames, "_system_rename", lambda: lambda *_: code)
+    monkeypatch.setattr(moves, "_system_rename", lambda: lambda *_: code)
     move(str(folder), "n.md", "m.md", journal)
     assert everything(folder) == {"m.md": WORDS}
 
@@ -187,10 +187,10 @@ def test_a_system_that_cannot(
 def test_a_full_disk_leaves_the_file_where_it_was(
     folder: Path, journal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renames, "_system_rename", lambda: lambda *_: errno.ENOSPC)
+    monkeypatch.setattr(moves, "_system_rename", lambda: lambda *_: errno.ENOSPC)
     with pytest.raises(VaultmemError, match="cannot be moved"):
         move(str(folder), "n.md", "m.md", journal)
-    monkeypatch.setattr(renames, "_system_rename", lambda: None)
+    monkeypatch.setattr(moves, "_system_rename", lambda: None)
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

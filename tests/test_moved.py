@@ -11,12 +11,11 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
-from vaultmem.core.answers import DONE, SNOOZED, Answer, Told
-from vaultmem.core.due import TASK, Due
-from vaultmem.core.moved import followed
-from vaultmem.core.pending_items import approval
 from vaultmem.memories.desk import Desk
-from vaultmem.reminders.following import KEPT, Following
+from vaultmem.reminders.answers import DONE, SNOOZED, Answer, Told
+from vaultmem.reminders.due import TASK, Due
+from vaultmem.reminders.moved import KEPT, Following, followed
+from vaultmem.reminders.pending_items import approval
 
 AT = "2026-11-20T10:00:00Z"
 DAY = "2026-11-22"

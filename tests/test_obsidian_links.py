@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from obsidian_notes import note, rules
 
-from vaultmem.core.uri import fill
+from vaultmem.text.sanitize import fill
 
 
 def found(text: str) -> list[tuple[str, str, str | None, str | None]]:

@@ -12,9 +12,9 @@ from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.core import recurrence
-from vaultmem.core.occurrences import around
-from vaultmem.core.recurrence import Rule, Unit, read_rule
+from vaultmem.languages import recurrence
+from vaultmem.languages.recurrence import Rule, Unit, read_rule
+from vaultmem.reminders.due import around
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAYS = st.dates(date(1980, 1, 1), date(2040, 12, 31))

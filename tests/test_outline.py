@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from vaultmem_logseq import dialect
 
 from vaultmem.adapter import FrontMatter
-from vaultmem.core.likeness import content_hash, normal
-from vaultmem.core.outline import from_outline, to_outline
+from vaultmem.text.similarity import content_hash, normal
+from vaultmem.vault.logseq_properties import from_outline, to_outline
 
 LINES = st.sampled_from(
     [

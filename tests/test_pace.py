@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from vaultmem.core.pace import (
+from vaultmem.agent.vanish_guard import (
     EMPTY_WAIT,
     GONE_WAIT,
     LONGEST,

@@ -13,13 +13,13 @@ import pytest
 
 from tests.index_dump import other_state
 from tests.kill_points import kill_everywhere, killed_after, moments
-from vaultmem.core.pending_acks import Ack
-from vaultmem.core.pending_page import Item, item_ids, render
 from vaultmem.errors import StateError
+from vaultmem.index.state import State
 from vaultmem.reminders import page_copies
 from vaultmem.reminders.page import Page, Refreshed
-from vaultmem.store import journal
-from vaultmem.store.state import State
+from vaultmem.reminders.pending_items import Ack
+from vaultmem.reminders.pending_page import Item, item_ids, render
+from vaultmem.vault import journal
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PATH = "vaultmem/pending.md"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.core.pending_acks import Ack
-from vaultmem.core.pending_page import Item, item_ids, render
+from vaultmem.index.state import State
 from vaultmem.reminders.page import Page, Refreshed
-from vaultmem.store.state import State
+from vaultmem.reminders.pending_items import Ack
+from vaultmem.reminders.pending_page import Item, item_ids, render
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PATH = "vaultmem/pending.md"

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from vaultmem_logseq import dialect
 
 from vaultmem.adapter import Value
-from vaultmem.core.likeness import content_hash
 from vaultmem.errors import FrontMatterError
-from vaultmem.store import frontmatter, pages
-from vaultmem.store.vault import decode
+from vaultmem.text.similarity import content_hash
+from vaultmem.vault import frontmatter, pages
+from vaultmem.vault.files import decode
 
 STYLES = ("frontmatter", "outline")
 LINES = st.sampled_from(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_run import process
-from vaultmem.core import paraphrase
+from vaultmem.memories import paraphrase
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import pairs

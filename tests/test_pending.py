@@ -15,8 +15,8 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
-from vaultmem.core import limits
-from vaultmem.reminders import gathering, listing
+from vaultmem.reminders import listing, waiting
+from vaultmem.text import values
 
 NOTE = """\
 - [ ] late 📅 2026-03-01
@@ -203,7 +203,7 @@ def test_a_disk_that_takes_nothing_costs_only_time(
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(gathering.json, "dump", full_disk)
+    monkeypatch.setattr(waiting.json, "dump", full_disk)
     assert texts(value_of(full), "today") == ["now"]
     assert listing.kept(str(full), time.time()) is None
 
@@ -314,7 +314,7 @@ def test_days_that_make_no_sense(vault: Path, days: str) -> None:
 def test_the_furthest_day(vault: Path, write: Write) -> None:
     write("Note.md", "- [ ] a 📅 9999-12-31\n- [ ] b 📅 0001-01-01\n")
     synced(vault)
-    found = value_of(vault, "--days", str(limits.DAYS))
+    found = value_of(vault, "--days", str(values.DAYS))
     assert texts(found, "upcoming") == []
 
 

@@ -13,22 +13,16 @@ from hypothesis import strategies as st
 
 from tests.conftest import Write
 from tests.index_dump import generation, synced
-from vaultmem.core.answers import Answer
-from vaultmem.core.due import NOTE, REMINDER, TASK, Due
-from vaultmem.core.pending_items import (
-    approval,
-    completion,
-    items,
-    several,
-    snoozed_until,
-)
-from vaultmem.core.pending_page import HEADINGS, Item, item_id, item_ids, render
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.state import State
+from vaultmem.memories import reads
+from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders import review
+from vaultmem.reminders.answers import Answer
+from vaultmem.reminders.due import NOTE, REMINDER, TASK, Due
+from vaultmem.reminders.pending_items import approval, completion, items, several, snoozed_until
+from vaultmem.reminders.pending_page import HEADINGS, Item, item_id, item_ids, render
 from vaultmem.reminders.review import Sight
-from vaultmem.store import reviews
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.state import State
 
 WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
 NOW = WALL.replace(tzinfo=UTC)
@@ -222,7 +216,7 @@ def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: 
         {"kind": kind, "subject": path, "said": f"said of {path}", "others": [paths[1]]}
         for kind, path in zip(kinds, paths, strict=True)
     ]
-    reviews.keep_findings(sight.ledger, kinds, found, 0.0)
+    reads.keep_findings(sight.ledger, kinds, found, 0.0)
     shown = [item for item in look(sight, vault) if "said of" in item.text]
     assert [item.source for item in shown] == [paths[2], paths[1]], "unsure is no chore"
     assert shown[1].text.endswith(f"vaultmem reinforce {ids[1][:8]} keeps it")
@@ -233,7 +227,7 @@ def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: 
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     sight: Sight, vault: Path, write: Write
 ) -> None:
-    reviews.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
+    reads.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
@@ -241,7 +235,7 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     [line] = review.items(sight, [], {})
     assert line.text == "8 things for the memory to be looked after: vaultmem review"
     assert review.items(sight, [], said(line.id)) == []
-    reviews.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
+    reads.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
     assert [one.id != line.id for one in review.items(sight, [], said(line.id))] == [True]
 
 

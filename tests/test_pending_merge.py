@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.core.pending_acks import Ack
-from vaultmem.core.pending_merge import merged, read
-from vaultmem.core.pending_page import HEADINGS, Item, item_ids, render
+from vaultmem.reminders.pending_items import Ack
+from vaultmem.reminders.pending_merge import merged, read
+from vaultmem.reminders.pending_page import HEADINGS, Item, item_ids, render
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 STYLES = ["frontmatter", "outline"]

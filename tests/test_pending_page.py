@@ -14,9 +14,9 @@ from obsidian_notes import note
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
-from vaultmem.core.pending_merge import read
-from vaultmem.core.pending_page import HEADINGS, Item, item_id, item_ids, render
-from vaultmem.store.frontmatter import split
+from vaultmem.reminders.pending_merge import read
+from vaultmem.reminders.pending_page import HEADINGS, Item, item_id, item_ids, render
+from vaultmem.vault.frontmatter import split
 
 STYLES = ["frontmatter", "outline"]
 HOSTILE = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))

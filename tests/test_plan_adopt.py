@@ -8,8 +8,8 @@ import pytest
 
 from tests.stand_in_view import DAY, NOW, File, Left, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.core.view import Draft
-from vaultmem.plans.adopt import adopt
+from vaultmem.memories.adopt import adopt
+from vaultmem.memories.draft import Draft
 
 
 def adopted(

@@ -8,15 +8,11 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.core.changes import CREATE, Plan
-from vaultmem.plans.clusters import clusters
-from vaultmem.plans.contradictions import contradictions
-from vaultmem.plans.deep import deep
-from vaultmem.plans.dream import Options, dream
-from vaultmem.plans.fading import fading
-from vaultmem.plans.found_reminders import found_reminders
-from vaultmem.plans.quote import quoted
-from vaultmem.plans.stale_days import stale_days
+from vaultmem.memories.compress import clusters
+from vaultmem.memories.draft import CREATE, Plan
+from vaultmem.memories.dream import Options, contradictions, deep, dream, fading
+from vaultmem.reminders.found import found_reminders, stale_days
+from vaultmem.text.sanitize import quoted
 
 MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.core.changes import Plan
-from vaultmem.core.view import Draft
-from vaultmem.plans.dream import Options, consolidate, dream
+from vaultmem.memories.draft import Draft, Plan
+from vaultmem.memories.dream import Options, consolidate, dream
 
 PLACES = ["inbox", "people", "knowledge", "preferences", "reminders", "archive"]
 TITLES = [f"Note {letter}" for letter in "abcdefgh"]

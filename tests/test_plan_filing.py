@@ -8,12 +8,9 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.core.changes import ARCHIVE, MOVE
-from vaultmem.plans.classify import classify
-from vaultmem.plans.counts import counts
-from vaultmem.plans.decay import decay
-from vaultmem.plans.expire import expire
-from vaultmem.plans.upgrade import upgrade
+from vaultmem.memories.classify import file_inbox, upgrade
+from vaultmem.memories.draft import MOVE, TO_ARCHIVE
+from vaultmem.memories.dream import counts, decay, expire
 
 EVENT: dict[str, Value] = {"memory_type": "episodic"}
 
@@ -37,7 +34,7 @@ def only(view: StandInView) -> tuple[str, File]:
     ],
 )
 def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> None:
-    plan, after = inbox(content).run(classify)
+    plan, after = inbox(content).run(file_inbox)
     (change,) = plan.changes
     path, file = only(after)
     assert path == f"{category}/Note.md"
@@ -45,28 +42,28 @@ def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> 
     assert file.content == content
     assert file.properties["memory_type"]
     assert (change.action, change.why.startswith(f"{category}: ")) == (MOVE, True)
-    assert after.run(classify)[0].changes == ()
+    assert after.run(file_inbox)[0].changes == ()
 
 
 def test_what_shows_nothing_is_knowledge_and_of_a_tie_the_stronger_wins() -> None:
-    plan, after = inbox("Zwölf Boxkämpfer jagen Viktor.").run(classify)
+    plan, after = inbox("Zwölf Boxkämpfer jagen Viktor.").run(file_inbox)
     found = [(each.kind, each.subject) for each in plan.findings]
     assert (only(after)[0], found) == ("knowledge/Note.md", [("unsure", "vaultmem/inbox/Note.md")])
-    assert after.run(classify)[0].changes == ()
+    assert after.run(file_inbox)[0].changes == ()
     tie = inbox("Lesson learned: we decided to use Postgres.", tags=["db"])
-    path, file = only(tie.run(classify)[1])
+    path, file = only(tie.run(file_inbox)[1])
     categories = {path.partition("/")[0], *file.properties["tags"]}  # type: ignore[misc] - a list of tags
     assert categories == {"lessons", "decisions", "db"}
 
 
 def test_a_plain_reminder_says_when_reckoned_from_the_day_it_was_written() -> None:
-    path, file = only(inbox("Remind me to call Bob tomorrow at 15:00", days=0.5).run(classify)[1])
+    path, file = only(inbox("Remind me to call Bob tomorrow at 15:00", days=0.5).run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert file.properties["remind"] == "2026-11-22T15:00"  # it was written the evening before
 
 
 def test_a_reminder_that_is_long_over_reminds_of_nothing() -> None:
-    path, file = only(inbox("Remind me to call Bob tomorrow", days=400).run(classify)[1])
+    path, file = only(inbox("Remind me to call Bob tomorrow", days=400).run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert "remind" not in file.properties
 
@@ -80,38 +77,38 @@ def test_a_reminder_that_is_long_over_reminds_of_nothing() -> None:
     ],
 )  # fmt: skip
 def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> None:
-    path, file = only(inbox(content, days=0.01).run(classify)[1])
+    path, file = only(inbox(content, days=0.01).run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert file.properties["remind"] == remind
 
 
 def test_a_reminder_without_a_time_is_not_filed_as_one() -> None:
-    _, after = inbox("Remind me to buy milk").run(classify)
+    _, after = inbox("Remind me to buy milk").run(file_inbox)
     assert not only(after)[0].startswith(("reminders/", "inbox/"))
 
 
 def test_a_long_text_that_names_a_time_stays_what_it_is() -> None:
     text = "We decided to use Postgres for billing because of its transactions.\n" * 5
-    path, _ = only(inbox(text + "\nRemind me to tell Anne tomorrow.").run(classify)[1])
+    path, _ = only(inbox(text + "\nRemind me to tell Anne tomorrow.").run(file_inbox)[1])
     assert path == "decisions/Note.md"
 
 
 def test_importance_waits_for_a_model_and_is_not_judged_twice() -> None:
     view = inbox("The user prefers dark mode.")
-    assert "importance" not in only(view.run(classify)[1])[1].properties
+    assert "importance" not in only(view.run(file_inbox)[1])[1].properties
     view.cosines = lambda *_: 0.0
-    file = only(view.run(classify)[1])[1]
+    file = only(view.run(file_inbox)[1])[1]
     assert file.properties["importance"] == pytest.approx(0.6 * 0.5 + 0.4 * 0.4, abs=0.1)
     kept = inbox("The user prefers dark mode.", importance=0.11, memory_type="working")
     kept.cosines = view.cosines
-    given = only(kept.run(classify)[1])[1].properties
+    given = only(kept.run(file_inbox)[1])[1].properties
     assert (given["importance"], given["memory_type"]) == (0.11, "working")
 
 
 def test_after_its_time_in_the_inbox_an_event_is_archived_and_a_fact_is_filed() -> None:
     for days, put_away in ((6.9, False), (7.1, True)):
         plan, after = inbox("?", days, memory_type="episodic").run(expire)
-        assert [change.action for change in plan.changes] == [ARCHIVE] * put_away
+        assert [change.action for change in plan.changes] == [TO_ARCHIVE] * put_away
         assert after.run(expire)[0].changes == ()
     path, file = only(
         inbox("?", 8, category=None, phase=None, memory_type="working").run(expire)[1]

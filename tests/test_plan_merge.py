@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.core.changes import ARCHIVE
-from vaultmem.core.likeness import content_hash
-from vaultmem.plans.merge import merge
-from vaultmem.plans.names import retargeted
-from vaultmem.plans.union import united
+from vaultmem.memories.draft import TO_ARCHIVE
+from vaultmem.memories.links import retargeted
+from vaultmem.memories.merge import merge
+from vaultmem.memories.same import united
+from vaultmem.text.similarity import content_hash
 
 LONG = (
     "The backup of the billing database runs every night on the small server in the cellar, and it is kept"
@@ -332,6 +332,6 @@ def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
 
 def test_archived_by_whom() -> None:
     plan, _ = pair(LONG, LONG).run(merge)
-    (change,) = [change for change in plan.changes if change.action == ARCHIVE]
+    (change,) = [change for change in plan.changes if change.action == TO_ARCHIVE]
     assert change.properties["by"] == "merge"
     assert change.why == "in “One”: the same content"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.errors import NoteChangedError
-from vaultmem.plans.proposals import (
+from vaultmem.memories.proposals import (
     BrokenLink,
     Facts,
     Mention,

@@ -13,9 +13,8 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
-from vaultmem.agent.pool import Pool
-from vaultmem.agent.warm import WarmSearcher
-from vaultmem.search import Ask
+from vaultmem.agent.pool import Pool, WarmSearcher
+from vaultmem.search.search import Ask
 
 
 @pytest.fixture

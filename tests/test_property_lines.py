@@ -11,8 +11,8 @@ from vaultmem_logseq import dialect
 
 from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
-from vaultmem.store import frontmatter
-from vaultmem.store.property_lines import (
+from vaultmem.vault import frontmatter
+from vaultmem.vault.logseq_properties import (
     listed,
     locate,
     read,

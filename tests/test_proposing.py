@@ -9,11 +9,10 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.memories import proposing
-from vaultmem.plans.named import named, names
-from vaultmem.plans.note_text import NoteText, free_column
-from vaultmem.plans.slips import slips
-from vaultmem.plans.spelled import Titles
-from vaultmem.related import Related
+from vaultmem.memories.links import slips
+from vaultmem.memories.proposals import NoteText, free_column
+from vaultmem.memories.proposing import Titles, named, names
+from vaultmem.search.related import Related
 
 Write = Callable[..., Path]
 BODY = "Beans along the fence, and the compost behind the shed, as it was in the year before.\n"

@@ -14,8 +14,8 @@ from tests.cli_run import one_line, process
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import ScriptedLlm
 from vaultmem.errors import LlmError
+from vaultmem.llm import credentials
 from vaultmem.proxy.guard import Guard
-from vaultmem.store import keys
 
 DOOR, OURS = "open-sesame-1", "our-upstream-key"
 MORE = {"model": "m", "messages": [user("Hi")]}
@@ -109,7 +109,7 @@ def test_in_a_second_header_it_goes_nowhere_either(
 
 @given(st.text(max_size=30), st.text(alphabet="abAB01-_", min_size=1, max_size=30))
 def test_only_the_very_key_is_taken_for_it(said: str, key: str) -> None:
-    assert keys.Key(key).matches(said) == (said.strip() == key)
+    assert credentials.Key(key).matches(said) == (said.strip() == key)
 
 
 def test_a_key_that_shall_be_and_is_not_stops_the_start(vault: Path) -> None:
@@ -121,8 +121,8 @@ def test_a_key_that_shall_be_and_is_not_stops_the_start(vault: Path) -> None:
     assert "set it, or proxy.key to off" in ended.err
     assert "ResourceWarning" not in ended.err
     with pytest.raises(LlmError, match=r"proxy\.key names cannot be a key"):
-        keys.of_clients("env:IT", {"IT": "two\nlines"})
-    assert keys.of_clients("off", {}) is None
+        credentials.of_clients("env:IT", {"IT": "two\nlines"})
+    assert credentials.of_clients("off", {}) is None
 
 
 def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
 
 
 def test_a_web_page_with_the_key_is_a_web_page_still() -> None:
-    guard = Guard("127.0.0.1", 8100, keys.Key(DOOR))
+    guard = Guard("127.0.0.1", 8100, credentials.Key(DOOR))
     headers = [(b"host", b"127.0.0.1:8100"), (b"authorization", f"Bearer {DOOR}".encode())]
     assert guard.refusal(headers, "/v1/models") is None
     headers.append((b"origin", b"https://evil.example"))

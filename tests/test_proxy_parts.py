@@ -18,11 +18,14 @@ from hypothesis import strategies as st
 from tests.index_dump import synced
 from tests.proxy_run import proxied
 from vaultmem import Vault
-from vaultmem.conversations.past import LastTurn, Limits
-from vaultmem.core.chat_answer import Answer
-from vaultmem.core.chat_body import Chat, read
-from vaultmem.core.llm_url import origin
+from vaultmem.chat.bodies import Chat, read
+from vaultmem.chat.past import LastTurn, Limits
+from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.errors import StateError, VaultmemError
+from vaultmem.index import embed
+from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.credentials import Key
+from vaultmem.llm.request import origin
 from vaultmem.proxy import keeping, proxy, remembering
 from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
@@ -39,9 +42,6 @@ from vaultmem.proxy.upstream import (
     for_upstream,
     leads_out,
 )
-from vaultmem.store import embed
-from vaultmem.store.keys import Key
-from vaultmem.store.turn_queue import Item, Turns
 
 
 def chat(said: str, *before: str) -> Chat:

@@ -13,7 +13,7 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
 from vaultmem import Vault
-from vaultmem.conversations import past
+from vaultmem.chat import past
 from vaultmem.proxy import proxy
 
 HIDDEN = {  # by a word that stands in it and nowhere else

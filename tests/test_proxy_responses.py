@@ -17,9 +17,8 @@ from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
-from vaultmem.core.chat_answer import ResponsesAnswer
-from vaultmem.core.chat_body import read_response, with_memory
-from vaultmem.core.chat_memory import CLOSE, OPEN
+from vaultmem.chat.bodies import CLOSE, OPEN, read_response, with_memory
+from vaultmem.llm.chat_answer import ResponsesAnswer
 
 TEA = "The user likes tea"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.query import (
+from vaultmem.search.query import (
     FILTERS,
     MAX_CHARS,
     MAX_TERMS,

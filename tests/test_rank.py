@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import rank
-from vaultmem.store.keyword import TEXT_FIELDS, analyzer
+from vaultmem.index.keyword import TEXT_FIELDS, analyzer
+from vaultmem.search import rank
 
 QUESTION_WORDS = (
     "the a of and is was were does did do has have had this that these what when where who why how which "

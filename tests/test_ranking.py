@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from vaultmem.api import Vault
-from vaultmem.core import rank
-from vaultmem.core.query import Filter, parse
-from vaultmem.search import Ask, Result
-from vaultmem.store.keyword import ORD_BITS
-from vaultmem.store.keyword_search import Question
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.search import rank
+from vaultmem.search.keyword_search import Question
+from vaultmem.search.query import Filter, parse
+from vaultmem.search.search import Ask, Result
 
 Write = Callable[..., Path]
 TALKS = Path(__file__).parents[1] / "benchmarks" / "recall" / "talks.jsonl"

@@ -15,14 +15,15 @@ from vaultmem import Vault
 from vaultmem.api.params import check
 from vaultmem.api.rpc import carry_out
 from vaultmem.config import Config
-from vaultmem.core.answers import DONE, Answer
-from vaultmem.core.pending_items import approval
 from vaultmem.errors import ModelError, StateError, UsageError
-from vaultmem.memories import recalling
+from vaultmem.index import minilm
 from vaultmem.memories.desk import Desk
+from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.reader import Reader
-from vaultmem.store import answered, tokens
-from vaultmem.store.ledger import Ledger
+from vaultmem.reminders import answers
+from vaultmem.reminders.answers import DONE, Answer
+from vaultmem.reminders.pending_items import approval
+from vaultmem.search import recall
 
 NOW = 1_800_000_000.0
 WORDS = {"without": ["meaning"]}  # quick
@@ -115,7 +116,7 @@ def test_a_person_approves(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         bill = next(one for one in opened.memories() if one["title"] == "Bills")
         yes = Answer(approval(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
-        answered.add(Ledger(opened.state.path("ledger.db")), [yes], [], 1.0)
+        answers.add(Ledger(opened.state.path("ledger.db")), [yes], [], 1.0)
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
 
 
@@ -280,8 +281,8 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
 
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
-        return recalling.wanted_of(
-            recalling.Asked(check("recall", {"query": "x", "as_of": given})),
+        return recall.wanted_of(
+            recall.Asked(check("recall", {"query": "x", "as_of": given})),
             Config({}),
             NOW,
         ).as_of
@@ -333,7 +334,7 @@ def test_a_small_budget_tells_whole_memories_or_none(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         for budget in (1, 3, 5, 8, 12, 20, 40):
             found = opened.recall("boiler", budget=budget, **WORDS)  # type: ignore[misc]
-            sizes = [tokens.count(one["content"]) for one in found["memories"]]
+            sizes = [minilm.count(one["content"]) for one in found["memories"]]
             assert sizes == [one["tokens"] for one in found["memories"]]
             assert found["tokens"] == sum(sizes) <= budget
             assert found["budget_used"] == round(found["tokens"] / budget, 4)
@@ -385,7 +386,7 @@ def test_each_step_can_be_switched_off_and_says_so(knowing: Path, step: str) -> 
 def test_a_reranker_decides(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
     monkeypatch.setattr(
-        "vaultmem.memories.recalling.Reranker.scores",
+        "vaultmem.search.recall.Reranker.scores",
         lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
     )
     assert titles(knowing, without=["meaning", "preferences"])[0] == "Pressure"
@@ -405,7 +406,7 @@ def test_a_reranker_that_is_not_there_is_skipped_and_named(
 
 
 def test_an_empty_folder_is_no_reranker(tmp_path: Path) -> None:
-    from vaultmem.store.rerank import Reranker
+    from vaultmem.search.rerank import Reranker
 
     with pytest.raises(ModelError, match="is no reranker: it lacks"):
         Reranker(str(tmp_path), str(tmp_path)).scores("x", ["y"])

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core import recall_choice, recall_filters, recall_scores
-from vaultmem.core.chat_memory import harmless
-from vaultmem.core.decay import Aging
-from vaultmem.core.memory import TYPES
-from vaultmem.core.query import Query, parse
-from vaultmem.core.recall_candidate import STEPS, Candidate, Wanted
-from vaultmem.core.recall_text import block, entry, inert, older_line, plain
-from vaultmem.remembered import Remembered
+from vaultmem.chat.bodies import harmless
+from vaultmem.memories.decay import Aging
+from vaultmem.memories.model import TYPES
+from vaultmem.search import recall_candidate, recall_filters
+from vaultmem.search.cache import Remembered
+from vaultmem.search.query import Query, parse
+from vaultmem.search.recall_candidate import STEPS, Candidate, Wanted
+from vaultmem.search.recall_text import block, entry, inert, older_line, plain
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -201,7 +201,7 @@ def test_less_is_asked_of_a_block_of_a_page() -> None:
 
 @given(candidates)
 def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None:
-    scaled = recall_scores.scaled(found)
+    scaled = recall_candidate.scaled(found)
     assert [one.path for one in scaled] == [one.path for one in found]
     assert all(0 <= one.score <= 1 for one in scaled)
     if found:
@@ -213,20 +213,20 @@ def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None
 
 @given(candidates)
 def test_the_logistic_function_keeps_the_order(found: list[Candidate]) -> None:
-    squashed = recall_scores.squashed(found)
+    squashed = recall_candidate.squashed(found)
     for one, score in zip(found, squashed, strict=True):
         assert score.score == pytest.approx(1 / (1 + math.exp(-one.score)))
 
 
 def test_recency_is_the_formula_of_the_seed() -> None:
     one = Candidate("a.md", 1, 1, "x", created=NOW - 30 * DAY, score=0.5)
-    (found,) = recall_scores.with_recency([one], NOW)
+    (found,) = recall_candidate.with_recency([one], NOW)
     assert found.score == pytest.approx(0.8 * 0.5 + 0.2 * math.exp(-1), abs=1e-4)
 
 
 def test_a_page_of_notes_is_not_fresher_for_its_day() -> None:
     page = Candidate("a.md", 1, 1, "x", created=NOW, score=0.5, note=True)
-    found = recall_scores.with_recency([page, page._replace(line=2, turn=True)], NOW)
+    found = recall_candidate.with_recency([page, page._replace(line=2, turn=True)], NOW)
     assert [(one.turn, one.score) for one in found] == [
         (True, pytest.approx(0.6)),
         (False, pytest.approx(0.4)),
@@ -240,15 +240,15 @@ def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
         one._replace(score=0.5, created=day, note=False)
         for one, day in zip(found, aged, strict=True)
     ]
-    same = recall_scores.with_recency(fresh, NOW)
+    same = recall_candidate.with_recency(fresh, NOW)
     assert all(a.created >= b.created - DAY for a, b in pairwise(same))
 
 
 @given(candidates)
 def test_confidence_never_adds(found: list[Candidate]) -> None:
-    scaled = recall_scores.scaled(found)
+    scaled = recall_candidate.scaled(found)
     before = {one.path: one.score for one in scaled}
-    after = recall_scores.with_confidence(scaled)
+    after = recall_candidate.with_confidence(scaled)
     assert all(one.score <= before[one.path] for one in after)
     assert [one.score for one in after] == sorted((one.score for one in after), reverse=True)
 
@@ -256,9 +256,13 @@ def test_confidence_never_adds(found: list[Candidate]) -> None:
 @given(candidates)
 def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
     copy = list(found)
-    for step in (recall_scores.scaled, recall_scores.squashed, recall_scores.with_confidence):
+    for step in (
+        recall_candidate.scaled,
+        recall_candidate.squashed,
+        recall_candidate.with_confidence,
+    ):
         assert {one.path for one in step(found)} == {one.path for one in found}
-    recall_choice.diverse(found, recall_choice.by_words(found))
+    recall_candidate.diverse(found, recall_candidate.by_words(found))
     assert found == copy
 
 
@@ -267,7 +271,7 @@ def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
 
 @given(candidates)
 def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> None:
-    picked = recall_choice.diverse(found, recall_choice.by_words(found))
+    picked = recall_candidate.diverse(found, recall_candidate.by_words(found))
     assert sorted(one.path for one in picked) == sorted(one.path for one in found)
     if found:
         assert picked[0].score == max(one.score for one in found)
@@ -275,25 +279,25 @@ def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> 
 
 @given(candidates)
 def test_where_nothing_is_alike_the_scores_decide(found: list[Candidate]) -> None:
-    picked = recall_choice.diverse(found, lambda _one, _other: 0.0)
+    picked = recall_candidate.diverse(found, lambda _one, _other: 0.0)
     assert [one.score for one in picked] == sorted((one.score for one in found), reverse=True)
 
 
 def test_what_says_the_same_again_comes_later() -> None:
     words = ["likes apples", "likes apples", "owns a red bicycle"]
     found = [Candidate(f"{n}.md", 1, 1, text, score=1 - n / 10) for n, text in enumerate(words)]
-    picked = recall_choice.diverse(found, recall_choice.by_words(found))
+    picked = recall_candidate.diverse(found, recall_candidate.by_words(found))
     assert [one.path for one in picked] == ["0.md", "2.md", "1.md"]
 
 
 def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     page = Candidate("0.md", 1, 1, "likes apples", score=1.0, note=True)
     found = [page, page._replace(line=3, score=0.9), page._replace(line=5, score=0.8)]
-    like = recall_choice.of_a_kind(found, recall_choice.by_words(found))
-    assert [one.line for one in recall_choice.diverse(found, like)] == [1, 3, 5]
+    like = recall_candidate.of_a_kind(found, recall_candidate.by_words(found))
+    assert [one.line for one in recall_candidate.diverse(found, like)] == [1, 3, 5]
     assert like(0, 1) == 0.0
     mixed = [page, page._replace(path="m.md", note=False), page._replace(line=3, turn=True)]
-    like = recall_choice.of_a_kind(mixed, recall_choice.by_words(mixed))
+    like = recall_candidate.of_a_kind(mixed, recall_candidate.by_words(mixed))
     assert (like(0, 1), like(0, 2), like(1, 2)) == (1.0, 1.0, 1.0)
 
 
@@ -301,7 +305,7 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
 def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     ranked: list[Candidate], top_k: int, budget: int
 ) -> None:
-    chosen = recall_choice.within(ranked, top_k, budget, counted)
+    chosen = recall_candidate.within(ranked, top_k, budget, counted)
     told = [one for one, _ in chosen.told]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
@@ -313,30 +317,30 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
 
 def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
-    chosen = recall_choice.within(ranked, 5, 40, counted)
+    chosen = recall_candidate.within(ranked, 5, 40, counted)
     assert ([one.path for one, _ in chosen.told], chosen.skipped) == (["0.md", "2.md"], 1)
     assert chosen.too_long == 0  # the best one fits
 
 
 def test_where_the_best_does_not_fit_it_is_said_how_long_it_is() -> None:
     long, short = Candidate("l.md", 1, 1, "x" * 30), Candidate("s.md", 1, 1, "x")
-    assert recall_choice.within([long, short], 5, 20, counted).too_long == 90
-    assert recall_choice.within([short, long], 5, 20, counted).too_long == 0
+    assert recall_candidate.within([long, short], 5, 20, counted).too_long == 90
+    assert recall_candidate.within([short, long], 5, 20, counted).too_long == 0
 
 
 def test_preferences_compete_for_places_and_then_stand_first() -> None:
     facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
     wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
-    chosen = recall_choice.within([*facts, *wishes], 4, 1_000, counted)
-    told = recall_choice.arranged(chosen, lambda _old, _new: False).told
+    chosen = recall_candidate.within([*facts, *wishes], 4, 1_000, counted)
+    told = recall_candidate.arranged(chosen, lambda _old, _new: False).told
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
 @given(candidates)
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
-    chosen = recall_choice.within(found, 9, 200, counted)
+    chosen = recall_candidate.within(found, 9, 200, counted)
     for clash in (lambda _old, _new: False, lambda _old, _new: True):
-        told = recall_choice.arranged(chosen, clash)
+        told = recall_candidate.arranged(chosen, clash)
         assert sorted(told.told, key=lambda each: each[0].path) == sorted(
             chosen.told, key=lambda each: each[0].path
         )
@@ -353,8 +357,8 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
         asked.append((old, new))
         return old.startswith("port") and new.startswith("port")
 
-    told = recall_choice.arranged(
-        recall_choice.within([*found, page], 9, 1_000, counted), clash
+    told = recall_candidate.arranged(
+        recall_candidate.within([*found, page], 9, 1_000, counted), clash
     ).told
     assert [one.content for one, _ in told] == [
         "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000",

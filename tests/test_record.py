@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.index_dump import other_state
-from vaultmem.core import answer_lines
-from vaultmem.core.answer_lines import plain, render
-from vaultmem.core.answers import Answer, Told, union
-from vaultmem.core.pending_page import item_ids
-from vaultmem.core.stamps import seconds, stamp
+from vaultmem.index.state import State
+from vaultmem.memories.ledger import Ledger
+from vaultmem.reminders import answers as answer_lines
+from vaultmem.reminders import answers as answered
+from vaultmem.reminders.answers import Answer, Told, plain, render, union
+from vaultmem.reminders.pending_page import item_ids
 from vaultmem.reminders.record import Record
-from vaultmem.store import answered, write
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.state import State
+from vaultmem.text.times import seconds, stamp
+from vaultmem.vault import write
 
 AT = "2026-11-22T10:00:00Z"
 NOW = seconds(AT) or 0.0

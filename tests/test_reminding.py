@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.core import recurrence, reminder_phrase, when
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.store.frontmatter import split
+from vaultmem.languages import recurrence, reminder_phrase, when
+from vaultmem.vault.frontmatter import split
 
 
 @pytest.fixture

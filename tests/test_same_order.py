@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from tests.index_dump import DEFAULTS, catalog_dump, keyword_hits, other_state, synced
 from vaultmem import Vault
-from vaultmem.agent.gate import Gate
-from vaultmem.agent.orders import Listeners
+from vaultmem.agent.events import Gate
 from vaultmem.agent.reconciler import Reconciler
+from vaultmem.agent.writes import Listeners
 from vaultmem.config import Config
-from vaultmem.store.state import State
-from vaultmem.sync import open_indexer, tidied
+from vaultmem.index.state import State
+from vaultmem.index.sync import open_indexer, tidied
 
 WORDS = [
     f"word{number}" for number in range(40)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS, broken
-from vaultmem.core.secret_forms import FORMS, Form
-from vaultmem.core.secrets import named_by, redact, redacted, title_without_marks
+from vaultmem.text.secret_forms import FORMS, Form
+from vaultmem.text.secrets import named_by, redact, redacted, title_without_marks
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tests.cli_run import Ran, process, ran
 from tests.test_connect import BLANK, odd_json, wrapped
-from vaultmem.harnesses import servers
-from vaultmem.harnesses.table import HARNESSES, Harness
+from vaultmem.assistants import servers
+from vaultmem.assistants.programs import HARNESSES, Harness
 
 COMMAND = ["/opt/vaultmem", "mcp", "--vault", '/Anne\'s "notes"']
 FILES = {

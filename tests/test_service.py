@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.cli_run import one_line, ran
 from tests.conftest import Write
-from vaultmem import service
+from vaultmem.agent import service
 from vaultmem.errors import StateError
 from vaultmem.paths import vault_id
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import is_linear
 from tests.index_dump import catalog_dump, synced
 from tests.obsidian_notes import rules
-from vaultmem.dialects import Rulebook
+from vaultmem.vault.dialects import Rulebook
 
 FOLDERS = ("", "a/", "a/b/", "A/b/", "b/", "c/a/b/", "c/é/", "c/e\u0301/")
 LINKS = (

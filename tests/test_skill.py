@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from tests.cli_run import ran, tree_hash
+from vaultmem.assistants import context
+from vaultmem.assistants.programs import HARNESSES
 from vaultmem.commands.parsing import parser
-from vaultmem.harnesses import own_file, skill
-from vaultmem.harnesses.table import HARNESSES
-from vaultmem.store import minilm
+from vaultmem.index import minilm
 
 MOST_TOKENS = 350
 PROGRAM = "/home/anne/.local/bin/vaultmem"
@@ -53,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def text_of(program: str = PROGRAM, vault: str = "") -> str:
-    return skill.text_of(program, vault)
+    return context.skill_text(program, vault)
 
 
 def commands_in(text: str) -> list[list[str]]:
@@ -108,7 +108,7 @@ def test_it_goes_in_once_and_out_without_a_trace(home: Path, name: str) -> None:
     file = home / FILES[name]
     told = ran("connect", name, "--format", "json").data
     assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
-    assert own_file.is_ours(file.read_text())
+    assert context.is_ours(file.read_text())
     once = tree_hash(home)
     assert not ran("connect", name).data["skill"]["changed"]
     assert tree_hash(home) == once
@@ -128,7 +128,7 @@ def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
         ended = ran("connect", name, "--remove")
         assert "skill" not in ended.data
         assert "opencode" in ended.err
-        assert own_file.is_ours((home / SHARED).read_text())
+        assert context.is_ours((home / SHARED).read_text())
     ran("connect", shared[-1], "--remove")
     assert not (home / ".agents").exists()
 
@@ -167,7 +167,7 @@ def test_an_older_one_of_ours_is_renewed_and_removed(home: Path, older: str) -> 
     file.parent.mkdir(parents=True)
     file.write_text(older)
     assert ran("connect", "claude").data["skill"]["changed"]
-    assert own_file.is_ours(file.read_text())
+    assert context.is_ours(file.read_text())
     assert file.read_text() != older
     file.write_text(older)
     ran("connect", "claude", "--remove")

@@ -9,8 +9,8 @@ from importlib import resources
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.core.snippet import STEM_ENDING, snippet
-from vaultmem.store.keyword import analyzer, normal
+from vaultmem.index.keyword import analyzer, normal
+from vaultmem.search.snippet import STEM_ENDING, snippet
 
 WORDS = st.lists(
     st.sampled_from(

@@ -10,7 +10,8 @@ import pytest
 
 from tests.cli_run import tree_hash
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.sources import Found, Passed, installed
+from vaultmem.exchange import sources as installed
+from vaultmem.exchange.sources import Found, Passed
 
 Tree = Callable[[dict[str, str]], Path]
 

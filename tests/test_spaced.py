@@ -11,34 +11,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem import Vault
-from vaultmem.core.decay import Aging
-from vaultmem.core.query import Filter
-from vaultmem.store import spaced
+from vaultmem.memories import decay
+from vaultmem.memories.decay import Aging
+from vaultmem.search.query import Filter
 
 DAY = 86_400.0
 NOW = 2_000 * DAY
 
 
 def test_each_read_makes_it_last_longer() -> None:
-    unread = spaced.retrievability(NOW - 40 * DAY, [], NOW)
-    read = spaced.retrievability(NOW - 40 * DAY, [NOW - 30 * DAY, NOW - 10 * DAY], NOW)
+    unread = decay.retrievability(NOW - 40 * DAY, [], NOW)
+    read = decay.retrievability(NOW - 40 * DAY, [NOW - 30 * DAY, NOW - 10 * DAY], NOW)
     assert 0.0 < unread < read < 1.0
-    assert spaced.retrievability(NOW, [], NOW) == 1.0
+    assert decay.retrievability(NOW, [], NOW) == 1.0
 
 
 @given(st.floats(0, 2_000), st.lists(st.floats(-100, 3_000), max_size=8), st.floats(0, 3_000))
 def test_it_is_a_share_whatever_the_times(created: float, reads: list[float], now: float) -> None:
-    found = spaced.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
+    found = decay.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
     assert 0.0 <= found <= 1.0
 
 
 def test_without_the_package_it_fades_as_a_reinforceable_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spaced, "is_installed", lambda: False)
+    monkeypatch.setattr(decay, "is_installed", lambda: False)
     aging = Aging("fsrs", NOW - 15 * DAY, None, None, "a")
-    assert spaced.confidence(aging, (), NOW) == 0.5
-    assert spaced.confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
+    assert decay.fsrs_confidence(aging, (), NOW) == 0.5
+    assert decay.fsrs_confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
 
 
 def test_search_and_read_say_the_same(vault: Path) -> None:

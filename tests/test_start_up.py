@@ -18,8 +18,8 @@ HEAVY = {
     "numpy", "onnxruntime", "fastembed", "hnswlib", "yaml", "frontmatter", "tokenizers", "huggingface_hub", "loguru",
     "dataclasses", "inspect", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
     "git", "requests", "httpx", "urllib.request", "ssl", "socket", "subprocess", "logging", "unittest", "tempfile",
-    "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.sync", "vaultmem_obsidian", "vaultmem_logseq",
-    "vaultmem.dialects", "vaultmem.meaning", "vaultmem.store.vectors",
+    "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.index.sync", "vaultmem_obsidian", "vaultmem_logseq",
+    "vaultmem.vault.dialects", "vaultmem.search.semantic", "vaultmem.index.vectors",
 }  # fmt: skip
 # A library that is needed imports these; nothing else of the list may come along with it.
 KEYWORD_NEEDS = {"typing", "sqlite3"}

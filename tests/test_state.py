@@ -15,7 +15,7 @@ from tests.agent_run import agent_on
 from tests.cli_run import ran
 from tests.index_dump import other_state, synced
 from vaultmem.errors import StateError
-from vaultmem.store.state import State
+from vaultmem.index.state import State
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_one_writer(state: State) -> None:
     with state.lock():
         with pytest.raises(StateError, match=str(os.getpid())), State(state.vault).lock():
             pass
-        code = "import sys; from vaultmem.store.state import State\nwith State(sys.argv[1]).lock(): pass"
+        code = "import sys; from vaultmem.index.state import State\nwith State(sys.argv[1]).lock(): pass"
         ended = subprocess.run(
             [sys.executable, "-c", code, state.vault], capture_output=True, text=True, check=False
         )

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Value
-from vaultmem.conversations.summing import Arguments, Limits, next_round
-from vaultmem.core import extractive
-from vaultmem.core import summaries as prompts
-from vaultmem.core.asking import Question
-from vaultmem.core.conversation import (
+from vaultmem.chat.summing import Arguments, Limits, next_round
+from vaultmem.errors import LlmError
+from vaultmem.llm.request import Question
+from vaultmem.memories import summaries as extractive
+from vaultmem.memories import summaries as prompts
+from vaultmem.memories.conversation import (
     ASSISTANT,
     FINAL,
     MEMORY,
@@ -24,11 +25,11 @@ from vaultmem.core.conversation import (
     derived_id,
     place_of,
     scope_of,
+    sessions,
+    to_compress,
+    to_evict,
 )
-from vaultmem.core.likeness import content_hash
-from vaultmem.core.sessions import sessions, to_compress, to_evict
-from vaultmem.core.stamps import fine_stamp, seconds
-from vaultmem.core.summaries import (
+from vaultmem.memories.summaries import (
     BRIEF,
     CHUNK,
     DETAILED,
@@ -41,10 +42,11 @@ from vaultmem.core.summaries import (
     aim,
     full_chunks,
     full_groups,
+    is_outdated,
     level_of,
 )
-from vaultmem.core.summary_sources import is_outdated
-from vaultmem.errors import LlmError
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import fine_stamp, seconds
 
 TALK = "trip"
 START = 1_790_000_000.0

@@ -23,15 +23,15 @@ from tests.index_dump import (
     other_state,
     synced,
 )
-from vaultmem import indexer as indexer_module
 from vaultmem.api import Vault
 from vaultmem.config import Config
-from vaultmem.dialects import open_rulebook
-from vaultmem.indexer import Indexer
-from vaultmem.store import catalog_read
-from vaultmem.store import vault as reading
-from vaultmem.store.catalog import Catalog
-from vaultmem.sync import changes, sync
+from vaultmem.index import catalog_read
+from vaultmem.index import indexer as indexer_module
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.indexer import Indexer
+from vaultmem.index.sync import changes, sync
+from vaultmem.vault import files as reading
+from vaultmem.vault.dialects import open_rulebook
 
 SECOND = 1_000_000_000
 NOW = 1_795_000_000 * SECOND

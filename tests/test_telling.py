@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from vaultmem import config
-from vaultmem.core.alarms import Alarm, Planned
-from vaultmem.core.answers import Told
-from vaultmem.dialects import open_rulebook
 from vaultmem.errors import NotificationError, StateError
+from vaultmem.index.state import State
 from vaultmem.reminders import telling
+from vaultmem.reminders.alarms import Alarm, Planned
+from vaultmem.reminders.answers import Told
 from vaultmem.reminders.telling import LocalZone, Teller, notification_findings
-from vaultmem.store.state import State
-from vaultmem.store.vault import Root
+from vaultmem.vault.dialects import open_rulebook
+from vaultmem.vault.files import Root
 
 
 class Screen:
@@ -184,13 +184,13 @@ def test_in_logseq_it_opens_the_page_by_its_title(
 KILLED = """
 import os, sys, time
 from vaultmem import config
-from vaultmem.core.alarms import Alarm, Planned
-from vaultmem.core.answers import Told
+from vaultmem.reminders.alarms import Alarm, Planned
+from vaultmem.reminders.answers import Told
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.telling import Teller
-from vaultmem.store import answered
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.state import State
+from vaultmem.reminders import answers as answered
+from vaultmem.memories.ledger import Ledger
+from vaultmem.index.state import State
 
 class Screen:
     def trouble(self): return None
@@ -209,8 +209,8 @@ Teller(config.load(vault), state, None, Screen()).tell(plan, lambda heard: answe
 
 
 def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
-    from vaultmem.store import answered
-    from vaultmem.store.ledger import Ledger
+    from vaultmem.memories.ledger import Ledger
+    from vaultmem.reminders import answers
 
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(vault)],
@@ -221,7 +221,7 @@ def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
         assert process.stdout
         assert process.stdout.readline() == "shown\n"
         process.send_signal(signal.SIGKILL)
-    kept = answered.told(Ledger(State(str(vault)).path("ledger.db")))
+    kept = answers.told(Ledger(State(str(vault)).path("ledger.db")))
     assert [one.moment for one in kept.values()] == ["2026-11-22T15:00"]
 
 

@@ -13,12 +13,19 @@ from vaultmem_logseq.names import title_from_path
 
 from tests.effort import takes_less
 from vaultmem.adapter import FrontMatter
-from vaultmem.core.conflicts import Places, conflict_original, conflicts
-from vaultmem.core.graphemes import columns, graphemes
-from vaultmem.core.memory import CATEGORIES, GENERATED
-from vaultmem.core.titles import MAX_BYTES, MAX_CHARACTERS, free_path, free_title, safe, title_of
-from vaultmem.dialects import installed
-from vaultmem.store.walk import is_temporary
+from vaultmem.memories.model import CATEGORIES, GENERATED
+from vaultmem.text.sanitize import columns, graphemes
+from vaultmem.text.titles import (
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    free_path,
+    free_title,
+    safe,
+    title_of,
+)
+from vaultmem.vault.conflicts import Places, conflict_original, conflicts
+from vaultmem.vault.dialects import installed
+from vaultmem.vault.walk import is_temporary
 
 HOSTILE = [
     *["../../x", "..", ".", "", " ", "/etc/passwd", "C:\\Windows\\x", "\\\\server\\x", "~", "~/x", "x~", "a\0b"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-from vaultmem.store import minilm
+from vaultmem.index import minilm
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "minilm_token_ids.json").read_text(encoding="utf-8")

@@ -23,10 +23,10 @@ from tests.test_mcp import plug_in
 from vaultmem import Vault
 from vaultmem.api import schema
 from vaultmem.api.near import nearest
-from vaultmem.core.pending_items import PRIVATE, approval
-from vaultmem.core.pending_page import item_id
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.store.tokens import count
+from vaultmem.index.minilm import count
+from vaultmem.reminders.pending_items import PRIVATE, approval
+from vaultmem.reminders.pending_page import item_id
 from vaultmem.tools import events, memory_tools, rate, strict_json
 from vaultmem.tools.events import Channel, Event
 from vaultmem.tools.rate import Limiter

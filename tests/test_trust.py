@@ -15,11 +15,11 @@ from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
 from vaultmem.anthropic_memory.files import MemoryFiles
 from vaultmem.api import Vault
-from vaultmem.core.due_notes import is_foreign
-from vaultmem.core.pending_items import approval
-from vaultmem.core.private import is_private
 from vaultmem.errors import VaultmemError
-from vaultmem.plans.merge import merge
+from vaultmem.memories.merge import merge
+from vaultmem.memories.model import is_private
+from vaultmem.reminders.due_notes import is_foreign
+from vaultmem.reminders.pending_items import approval
 from vaultmem.tools.tool import Call
 from vaultmem.tools.toolbox import Toolbox
 

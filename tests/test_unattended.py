@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.index_dump import other_state
-from vaultmem import jobs
+from vaultmem.agent import jobs
 from vaultmem.api import Vault
-from vaultmem.store.ledger import Run
-from vaultmem.store.runs import Runs
+from vaultmem.memories.ledger import Run, Runs
 
 DAY = 86_400.0
 HOUR = 3_600.0

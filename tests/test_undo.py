@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kept_history import Kept
 from tests.kill_points import kill_everywhere
-from vaultmem.store.batches import Wish
+from vaultmem.vault.batches import Wish
 
 LINES = b"".join(b"line %d\r\n" % number for number in range(12))
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.store import vault as vault_module
-from vaultmem.store.vault import Root, decode, digest, on_disk, read
+from vaultmem.vault import files as vault_module
+from vaultmem.vault.files import Root, decode, digest, on_disk, read
 
 if TYPE_CHECKING:
     from pathlib import Path

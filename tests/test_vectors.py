@@ -30,12 +30,8 @@ from vector_samples import (
 )
 
 from vaultmem.errors import StateError
-from vaultmem.store.row_file import RowFile
-from vaultmem.store.vectors import (
-    ExactIndex,
-    VectorStore,
-    text_hash,
-)
+from vaultmem.index.exact import RowFile
+from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,7 +103,7 @@ import sys, itertools
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from vector_samples import keys, vectors_of, DIMENSIONS
-from vaultmem.store.vectors import VectorStore
+from vaultmem.index.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 start = len(store)
 print("ready", flush=True)
@@ -272,7 +268,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from vector_samples import keys, vectors_of, DIMENSIONS
-from vaultmem.store.vectors import VectorStore
+from vaultmem.index.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 for number in range(0, 300, 10):
     store.append(keys(number, number + 20), vectors_of(keys(number, number + 20)))

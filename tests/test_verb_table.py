@@ -66,7 +66,7 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
     head = (
         "# Made from the table of verbs; UPDATE_GOLDEN=1 pytest tests/test_verb_table.py writes it.\n"
         "from collections.abc import Iterable, Mapping\nfrom typing import Any\n\n"
-        "from vaultmem.api.verbs import Verb\nfrom vaultmem.core.memory import MemoryRecord\n\n"
+        "from vaultmem.api.verbs import Verb\nfrom vaultmem.memories.model import MemoryRecord\n\n"
         "def method_name(name: str, verb: Verb) -> str: ...\n\n"
         "class Methods:\n    def ask(self, verb: str, **params: object) -> Any: ...\n"
     )

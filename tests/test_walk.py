@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.errors import VaultGoneError
-from vaultmem.store.walk import Trouble, is_temporary, nfc, printable, walk
+from vaultmem.vault.walk import Trouble, is_temporary, nfc, printable, walk
 
 
 def listed(root: Path) -> tuple[list[str], list[Trouble]]:

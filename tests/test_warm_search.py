@@ -12,10 +12,10 @@ import pytest
 
 from tests.index_dump import synced
 from vaultmem import Filter, Vault
-from vaultmem.search import Answer, Ask, Searcher
-from vaultmem.store import lines
-from vaultmem.store.inside import Inside
-from vaultmem.store.lines import NoteTexts, as_text, cut_lines, read_lines
+from vaultmem.search import snippet
+from vaultmem.search.search import Answer, Ask, Searcher
+from vaultmem.search.snippet import NoteTexts, as_text, cut_lines, read_lines
+from vaultmem.vault.files import Inside
 
 WORDS = "roof slate copper gutter ladder nail beam loft 屋顶 铜 Dachrinne Öfen the of and".split()
 QUERIES = [
@@ -79,7 +79,7 @@ def asked(searcher: Searcher) -> list[Answer]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "SETTLED_NS", -(10**18))  # remember all, however fresh
+    monkeypatch.setattr(snippet, "SETTLED_NS", -(10**18))  # remember all, however fresh
     editor = Editor(vault, seed)
     for number in range(25):
         editor.put(f"{'sub/' if number % 3 else 'memory/'}note {number}.md")
@@ -160,7 +160,7 @@ def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def texts(vault: Path, monkeypatch: pytest.MonkeyPatch) -> NoteTexts:
-    monkeypatch.setattr(lines, "SETTLED_NS", -(10**18))
+    monkeypatch.setattr(snippet, "SETTLED_NS", -(10**18))
     (vault / "sub").mkdir()
     (vault / "sub/n.md").write_text("one")
     return NoteTexts(str(vault))
@@ -212,7 +212,7 @@ def test_only_so_much_is_remembered(
     monkeypatch: pytest.MonkeyPatch,
     most: tuple[str, int],
 ) -> None:
-    monkeypatch.setattr(lines, *most)
+    monkeypatch.setattr(snippet, *most)
     names = [f"{number}.md" for number in range(20)]
     for name in names:
         (vault / name).write_text("x" * 80)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.store import inotify
-from vaultmem.store.hints import SETTINGS_FILES
-from vaultmem.store.watch import Watcher
+from vaultmem.vault import watch_events
+from vaultmem.vault.watch import Watcher
+from vaultmem.vault.watch_events import SETTINGS_FILES
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these limits")
 PATIENCE = 15.0  # seconds; only a failing test waits for so long
@@ -194,9 +194,9 @@ def test_noise_is_not_told(root: Path, watcher: Watcher, heard: Heard, marks: Ma
 @linux
 def test_reading_is_not_even_asked_for(watcher: Watcher) -> None:
     """With these events watchdog never comes to an end in thousands of folders."""
-    before = inotify.open_queues()
+    before = watch_events.open_queues()
     watcher.start()
-    (queue,) = inotify.open_queues() - before
+    (queue,) = watch_events.open_queues() - before
     lines = Path(f"/proc/self/fdinfo/{queue}").read_text("ascii").splitlines()
     masks = [int(line.split("mask:")[1].split()[0], 16) for line in lines if "mask:" in line]
     assert len(masks) == 2
@@ -483,7 +483,7 @@ def test_a_thread_that_dies_of_that_is_replaced(root: Path, watcher: Watcher, he
 
 CHILD = """
 import json, signal, sys, threading
-from vaultmem.store.watch import Watcher
+from vaultmem.vault.watch import Watcher
 
 speaking = threading.Lock()
 
@@ -644,7 +644,7 @@ def test_a_system_that_cannot_tell(
     def fails() -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
-    monkeypatch.setattr("vaultmem.store.watch._new_observer", fails)
+    monkeypatch.setattr("vaultmem.vault.watch._new_observer", fails)
     watcher = Watcher(str(root), heard)
     watcher.start()
     watcher.start()

@@ -21,15 +21,15 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
+from vaultmem.chat import learning
+from vaultmem.chat import worker as working
+from vaultmem.chat.reconciling import Learned
+from vaultmem.chat.turn_queue import OPEN_FOR, Item, Turns
+from vaultmem.chat.worker import Worker
 from vaultmem.client import AgentError
-from vaultmem.conversations import learning
-from vaultmem.conversations import worker as working
-from vaultmem.conversations.reconciling import Learned
-from vaultmem.conversations.worker import Worker
-from vaultmem.core.asking import Question
 from vaultmem.errors import ConfigError, StateError, UsageError, VaultmemError
-from vaultmem.store.turn_queue import OPEN_FOR, Item, Turns
-from vaultmem.store.write import create as real_create
+from vaultmem.llm.request import Question
+from vaultmem.vault.write import create as real_create
 
 ROOT = Path(__file__).parents[1]
 
@@ -396,7 +396,7 @@ CHILD = """
 import sys, time
 from vaultmem import Vault
 from vaultmem.client import AgentError
-from vaultmem.conversations.worker import Worker
+from vaultmem.chat.worker import Worker
 with Vault(sys.argv[1]) as vault:
     worker = Worker(vault)
     if sys.argv[2] == "speak":
@@ -512,7 +512,7 @@ def test_a_disk_that_is_full_after_the_first_fact_costs_none(
     worker = Worker(opened, lambda _: model)
     speak(worker, "I own a boat and have two cats")
     with monkeypatch.context() as patched:
-        patched.setattr("vaultmem.store.batches.create", create)
+        patched.setattr("vaultmem.vault.batches.create", create)
         _once_now(worker)
     assert len(facts(opened)) == worker.turns.count() == 1
     _once_now(worker)

@@ -19,12 +19,12 @@ from vaultmem.errors import (
     StateError,
     VaultmemError,
 )
-from vaultmem.store import renames
-from vaultmem.store import write as write_module
-from vaultmem.store.frontmatter_edit import set_property
-from vaultmem.store.journal import Intent, is_torn, recorded, recover
-from vaultmem.store.vault import digest
-from vaultmem.store.write import change, create, replace
+from vaultmem.vault import moves
+from vaultmem.vault import write as write_module
+from vaultmem.vault.files import digest
+from vaultmem.vault.frontmatter_edit import set_property
+from vaultmem.vault.journal import Intent, is_torn, recorded, recover
+from vaultmem.vault.write import change, create, replace
 
 if TYPE_CHECKING:
     import contextlib
@@ -269,7 +269,7 @@ def test_a_note_that_vanishes_meanwhile(vault: Path, journal: str) -> None:
 def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the new file takes the note's place: in one step for both, where the system can do that."""
     if request.param == "renamed over":
-        monkeypatch.setattr(renames, "_system_rename", lambda: None)
+        monkeypatch.setattr(moves, "_system_rename", lambda: None)
     return str(request.param)
 
 

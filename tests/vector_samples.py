@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.store.vectors import (
-    ExactIndex,
-    VectorStore,
-    text_hash,
-)
+from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vaultmem.store import exact
-    from vaultmem.store.hnsw import HnswIndex
+    from vaultmem.index import exact
+    from vaultmem.index.hnsw import HnswIndex
 
 DIMENSIONS = 16
 Vectors = NDArray[np.float32]

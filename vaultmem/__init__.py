@@ -8,8 +8,8 @@ __all__ = ["Filter", "MemoryClient", "Vault", "__version__"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
-    from vaultmem.conversations.client import MemoryClient
-    from vaultmem.core.query import Filter
+    from vaultmem.chat.client import MemoryClient
+    from vaultmem.search.query import Filter
 
 
 def __getattr__(name: str) -> object:
@@ -19,11 +19,11 @@ def __getattr__(name: str) -> object:
 
         return Vault
     if name == "MemoryClient":
-        from vaultmem.conversations.client import MemoryClient
+        from vaultmem.chat.client import MemoryClient
 
         return MemoryClient
     if name == "Filter":
-        from vaultmem.core.query import Filter
+        from vaultmem.search.query import Filter
 
         return Filter
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

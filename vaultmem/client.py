@@ -13,7 +13,7 @@ import time
 from vaultmem import __version__, paths
 from vaultmem.errors import VaultmemError
 
-TYPE_CHECKING = False  # as in core.values, without the price of another file
+TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable, Iterator

@@ -64,9 +64,9 @@ class Config:
 
     def seconds(self, key: str) -> float:
         """A setting that is a length of time."""
-        from vaultmem.core import durations
+        from vaultmem.text import times
 
-        return durations.seconds(self.text(key))
+        return times.duration_seconds(self.text(key))
 
 
 def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -208,7 +208,7 @@ def _vault_text(vault: str, warnings: list[str]) -> str:
     """The vault's file; "" when there is none. A link, pipe or device is not read."""
     if not os.path.lexists(os.path.join(vault, VAULT_FILE)):
         return ""
-    from vaultmem.store.lines import read_regular
+    from vaultmem.search.snippet import read_regular
 
     data = read_regular(vault, VAULT_FILE)
     if data is None:
@@ -232,7 +232,7 @@ def _read(source: str, text: str, warnings: list[str] | None) -> dict[str, objec
     is a warning where these are collected, and an error elsewhere."""
     if not text.strip():
         return {}
-    from vaultmem.store import yaml12
+    from vaultmem.vault import yaml12
 
     try:
         return _flat(yaml12.read(text).properties)

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Iterator
 
 from vaultmem.api import Vault
-from vaultmem.core.places import ENTRIES
-from vaultmem.core.values import value
-from vaultmem.core.wording import plural
+from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.errors import StateError, VaultGoneError, VaultmemError
-from vaultmem.store import catalog_read, identity
-from vaultmem.store.catalog import spoken
-from vaultmem.store.turn_queue import FOLDER, Turns
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import spoken
+from vaultmem.text.values import plural, value
+from vaultmem.vault import identity
+from vaultmem.vault.places import ENTRIES
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -57,8 +57,8 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
 
 
 def _installation(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.dialects import installed
-    from vaultmem.store.vectors import hnsw_missing
+    from vaultmem.index.vectors import hnsw_missing
+    from vaultmem.vault.dialects import installed
 
     if not installed():
         yield Finding(
@@ -78,7 +78,7 @@ def _installation(vault: Vault) -> Iterator[Finding]:
 def _language_model(vault: Vault) -> Iterator[Finding]:
     if not vault.config["llm.base_url"]:
         return
-    from vaultmem.store import llm
+    from vaultmem.llm import llm
 
     for severity, what, advice in llm.examined(vault.config):
         yield Finding(severity, what, advice, [])
@@ -140,7 +140,7 @@ def _notes(vault: Vault) -> Iterator[Finding]:
 
 
 def _history(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.store.history import History
+    from vaultmem.history.history import History
 
     history = History(
         vault.state.path("history.git"), vault.path, vault.config.text("memory_folder")
@@ -190,7 +190,7 @@ def _passed_over(vault: Vault) -> list[list[str]]:
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.store import embedding_service  # other commands do without
+    from vaultmem.index import embedding_service  # other commands do without
 
     done, total, trouble = vault.embedded()
     service = bool(vault.config.text("embedding.base_url"))

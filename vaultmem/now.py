@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime

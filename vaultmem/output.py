@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 from vaultmem.client import is_terminal, wants_colour
-from vaultmem.core.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from vaultmem import paths
-from vaultmem.core.values import value
+from vaultmem.text.values import value
 
 OFF = "off"
 LARGEST = {
@@ -46,16 +46,16 @@ class Setting:
 def schedule(text: str) -> str:
     """The check of a setting that says when a job runs."""
     # Only for those who set one: most commands need none.
-    from vaultmem.core import schedule as schedules
+    from vaultmem.text import times as schedules
 
     schedules.read(text)
     return " ".join(text.lower().split())
 
 
 def _span(text: str) -> str:
-    from vaultmem.core import durations
+    from vaultmem.text import times
 
-    durations.seconds(text)
+    times.duration_seconds(text)
     return text
 
 
@@ -107,9 +107,9 @@ def _zone(text: str) -> str:
 
 
 def _endpoint(text: str) -> str:
-    from vaultmem.core import llm_url
+    from vaultmem.llm import request
 
-    return llm_url.checked(text)
+    return request.checked(text)
 
 
 def _key(text: str) -> str:
@@ -123,7 +123,7 @@ def _key(text: str) -> str:
 
 
 def _conversation(text: str) -> str:
-    from vaultmem.core.conversation import LONGEST_ID, problem
+    from vaultmem.memories.conversation import LONGEST_ID, problem
 
     if why := problem(text):
         raise ValueError(f"one line of 1 to {LONGEST_ID} characters, and not one that {why}")

@@ -22,7 +22,7 @@ import measure
 import wikilinks
 
 from vaultmem import Vault
-from vaultmem.core import rank
+from vaultmem.search import rank
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parents[1] / "sample-vault"

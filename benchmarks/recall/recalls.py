@@ -22,10 +22,10 @@ import measure
 
 from vaultmem import Vault
 from vaultmem.api.rpc import carry_out
-from vaultmem.core.recall_candidate import STEPS
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
-from vaultmem.search import Ask
+from vaultmem.search.recall_candidate import STEPS
+from vaultmem.search.search import Ask
 
 HERE = Path(__file__).parent
 DEPTH = 10

@@ -10,11 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Dialect, Note, Rules, Value
-from vaultmem.core import uri
-from vaultmem.core.mentions import MENTION_PATTERNS
-from vaultmem.dialects import Rulebook, installed
-from vaultmem.store import frontmatter, pages
-from vaultmem.store.vault import decode
+from vaultmem.text import sanitize
+from vaultmem.vault import frontmatter, pages
+from vaultmem.vault.dialects import MENTION_PATTERNS, Rulebook, installed
+from vaultmem.vault.files import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}
 # A file of settings that each dialect reads, and something that readers of notes have to heed in it.
@@ -258,7 +257,7 @@ def test_a_choice_is_one_of_the_candidates_whatever_their_order(
 
 @every_dialect
 def test_the_editor_link_holds_up_with_any_name(dialect: Dialect) -> None:
-    link = uri.fill(
+    link = sanitize.fill(
         opened(dialect).uri_template, "/my notes/Tom & Jerry", "a b/c#d?e&笔.md", "c#d {x}"
     )
     assert link.startswith(f"{dialect.name}://")

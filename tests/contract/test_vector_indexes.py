@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vaultmem.store.exact import ExactIndex, VectorIndex
-from vaultmem.store.hnsw import HnswIndex
-from vaultmem.store.vectors import VectorStore, text_hash
+from vaultmem.index.exact import ExactIndex, VectorIndex
+from vaultmem.index.hnsw import HnswIndex
+from vaultmem.index.vectors import VectorStore, text_hash
 
 DIMENSIONS, ROWS = 24, 3000
 

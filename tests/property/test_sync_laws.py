@@ -19,11 +19,11 @@ from tests.index_dump import (
     other_state,
     synced,
 )
-from vaultmem import indexer as indexer_module
-from vaultmem.compare import Place
-from vaultmem.indexer import Indexer, Work
+from vaultmem.index import indexer as indexer_module
+from vaultmem.index.compare import Place
+from vaultmem.index.indexer import Indexer, Work
+from vaultmem.index.sync import rules_of
 from vaultmem.progress import Silent
-from vaultmem.sync import rules_of
 
 UUID = "6734b1a0-3f52-4c1e-9d27-0a5b8c11e204"
 NOTES = (

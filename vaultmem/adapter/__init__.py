@@ -69,7 +69,7 @@ class Task(NamedTuple):
 
 class Piece(NamedTuple):
     """A smallest run of text that should stay together: a paragraph, list item, table, code block
-    or outline block. core.blocks groups pieces into blocks."""
+    or outline block. vault.blocks groups pieces into blocks."""
 
     text: str  # what is worth searching, without markup that only steers the editor
     line: int
@@ -101,8 +101,8 @@ class Completion(NamedTuple):
     """How a task is marked done in its note."""
 
     at: str  # by the clock on the wall: "2026-11-22T10:00"
-    next_day: Callable[[str, date, date], date | None]  # see core.recurrence.next_day
-    is_over: Callable[[str, date, date], bool] | None = None  # see core.recurrence.is_over
+    next_day: Callable[[str, date, date], date | None]  # see languages.recurrence.next_day
+    is_over: Callable[[str, date, date], bool] | None = None  # see languages.recurrence.is_over
 
 
 class Folder(Protocol):
@@ -119,7 +119,7 @@ class Rules(Protocol):
     """A dialect with the settings of one vault."""
 
     dialect: str
-    mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see core.mentions
+    mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see vault.dialects
     uri_template: (
         str  # opens a note in its editor; {vault} {path} {title} are percent-encoded into it
     )

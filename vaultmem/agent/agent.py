@@ -9,32 +9,30 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem import __version__, client, paths
+from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
-from vaultmem.agent.bell import ANEW, END, LOOK, Bell
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.gate import Gate
+from vaultmem.agent.events import ANEW, END, LOOK, Bell, Gate
 from vaultmem.agent.memories import Memories
-from vaultmem.agent.orders import Listeners
 from vaultmem.agent.pool import Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
+from vaultmem.agent.writes import Listeners
 from vaultmem.api import Embedded, Vault
 from vaultmem.api.request import UNKNOWN_METHOD, Limits, Request, RequestError
 from vaultmem.config import Config
-from vaultmem.core import durations
-from vaultmem.core.wording import plural
-from vaultmem.dialects import Rulebook
 from vaultmem.errors import ConfigError, VaultmemError
+from vaultmem.index.state import State
+from vaultmem.index.sync import Report, rules_of
 from vaultmem.progress import Progress
-from vaultmem.store import machine
-from vaultmem.store.state import State
-from vaultmem.sync import Report, rules_of
+from vaultmem.text import times
+from vaultmem.text.values import plural
+from vaultmem.vault.dialects import Rulebook
 
 if TYPE_CHECKING:
-    from vaultmem.agent.upkeep import Upkeep
+    from vaultmem.agent.jobs import Upkeep
     from vaultmem.agent.watching import Watching
 
 log = logging.getLogger("vaultmem.agent")
@@ -127,7 +125,7 @@ class Agent:
 
     def _start_the_rest(self) -> None:
         """What takes a while to load, and is needed a moment later than answers are."""
-        from vaultmem.agent.upkeep import Upkeep
+        from vaultmem.agent.jobs import Upkeep
         from vaultmem.agent.watching import Watching
 
         self._watching = Watching(self.folder, self._reconciler)
@@ -382,4 +380,4 @@ class Agent:
 
 
 def _span(given: str) -> float | None:
-    return None if given == "never" else float(durations.seconds(given))
+    return None if given == "never" else float(times.duration_seconds(given))

@@ -8,18 +8,17 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 
-from vaultmem.agent.gate import Gate
+from vaultmem import machine
+from vaultmem.agent.events import Gate, Stage
 from vaultmem.agent.pool import Pool
-from vaultmem.agent.stage import Stage
-from vaultmem.core.wording import plural
-from vaultmem.dialects import Rulebook
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
-from vaultmem.store import machine, memory
-from vaultmem.store.catalog import Catalog, spoken
-from vaultmem.store.embed import first_line
-from vaultmem.store.state import State
+from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.embed import first_line
+from vaultmem.index.state import State
+from vaultmem.text.values import plural
+from vaultmem.vault.dialects import Rulebook
 
-log = logging.getLogger("vaultmem.embedding")
+log = logging.getLogger("vaultmem.search.semantic")
 
 QUIET = 1.0  # seconds after the last change; who is writing does not search by meaning for it yet
 LONGEST = 20.0  # seconds after the first change, however much is written
@@ -259,7 +258,7 @@ class EmbeddingQueue(threading.Thread):
             log.exception("the vectors could not be looked at before they are needed")
         finally:
             self._looking = False
-        memory.give_back()
+        machine.give_back()
 
     def _fail(self, why: str) -> None:
         if why != self._said:

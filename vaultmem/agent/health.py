@@ -7,16 +7,15 @@ import shlex
 import stat
 from collections.abc import Iterator
 
-from vaultmem import __version__, paths, service
+from vaultmem import __version__, paths
 from vaultmem import now as clock
-from vaultmem.agent import log
-from vaultmem.agent.holder import holder
+from vaultmem.agent import log, service
+from vaultmem.agent.peer import holder
 from vaultmem.api import Vault
-from vaultmem.core.values import value
-from vaultmem.core.wording import plural
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.reminders.telling import notification_findings
+from vaultmem.text.values import plural, value
 
 DAY = 86_400
 RECENT = 2 * DAY

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import time
 
-from vaultmem import client, config, paths, service
-from vaultmem.agent import log
-from vaultmem.agent.holder import holder, send, wait_until_free
-from vaultmem.core.values import value
+from vaultmem import client, config, paths
+from vaultmem.agent import log, service
+from vaultmem.agent.peer import holder, send, wait_until_free
+from vaultmem.agent.service import Service
 from vaultmem.errors import StateError, VaultNotFoundError
-from vaultmem.service import Service
+from vaultmem.text.values import value
 
 PATIENCE = 10.0  # seconds in which an agent must answer, or be gone
 SYNC_PATIENCE = 60.0  # seconds that an agent waits itself for a sync that is running

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from vaultmem.api.rpc import carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
+from vaultmem.index.state import State
 from vaultmem.memories.asked import Params
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Opened, Reader
-from vaultmem.store.state import State
 
 log = logging.getLogger("vaultmem.memories")
 

@@ -1,7 +1,7 @@
 """The one writer of the agent: keeps the index equal to the vault, from hints and by looking at everything.
 
 Hints of the watcher only say where to look. Now and then, and whenever hints may have been lost, the whole
-vault is compared. A vault that lost most of its files at once keeps its index, see vaultmem.compare.
+vault is compared. A vault that lost most of its files at once keeps its index, see vaultmem.index.compare.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 
-from vaultmem import sync
-from vaultmem.agent.gate import Gate
-from vaultmem.agent.losses import Losses
-from vaultmem.agent.orders import Listeners, Order, Stopped
-from vaultmem.agent.patience import place_of, too_early
-from vaultmem.agent.stage import Both, Stage
-from vaultmem.agent.writes import Writes
-from vaultmem.compare import Diff, Place, without
+from vaultmem import machine
+from vaultmem.agent.events import Both, Gate, Stage
+from vaultmem.agent.vanish_guard import Losses, Pace, Touch, place_of, too_early
+from vaultmem.agent.writes import Listeners, Order, Stopped, Writes
 from vaultmem.config import Config
-from vaultmem.core.pace import Pace, Touch
-from vaultmem.core.wording import plural
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
-from vaultmem.indexer import RACY_NS, Indexer, Work
+from vaultmem.index import sync
+from vaultmem.index.catalog import spoken
+from vaultmem.index.compare import Diff, Place, without
+from vaultmem.index.indexer import RACY_NS, Indexer, Work
+from vaultmem.index.state import State
 from vaultmem.progress import Progress
-from vaultmem.store import identity, memory
-from vaultmem.store.catalog import spoken
-from vaultmem.store.state import State
+from vaultmem.text.values import plural
+from vaultmem.vault import identity
 
 log = logging.getLogger("vaultmem.index")
 
@@ -397,4 +394,4 @@ class Reconciler(threading.Thread):
             if self._indexer:
                 sync.tidied(self._indexer, self.writes.is_behind)
                 self._indexer.rest()
-            memory.give_back()
+            machine.give_back()

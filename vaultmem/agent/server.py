@@ -15,7 +15,7 @@ from vaultmem.agent.connection import Connection, refuse
 from vaultmem.agent.peer import is_ours, listen
 from vaultmem.api import request as codes
 from vaultmem.api.request import Limits, Request
-from vaultmem.core.values import value
+from vaultmem.text.values import value
 
 log = logging.getLogger("vaultmem.server")
 

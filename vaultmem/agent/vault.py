@@ -8,17 +8,17 @@ from vaultmem.agent.pool import Borrowed, Pool
 from vaultmem.api import Embedded, Vault, searched
 from vaultmem.api.rpc import only_reads
 from vaultmem.config import Config
+from vaultmem.index.state import State
 from vaultmem.progress import Progress, Silent
-from vaultmem.search import Answer, Ask, Searcher
-from vaultmem.store.state import State
+from vaultmem.search.search import Answer, Ask, Searcher
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from vaultmem.meaning import Meaning
-    from vaultmem.related import Related
-    from vaultmem.sync import Report
-    from vaultmem.why import Why
+    from vaultmem.index.sync import Report
+    from vaultmem.search.related import Related
+    from vaultmem.search.semantic import Meaning
+    from vaultmem.search.why import Why
 
 
 SETTLED_WITHIN = 1.0  # seconds

@@ -7,7 +7,7 @@ import os
 import threading
 
 from vaultmem.agent.reconciler import Reconciler
-from vaultmem.store.watch import Watcher
+from vaultmem.vault.watch import Watcher
 
 log = logging.getLogger("vaultmem.watch")
 

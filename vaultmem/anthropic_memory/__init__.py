@@ -12,7 +12,7 @@ VaultMemoryTool needs the package anthropic, which is loaded with it. MemoryFile
 from __future__ import annotations
 
 from vaultmem.anthropic_memory.files import MemoryFiles
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultmem.anthropic_memory.tool import VaultMemoryTool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from vaultmem.api import Vault
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

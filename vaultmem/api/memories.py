@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from vaultmem.api.methods import Methods
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, BinaryIO, TypedDict, Unpack
 
     from vaultmem.config import Config
-    from vaultmem.meaning import Meaning
+    from vaultmem.index.state import State
     from vaultmem.memories.consulting import Asking
     from vaultmem.progress import Progress
-    from vaultmem.search import Searcher
-    from vaultmem.store.state import State
+    from vaultmem.search.search import Searcher
+    from vaultmem.search.semantic import Meaning
 
     Report = dict[str, Any]
 
@@ -82,7 +82,7 @@ class MemoryVault(Methods):
         how many memories to write at most. What is there already, or was taken in before, is known and left alone;
         secrets are taken out. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
         (each with its "result", "reason" and "memories") and "left"."""
-        from vaultmem.memories.gathering import Wish, ingest
+        from vaultmem.exchange.gathering import Wish, ingest
 
         wish = Wish(how.get("by"), how.get("limit"), how.get("dry_run", False))
         return ingest(self, source, path, wish, how.get("progress"))
@@ -154,7 +154,7 @@ class MemoryVault(Methods):
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
         memories or memory-cli. `told` hears of how many files nothing can be told."""
-        from vaultmem.memories.exchanging import exported
+        from vaultmem.exchange.export import exported
 
         return exported(self.ask, told or (lambda _: None), **which)
 
@@ -163,6 +163,6 @@ class MemoryVault(Methods):
     ) -> Report:
         """Take memories in from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
-        from vaultmem.memories.exchanging import imported
+        from vaultmem.exchange.export import imported
 
         return imported(self.ask, self.state, source, progress, **how)

@@ -18,7 +18,7 @@ from vaultmem.api.verbs import (
 
 WHICH = "its id, the beginning of one, its title or its path"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
-_LIMITS, _MEMORY, _STEPS = "core.limits:", "core.memory:", "core.recall_candidate:STEPS"
+_LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "search.recall_candidate:STEPS"
 
 
 def flag(name: str, text: str = "", **fields: object) -> Param:
@@ -60,7 +60,7 @@ SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
 TYPE = Param("type", "what kind it is, in your own words")
 DECAY = Param(
-    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="core.decay:POLICIES"
+    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.decay:POLICIES"
 )
 TITLE, REPLACES = (
     Param("title", "what to call it"),
@@ -157,7 +157,7 @@ VERBS = {
             "query": _QUERY, "tags": "", "scope": "", "notes": _NOTES, "limit": _TEN}, quiet="tags scope limit"),
     ),
     "recall": Verb(
-        "what is known about a question, within a budget of tokens", FIND, _RECALL, run="recalling:recall", writes=False,
+        "what is known about a question, within a budget of tokens", FIND, _RECALL, run="search.recall:recall", writes=False,
         apart=True, agent=True, first=True,
         tool=Exposed("What is known about something. Call it first.", {"query": _QUERY, "budget": "", "top_k": "", "types": "",
             "scope": Param("scope"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
@@ -165,7 +165,7 @@ VERBS = {
         '"budget_used", "left_out", "explain". It counts as being read, unless `counts` is False',
     ),
     "write": Verb(
-        "write a memory", REMEMBER, _WRITE, run="writing:write", first=True,
+        "write a memory", REMEMBER, _WRITE, run="memories.writing:write", first=True,
         tool=Exposed("Remember one fact; known ones are not doubled.", {
             "content": "", "category": "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits "
             "or skills", "tags": "", "scope": "global, agent:NAME, user:ID, conversation:ID", "title": "", "source": "",
@@ -191,15 +191,15 @@ VERBS = {
             AGENT.but(help="the assistant that sets it"), *WRITES,
             *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
-        run="reminding:remind", first=True,
+        run="reminders.carrying:remind", first=True,
         returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
     ),
     "ingest": Verb(
-        "take in what other programs keep, or make memories of a long text", REMEMBER, _INGEST, run="ingesting:ingest_text",
+        "take in what other programs keep, or make memories of a long text", REMEMBER, _INGEST, run="exchange.ingest:ingest_text",
         slow=True, method="ingest_text", returns='"parts", each with its "result": new, known or skipped with the reason',
     ),
     "read": Verb(
-        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY)), run="filing:read", writes=False, agent=True,
+        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY)), run="memories.filing:read", writes=False, agent=True,
         first=True, gives="MemoryRecord", show="showing:memory", returns=f"{_RECORD}; being read is remembered",
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
@@ -215,19 +215,19 @@ VERBS = {
             Param("min_confidence", "leave out faded ones", kind="float", default=0.0, least=0, most=1),
             flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,
         ),
-        run="filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
+        run="memories.filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
         show="showing:memories", returns="memories, the newest first; being listed does not count as being read",
         tool=Exposed("Memories, newest first.", {
             "phase": "", "category": Param("category"), "scope": "", "tags": "", "source": "", "limit": _TEN.but(default=20),
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
     ),
     "delete": Verb(
-        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="filing:delete", show="showing:deleted",
+        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="showing:deleted",
         tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
         returns='"id", "deleted", "title", and "path", where it is now',
     ),
     "restore": Verb(
-        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="filing:restore", show="showing:restored",
+        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="memories.filing:restore", show="showing:restored",
         returns=_RECORD,
     ),
     "tag": Verb(
@@ -237,7 +237,7 @@ VERBS = {
             Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG"),
             Param("remove", "tags to remove", kind="texts", metavar="T1,T2"), *WRITES,
         ),
-        run="filing:tag", show="showing:tagged", returns=f'{_RECORD}, with "changed"',
+        run="memories.filing:tag", show="showing:tagged", returns=f'{_RECORD}, with "changed"',
         tool=Exposed("Add or remove tags.", {"id": "", "add": "", "remove": ""}),
     ),
     "upgrade": Verb(
@@ -247,23 +247,23 @@ VERBS = {
             CATEGORY.but(help="where to; the likeliest category if left out"),
             JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
         ),
-        run="filing:upgrade", upkeep=True, module="upkeep:upgrade", returns=_RECORD,
+        run="memories.filing:upgrade", upkeep=True, module="upkeep:upgrade", returns=_RECORD,
     ),
-    "promote": Verb("", NONE, _JOB, run="upkeep:promote", slow=True, returns=_REPORT),
+    "promote": Verb("", NONE, _JOB, run="memories.upkeep:promote", slow=True, returns=_REPORT),
     "link": Verb(
-        "link two memories, both ways", REMEMBER, _PAIR, run="filing:link", show="showing:linked",
+        "link two memories, both ways", REMEMBER, _PAIR, run="memories.filing:link", show="showing:linked",
         returns='"source", "target", "linked", "changed"',
     ),
     "unlink": Verb(
-        "take the links between two memories away", REMEMBER, _PAIR, run="filing:unlink", show="showing:unlinked",
+        "take the links between two memories away", REMEMBER, _PAIR, run="memories.filing:unlink", show="showing:unlinked",
         returns="what link gives",
     ),
     "resolve-links": Verb(
-        "link memories where one names another in its text", LOOK_AFTER, _JOB, run="upkeep:resolve_links", slow=True,
+        "link memories where one names another in its text", LOOK_AFTER, _JOB, run="memories.upkeep:resolve_links", slow=True,
         upkeep=True, show="showing:report", returns=_REPORT,
     ),
     "reinforce": Verb(
-        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="filing:reinforce", show="showing:reinforced",
+        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="memories.filing:reinforce", show="showing:reinforced",
         returns='"id", "confidence", "last_reinforced_at"',
     ),
     "chat": Verb(
@@ -287,7 +287,7 @@ VERBS = {
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known=f"{_MEMORY}CATEGORIES"),
             *(one.but(doors=COMMAND) for one in WRITES),
         ),
-        run="conversations:conversations", writes=False, apart=True, gives="conversations: list[dict[str, Any]]",
+        run="chat.conversations:conversations", writes=False, apart=True, gives="conversations: list[dict[str, Any]]",
         returns="all conversations, the one that spoke last first",
     ),
     "entries": Verb(
@@ -296,7 +296,7 @@ VERBS = {
             Param("conversation", place="1", needed=True), Param("kinds", kind="texts", place="?"), flag("deleted"),
             Param("limit", kind="int", least=1, most=100_000),
         ),
-        run="conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
+        run="chat.conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
         returns="the entries of a conversation, the oldest first; `kinds` are facts, turns and summaries",
     ),
     "converse": Verb(
@@ -305,16 +305,16 @@ VERBS = {
             Param("conversation", kind="line", place="1", needed=True),
             *(Param(name, kind="records") for name in ("new", "retire", "mark")), BY, Param("why", kind="line"), DRY_RUN,
         ),
-        run="conversing:converse", slow=True,
+        run="chat.conversing:converse", slow=True,
         returns='writes entries (`new`), puts others away (`retire`) and sets properties of others (`mark`): "written", '
         '"retired", "marked", "known", "skipped"',
     ),
     "promote-fact": Verb(
-        "", NONE, (ID, CATEGORY, *WRITES), run="conversations:promote",
+        "", NONE, (ID, CATEGORY, *WRITES), run="chat.conversations:promote",
         returns='makes a fact of a conversation a memory: its record, with "promoted", the id of the fact',
     ),
     "forget": Verb(
-        "", NONE, (ID, *WRITES), run="conversations:forget",
+        "", NONE, (ID, *WRITES), run="chat.conversations:forget",
         returns='puts an entry of a conversation away: "id", "deleted", "title", "path"',
     ),
     "dream": Verb(
@@ -322,29 +322,29 @@ VERBS = {
         (
             Param("level", "how deep (default {default})", kind="int", choices=(1, 2, 3), default=1), *_JOB, NEWS, SUMMARIES,
         ),
-        run="upkeep:dream", slow=True, method="-", module="upkeep:dream", returns=_REPORT,
+        run="memories.upkeep:dream", slow=True, method="-", module="upkeep:dream", returns=_REPORT,
     ),
     "expire": Verb(
-        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:expire",
+        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:expire",
         slow=True, upkeep=True, show="showing:report", returns=_REPORT,
     ),
     "decay": Verb(
-        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:decay",
+        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:decay",
         slow=True, upkeep=True, show="showing:report", returns=_REPORT,
     ),
     "compress": Verb(
-        "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="upkeep:compress", slow=True,
+        "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="memories.upkeep:compress", slow=True,
         upkeep=True, method="-", module="upkeep:compress", returns=_REPORT,
     ),
     "consolidate": Verb(
-        "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="upkeep:consolidate", slow=True,
+        "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:consolidate", slow=True,
         upkeep=True, module="upkeep:consolidate", returns=_REPORT,
     ),
     "hook": Verb(
         "print session context for a start-up hook", ASSISTANTS,
         (
             Param("event", "what has happened", place="1", choices=("session-start",), needed=True),
-            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="harnesses.table:HARNESSES"),
+            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="assistants.programs:HARNESSES"),
             Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),

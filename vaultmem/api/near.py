@@ -22,7 +22,7 @@ def nearest(given: str, known: Iterable[str]) -> str:
 
 def _slips(wanted: str, name: str) -> int | None:
     """How many slips are between the two; None where they are two different names."""
-    from vaultmem.plans.slips import edits  # only where something went wrong
+    from vaultmem.memories.links import edits  # only where something went wrong
 
     if name.endswith(f"_{wanted}"):
         return 0

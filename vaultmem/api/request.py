@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vaultmem.core.values import value
 from vaultmem.errors import UsageError
 from vaultmem.progress import Progress
+from vaultmem.text.values import value
 
 # Codes of JSON-RPC 2.0, and from -32000 on our own.
 PARSE_ERROR = -32700

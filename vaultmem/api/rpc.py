@@ -8,18 +8,18 @@ from vaultmem import client
 from vaultmem.api import params as declared
 from vaultmem.api.request import NOT_FOUND, WRONG_PARAMS
 from vaultmem.api.verbs import found, verb
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import LockedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from vaultmem.config import Config
+    from vaultmem.index.state import State
     from vaultmem.memories.asked import Asked, Params
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Opened, Reader
-    from vaultmem.store.state import State
 
 WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
@@ -47,16 +47,16 @@ def ask(vault: Opened, state: State, config: Config, name: str, params: Params) 
 
 def carry_out(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
-    from vaultmem.core import access
+    from vaultmem.memories import model
 
     asked = _asked(name, params)
     one = verb(name)
     assert one is not None
-    run: Callable[..., object] = found(f"memories.{one.run}")
+    run: Callable[..., object] = found(one.run)
     if one.apart:
         return run(desk, reader, asked)
     with desk.session(reader, writes=one.writes) as session:
-        session.viewer = access.viewer(asked.text("by"), asked.texts("scope"))
+        session.viewer = model.viewer(asked.text("by"), asked.texts("scope"))
         return run(session, asked)
 
 

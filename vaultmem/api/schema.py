@@ -144,7 +144,7 @@ def _check_text(where: str, schema: Mapping[str, object], value: str) -> None:
 
 
 def _check_date(where: str, value: str) -> None:
-    from vaultmem.core.query import day_range  # few need it to start
+    from vaultmem.search.query import day_range  # few need it to start
 
     if day_range(value) is None:
         message = f"{where} must be a day, YYYY-MM-DD, YYYY-MM or YYYY, not {value[:_SHOWN]!r}"

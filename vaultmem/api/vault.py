@@ -17,11 +17,6 @@ from contextlib import suppress
 from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.api.memories import MemoryVault
-from vaultmem.core import query as language
-from vaultmem.core.access import Viewer, hidden, is_trusted, origin, viewer
-from vaultmem.core.keys import named
-from vaultmem.core.query import Filter
-from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import (
     DamagedError,
     LockedError,
@@ -30,22 +25,26 @@ from vaultmem.errors import (
     StateError,
     VaultmemError,
 )  # fmt: skip
-from vaultmem.search import Answer, Ask, Result, Searcher
-from vaultmem.store import catalog_read
-from vaultmem.store.catalog import as_state_error
-from vaultmem.store.catalog_read import LinkView
-from vaultmem.store.state import State
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import as_state_error
+from vaultmem.index.catalog_read import LinkView
+from vaultmem.index.state import State
+from vaultmem.memories.model import Viewer, hidden, is_trusted, origin, viewer
+from vaultmem.search import query as language
+from vaultmem.search.query import Filter
+from vaultmem.search.search import Answer, Ask, Result, Searcher
+from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.vault.places import named
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
-    from vaultmem.mentions import Mention
+    from vaultmem.index.sync import Report
     from vaultmem.progress import Progress
-    from vaultmem.related import Related
-    from vaultmem.sync import Report
-    from vaultmem.why import Why
+    from vaultmem.search.related import Mention, Related
+    from vaultmem.search.why import Why
 
     T = TypeVar("T")
 
@@ -78,7 +77,7 @@ def searched(searcher: Searcher, ask: Ask) -> Answer:
     """What a search finds, and where that leaves room, what the archive has."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
-        from vaultmem.last_tier import archived  # few need it
+        from vaultmem.search.last_tier import archived  # few need it
 
         answer.results.extend(archived(searcher, ask)[: ask.limit - len(answer.results)])
     return answer
@@ -172,7 +171,7 @@ class Vault(MemoryVault):
         except LockedError:
             raise
         except (StateError, OSError):
-            from vaultmem.sync import built_elsewhere
+            from vaultmem.index.sync import built_elsewhere
 
             self._elsewhere = built_elsewhere(self.path, self.config)
 
@@ -195,7 +194,7 @@ class Vault(MemoryVault):
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
         """
-        from vaultmem.sync import Report, sync
+        from vaultmem.index.sync import Report, sync
 
         self.close()
         done = self._by_agent(
@@ -209,7 +208,7 @@ class Vault(MemoryVault):
 
     def changes(self) -> Report:
         """What sync() would do, without doing it."""
-        from vaultmem.sync import changes
+        from vaultmem.index.sync import changes
 
         return changes(self.path, self.config)
 
@@ -219,7 +218,7 @@ class Vault(MemoryVault):
         done = self._by_agent(progress, rebuild=False, confirm_removals=False, embed=True)
         if done is not None:
             return Embedded(done["embedded"], done["model"], done["remark"])
-        from vaultmem.embedding import embed
+        from vaultmem.search.semantic import embed
 
         return Embedded(*embed(self.searcher(), progress))
 
@@ -259,7 +258,7 @@ class Vault(MemoryVault):
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
         """Explain the place of one note in the results of a query, for the assistant `by` where one is named."""
-        from vaultmem.why import why
+        from vaultmem.search.why import why
 
         path, to = self.find_note(note), viewer(by)
         found = self.mended(lambda: why(self.searcher(), text, path, to, semantic=bool(semantic)))
@@ -273,7 +272,7 @@ class Vault(MemoryVault):
         trust = self.config.text("recall.trust")
         if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
             return []
-        from vaultmem.memories.attribution import attributions
+        from vaultmem.memories.approving import attributions
 
         id_ = str(own.get("id") or "")
         if not attributions(self, [own], to):
@@ -282,7 +281,7 @@ class Vault(MemoryVault):
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes near a note: by distinctive words, by meaning, by links."""
-        from vaultmem.related import related
+        from vaultmem.search.related import related
 
         path = self.find_note(note)
         return self.mended(lambda: related(self.searcher(), path, limit))
@@ -329,7 +328,7 @@ class Vault(MemoryVault):
     def note(self, name: str) -> Note:
         """What is in one note now, as its editor sees it: title, properties, tags, aliases, headings,
         links, tasks, and the pieces of its text."""
-        from vaultmem.reading import read_now
+        from vaultmem.vault.dialects import read_now
 
         return read_now(self.path, self.find_note(name), self.config)
 
@@ -343,7 +342,7 @@ class Vault(MemoryVault):
 
     def mentions(self, note: str) -> list[Mention]:
         """Where other notes name a note without linking to it."""
-        from vaultmem.mentions import mentions
+        from vaultmem.search.related import mentions
 
         return mentions(self.searcher(), self.find_note(note))
 
@@ -362,7 +361,7 @@ class Vault(MemoryVault):
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (all with `everything`) as (path, fields), dated ones first."""
-        from vaultmem.core.places import in_conversation
+        from vaultmem.vault.places import in_conversation
 
         folder = self.config.text("memory_folder")
         found = catalog_read.tasks(self.searcher().catalog, everything=everything)

@@ -10,7 +10,7 @@ from vaultmem.api.verbs import (
 )
 
 _ANY = Param("id", "id, title or path", needed=True)
-_SHAPES = "core.exchange:SHAPES"
+_SHAPES = "exchange.lines:SHAPES"
 _ITEM = Param(
     "ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
     "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
@@ -20,7 +20,7 @@ _KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed
 _COMMIT = Param("commit", "as vaultmem history names it", place="1", metavar="COMMIT", needed=True)
 _SHARED = (
     Param("scope", "only this scope"),
-    Param("category", "only this category", choices="core.memory:CATEGORIES"),
+    Param("category", "only this category", choices="memories.model:CATEGORIES"),
     flag("include_archived", "also what was moved to the archive"),
 )
 _OUTPUT = (
@@ -70,10 +70,10 @@ VERBS = {
         (
             flag("all", "everything, not the first 20", doors=COMMAND),
             Param("days", "how many days to look ahead (default {default})", kind="int", default=7, least=0,
-                  most="core.limits:DAYS"),
+                  most="text.values:DAYS"),
             flag("facts", doors="agent"), VANISHED,
         ),
-        run="waits:pending", writes=False, apart=True, agent=True, first=True, gives="items: list[dict[str, Any]]",
+        run="reminders.answering:pending", writes=False, apart=True, agent=True, first=True, gives="items: list[dict[str, Any]]",
         tool=Exposed("Tasks and reminders that are due.", {"days": ""}),
         returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
     ),
@@ -96,12 +96,12 @@ VERBS = {
             Param("id", needed=True), Param("state", choices=("done", "dropped", "snoozed", "open"), needed=True),
             Param("until"), flag("series"), VANISHED, *WRITES,
         ),
-        run="answering:answer", method="-",
+        run="reminders.answering:answer", method="-",
     ),
-    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="answering:settle", slow=True,
+    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="reminders.answering:settle", slow=True,
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(
-        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="waits:notify", apart=True, slow=True,
+        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="reminders.answering:notify", apart=True, slow=True,
         returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
     ),
     "approve": Verb(
@@ -112,9 +112,9 @@ VERBS = {
             Param("source", "all that came from there until now", metavar="NAME"),
             UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
         ),
-        run="approving:approve", show="showing:approved", returns='"approved" and "memories"',
+        run="memories.approving:approve", show="showing:approved", returns='"approved" and "memories"',
     ),
-    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="approving:approved", writes=False, apart=True, method="-"),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="memories.approving:approved", writes=False, apart=True, method="-"),
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (
@@ -124,10 +124,10 @@ VERBS = {
             flag("list", "list them, and ask nothing", section="(what)"), *WRITES,
         ),
     ),
-    "proposals": Verb("", NONE, (), run="review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
+    "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
-    "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="review:accept", slow=True, returns="makes a proposed change"),
-    "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="review:reject", returns="never proposes it again"),
+    "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:accept", slow=True, returns="makes a proposed change"),
+    "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:reject", returns="never proposes it again"),
     "history": Verb(
         "what was done to memories, when, by whom and why", LOOK_AFTER,
         (
@@ -135,11 +135,11 @@ VERBS = {
             BY.but(help="what this assistant, job or person did"),
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
-        run="past:history", writes=False, slow=True, gives="history: list[dict[str, Any]]",
+        run="memories.past:history", writes=False, slow=True, gives="history: list[dict[str, Any]]",
         returns='entries, the newest first: "commit", "at", "by", "kind", "why", "files"',
     ),
     "diff": Verb(
-        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="past:diff", writes=False, slow=True, gives="diff: str",
+        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, gives="diff: str",
         show="showing:difference", returns="a unified diff",
     ),
     "undo": Verb(
@@ -149,7 +149,7 @@ VERBS = {
             Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
             SINCE, DRY_RUN, BY.but(doors="json"),
         ),
-        run="past:undo", slow=True, first=True, returns='"undone", "changes", "refused"',
+        run="memories.past:undo", slow=True, first=True, returns='"undone", "changes", "refused"',
     ),
     "sync": Verb(
         "bring the index up to date with the notes", LOOK_AFTER,
@@ -170,7 +170,7 @@ VERBS = {
     ),
     "export": Verb(
         "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
-        run="exporting:export", writes=False, slow=True, formats=_SHAPES, method="-",
+        run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-",
     ),
     "import": Verb(
         "take memories in from lines of JSON", REMEMBER,
@@ -182,7 +182,7 @@ VERBS = {
                   choices=("skip", "newer", "both"), default="skip"),
             _SHAPE, *WRITES,
         ),
-        run="importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-",
+        run="exchange.importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-",
     ),
     "set": Verb(
         "set a property of a note, and change nothing else in it", REMEMBER,
@@ -190,12 +190,12 @@ VERBS = {
             NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
             flag("add", "one more item of its list instead"), DRY_RUN,
         ),
-        run="own_notes:set_property", module="properties:run", returns='"note", "key", "was", "value", "changed"',
+        run="memories.own_notes:set_property", module="properties:run", returns='"note", "key", "was", "value", "changed"',
     ),
     "unset": Verb(
         "remove a property of a note, or an item of its list", REMEMBER,
         (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
-        run="own_notes:unset", module="properties:run", returns="what set gives",
+        run="memories.own_notes:unset", module="properties:run", returns="what set gives",
     ),
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True),
     "doctor": Verb(
@@ -223,7 +223,7 @@ VERBS = {
         "what runs by itself, when, and how it went; run one now", LOOK_AFTER,
         (
             Param("what", "run a job now, and wait for its end", place="?", metavar="run"),
-            Param("name", "one of {known}", place="?", metavar="NAME", known="jobs:JOBS"),
+            Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
             _trial("with run: say what would be done, and do nothing"),
         ),
     ),
@@ -245,7 +245,7 @@ VERBS = {
     "connect": Verb(
         "install or remove the integration with Claude Code, Codex and other assistants", ASSISTANTS,
         (
-            Param("harness", "the program", place="1", choices="harnesses.table:HARNESSES", needed=True),
+            Param("harness", "the program", place="1", choices="assistants.programs:HARNESSES", needed=True),
             flag("remove", "take it out again"),
             Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
             Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"), DRY_RUN,
@@ -261,21 +261,21 @@ VERBS = {
     ),
     # --- what parts of vaultmem ask of each other
     "take-in": Verb(
-        "", NONE, (Param("source", needed=True), Param("items", kind="records"), JOB_LIMIT, *WRITES), run="taking:take_in",
+        "", NONE, (Param("source", needed=True), Param("items", kind="records"), JOB_LIMIT, *WRITES), run="exchange.ingest:take_in",
         slow=True, method="-",
     ),
     "old-sessions": Verb(
-        "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="upkeep:old_sessions",
+        "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="memories.upkeep:old_sessions",
         writes=False, slow=True, method="-",
     ),
-    "doubts": Verb("", NONE, (), run="doubting:doubts", writes=False, slow=True, method="-"),
-    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="advising:advise", slow=True,
+    "doubts": Verb("", NONE, (), run="memories.consulting:doubts", writes=False, slow=True, method="-"),
+    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="memories.review:advise", slow=True,
                    method="-"),
-    "overview": Verb("", NONE, (), run="overview:overview", writes=False, returns="counts of memories by phase, category and scope"),
+    "overview": Verb("", NONE, (), run="memories.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
     "waiting": Verb(
-        "", NONE, (), run="overview:waiting", writes=False,
+        "", NONE, (), run="memories.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
-    "tool-view": Verb("", NONE, (_COMMAND, BY), run="tool_files:view", writes=False, method="-"),
-    "tool-file": Verb("", NONE, (_COMMAND, BY), run="tool_files:change", method="-"),
+    "tool-view": Verb("", NONE, (_COMMAND, BY), run="assistants.tool_files:view", writes=False, method="-"),
+    "tool-file": Verb("", NONE, (_COMMAND, BY), run="assistants.tool_files:change", method="-"),
 }

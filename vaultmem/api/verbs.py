@@ -73,7 +73,7 @@ class Exposed:
 
 
 class Verb:
-    """One verb. `run` names the function of a memory verb, below vaultmem.memories."""
+    """One verb. `run` names the function of a memory verb, below vaultmem."""
 
     run = ""
     writes = True

@@ -7,15 +7,15 @@ import sys
 from vaultmem import now as clock
 from vaultmem.client import is_terminal
 from vaultmem.commands.memories import vault_of
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from vaultmem.conversations.reconciling import Learned
+    from vaultmem.chat.reconciling import Learned
 
 MOST_READ = 1_048_576  # bytes of stdin
 MOST = 200  # facts
@@ -24,8 +24,8 @@ MOST = 200  # facts
 def run(args: argparse.Namespace, output: Output) -> int:
     """Write the facts down, and say what became of each."""
     said = _facts(args.text)
-    from vaultmem.conversations.reconciling import Source, take_in, write_down
-    from vaultmem.store.llm import Budget, open_model
+    from vaultmem.chat.reconciling import Source, take_in, write_down
+    from vaultmem.llm.llm import Budget, open_model
 
     with vault_of(args, output) as vault:
         conversation = args.conversation or vault.config.text("conversations.id")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from vaultmem import client
 from vaultmem.api.request import PARSE_ERROR, RequestError, as_json
 from vaultmem.commands.handed import MOST, MOST_CALLS, stdin_bytes
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools.strict_json import parse
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import show_diff, vault_of
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -9,15 +9,15 @@ import time
 
 from vaultmem.client import is_terminal
 from vaultmem.commands.add import show
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import ConfigError, UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
 
-    from vaultmem.conversations.client import MemoryClient
-    from vaultmem.conversations.reconciling import Learned
+    from vaultmem.chat.client import MemoryClient
+    from vaultmem.chat.reconciling import Learned
 
     Said = list[dict[str, object]]
 
@@ -30,8 +30,8 @@ BYE = ("/quit", "/exit", "/bye")
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Talk."""
+    from vaultmem.chat.client import MemoryClient
     from vaultmem.commands.shared import open_vault
-    from vaultmem.conversations.client import MemoryClient
 
     words = " ".join(args.text).strip()
     sits = not words and is_terminal(sys.stdin)

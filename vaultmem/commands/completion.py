@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from vaultmem import paths
 from vaultmem.api.verbs import COMMAND, commands, found
 from vaultmem.commands.parsing import declared as verb
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -70,7 +70,7 @@ def _words(values: Iterable[object]) -> str:
 
 
 def _job_names() -> str:
-    from vaultmem.jobs import JOBS
+    from vaultmem.agent.jobs import JOBS
 
     return " ".join(JOBS)
 

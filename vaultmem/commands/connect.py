@@ -11,18 +11,18 @@ import shlex
 import sys
 
 from vaultmem import paths
+from vaultmem.assistants import context, hooks, servers
+from vaultmem.assistants.programs import HARNESSES, Harness
 from vaultmem.client import is_terminal
 from vaultmem.commands.memories import show_diff
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
-from vaultmem.harnesses import hooks, instructions, own_file, plugin, servers, settings_file, skill
-from vaultmem.harnesses.table import HARNESSES, Harness
 from vaultmem.output import Output, json_text
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from vaultmem.harnesses.settings_file import Edited
+    from vaultmem.assistants.hooks import Edited
 
     Part = Callable[[Harness, argparse.Namespace, str, Output], Edited | None]
 
@@ -50,7 +50,7 @@ def _wants_server(harness: Harness, args: argparse.Namespace, output: Output) ->
     if args.mcp is not None:
         return bool(args.mcp)
     with contextlib.suppress(ValueError, VaultmemError):
-        if servers.is_registered(settings_file.read(harness.servers_path()), harness):
+        if servers.is_registered(hooks.read(harness.servers_path()), harness):
             return True  # to be renewed
     sits = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
     if sits and not args.dry_run and not _is_connected(harness):
@@ -62,7 +62,7 @@ def _wants_server(harness: Harness, args: argparse.Namespace, output: Output) ->
 def _is_connected(harness: Harness) -> bool:
     """Whether our hook is there."""
     try:
-        return hooks.tag(harness) in settings_file.read(harness.path())
+        return hooks.tag(harness) in hooks.read(harness.path())
     except VaultmemError:
         return False
 
@@ -71,14 +71,12 @@ def _instruct(args: argparse.Namespace, vault: str) -> Edited:
     path = os.path.abspath(os.path.expanduser(args.instructions))
     if args.remove:
         return _uninstruct(path, dry_run=args.dry_run)
-    line = instructions.line_of(
+    line = context.line_of(
         args.harness, shlex.join(paths.program()), shlex.quote(vault) if vault else ""
     )
     if not os.path.lexists(path):
-        line = instructions.made(line)
-    return settings_file.edit(
-        path, lambda text: instructions.instructed(text, line), dry_run=args.dry_run
-    )
+        line = context.made(line)
+    return hooks.edit(path, lambda text: context.instructed(text, line), dry_run=args.dry_run)
 
 
 def _uninstruct(path: str, *, dry_run: bool) -> Edited:
@@ -87,14 +85,14 @@ def _uninstruct(path: str, *, dry_run: bool) -> Edited:
 
     def change(text: str) -> str:
         nonlocal was_made
-        was_made = instructions.is_made(text)
-        left = instructions.uninstructed(text)
+        was_made = context.is_made(text)
+        left = context.uninstructed(text)
         return left if left.strip() or not was_made else ""
 
-    found = settings_file.edit(path, change, dry_run=True)
+    found = hooks.edit(path, change, dry_run=True)
     if dry_run or found.before == found.after:
         return found
-    return settings_file.edit(path, change, spare=not was_made)
+    return hooks.edit(path, change, spare=not was_made)
 
 
 def _hook(harness: Harness, args: argparse.Namespace, vault: str, _output: Output) -> Edited:
@@ -103,7 +101,7 @@ def _hook(harness: Harness, args: argparse.Namespace, vault: str, _output: Outpu
     path, command = harness.path(), shlex.join(words)
     if not harness.event:
         try:
-            edited = _own(path, plugin.text_of(words), args)
+            edited = _own(path, context.plugin_text(words), args)
         except VaultmemError as error:
             raise VaultmemError(f"the plugin {path}: {error}") from error
         _remove_empty(os.path.dirname(path), 1 if args.remove and not args.dry_run else 0)
@@ -116,7 +114,7 @@ def _hook(harness: Harness, args: argparse.Namespace, vault: str, _output: Outpu
     try:
         if args.remove:
             return _unhook(path, harness, dry_run=args.dry_run)
-        return settings_file.edit(path, change, dry_run=args.dry_run)
+        return hooks.edit(path, change, dry_run=args.dry_run)
     except ValueError as error:
         raise VaultmemError(_by_hand(path, harness, args, command, str(error))) from error
 
@@ -130,10 +128,10 @@ def _unhook(path: str, harness: Harness, *, dry_run: bool) -> Edited:
         was_made = hooks.is_made(text, harness)
         return hooks.disconnected(text, harness)
 
-    found = settings_file.edit(path, change, dry_run=True)
+    found = hooks.edit(path, change, dry_run=True)
     if dry_run or found.before == found.after:
         return found
-    return settings_file.edit(path, change, spare=not was_made)
+    return hooks.edit(path, change, spare=not was_made)
 
 
 def _server(
@@ -149,7 +147,7 @@ def _server(
         return servers.registered(text, harness, command)
 
     try:
-        return settings_file.edit(path, change, dry_run=args.dry_run, spare=False)
+        return hooks.edit(path, change, dry_run=args.dry_run, spare=False)
     except ValueError as error:
         lines = servers.registered("", harness, command)
         advice = (
@@ -163,15 +161,15 @@ def _server(
 
 def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Output) -> Edited | None:
     """The skill beside the hook. Somebody else's of that name stays, and one that the person has changed."""
-    path, former = skill.path_of(harness), skill.former_path_of(harness)
-    text = skill.text_of(shlex.join(paths.program()), shlex.quote(vault) if vault else "")
+    path, former = context.path_of(harness), context.former_path_of(harness)
+    text = context.skill_text(shlex.join(paths.program()), shlex.quote(vault) if vault else "")
     others = [
         one.title
         for one in HARNESSES.values()
-        if one != harness and skill.path_of(one) == path and _is_connected(one)
+        if one != harness and context.path_of(one) == path and _is_connected(one)
     ]
     try:
-        if former != path and own_file.is_ours(settings_file.read(former)):
+        if former != path and context.is_ours(hooks.read(former)):
             _own(former, "", args)
             _remove_empty(os.path.dirname(former), 0 if args.dry_run else 2)
         if args.remove and others:
@@ -191,8 +189,8 @@ def _skill(harness: Harness, args: argparse.Namespace, vault: str, output: Outpu
 def _own(path: str, text: str, args: argparse.Namespace) -> Edited:
     """A file that is all ours, written or removed."""
     wanted = "" if args.remove else text
-    return settings_file.edit(
-        path, lambda before: own_file.installed(before, wanted), dry_run=args.dry_run, spare=False
+    return hooks.edit(
+        path, lambda before: context.installed(before, wanted), dry_run=args.dry_run, spare=False
     )
 
 

@@ -10,11 +10,10 @@ from vaultmem.commands.memories import (
     show_report,
     vault_of,
 )
-from vaultmem.core.conversation import FACTS, SUMMARIES, TURNS
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
+from vaultmem.memories.conversation import FACTS, SUMMARIES, TURNS
 from vaultmem.output import Output, table
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -112,10 +111,10 @@ def _forget(args: argparse.Namespace, output: Output) -> int:
 
 def _learn(args: argparse.Namespace, output: Output) -> int:
     """Work the queue once."""
+    from vaultmem.chat.reconciling import Learned
+    from vaultmem.chat.worker import Worker
     from vaultmem.commands.add import show
-    from vaultmem.conversations.reconciling import Learned
-    from vaultmem.conversations.worker import Worker
-    from vaultmem.store.llm import open_model
+    from vaultmem.llm.llm import open_model
 
     learned: list[Learned] = []
     with vault_of(args, output) as vault:

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 
 from vaultmem import client, paths
 from vaultmem.agent import life
-from vaultmem.agent.holder import named_with, send, wait_until_free
-from vaultmem.core.values import TYPE_CHECKING, value
-from vaultmem.core.wording import plural
+from vaultmem.agent.peer import named_with, send, wait_until_free
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
     import argparse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vaultmem.agent import health
 from vaultmem.api import Vault
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.doctor import Finding, examine, worst_first
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -6,11 +6,10 @@ import contextlib
 import os
 
 from vaultmem.commands.memories import vault_of
-from vaultmem.core.exchange import SHAPES
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import VaultmemError
+from vaultmem.exchange.lines import SHAPES
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from vaultmem.commands.memories import short, vault_of
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def _is_said(vault: Vault, since: str | None) -> bool:
     """Whether conversations did something, of late."""
-    from vaultmem.core.conversation import is_talk
+    from vaultmem.memories.conversation import is_talk
 
     found = vault.history(limit=FEW, since=since, conversations=True)
     return any(is_talk(one["by"]) for one in found)

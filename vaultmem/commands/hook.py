@@ -6,13 +6,13 @@ import os
 
 from vaultmem import client, paths
 from vaultmem import now as clock
-from vaultmem.core.access import viewer
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.assistants.context import DAYS, context, fact_line, holding
+from vaultmem.assistants.programs import HARNESSES, answer
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
-from vaultmem.harnesses.context import DAYS, context, fact_line, holding
-from vaultmem.harnesses.table import HARNESSES, answer
+from vaultmem.memories.model import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.reminders import listing
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -89,15 +89,13 @@ def _told(
     text = context(args.harness, folder, found, [*memories.values()])
     lines = [(row["memory"], row["text"]) for rows in found.values() for row in rows]
     if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
-        from vaultmem.reminders import told
-
-        told.note(paths.state_folder(folder), ids, clock.seconds())
+        listing.note(paths.state_folder(folder), ids, clock.seconds())
     return text
 
 
 def _listed(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> Listed:
     """What waits and what holds, found anew. Nothing is indexed for it."""
-    from vaultmem.reminders.gathering import gather
+    from vaultmem.reminders.waiting import gather
 
     try:
         if vault.is_indexed():
@@ -143,7 +141,7 @@ def _recalled(
 ) -> dict[str, str]:
     if not args.prompt:
         return {}
-    from vaultmem.harnesses.recall import recall
+    from vaultmem.assistants.context import recall
 
     try:
         return recall(vault, args.prompt, told, args.harness)

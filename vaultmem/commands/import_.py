@@ -7,12 +7,11 @@ import sys
 
 from vaultmem import paths
 from vaultmem.commands.memories import vault_of
-from vaultmem.core.exchange import MEMORY_CLI, SHAPES
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.exchange import vault_sources
+from vaultmem.exchange.lines import MEMORY_CLI, SHAPES
 from vaultmem.output import Output
-from vaultmem.sources import memory_cli
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +27,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     if len(given) != 1:
         raise UsageError("name one file, or --from a folder")
     shape = args.format if args.format in FORMATS else None
-    found = memory_cli.store(args.store) if args.store else None
+    found = vault_sources.store(args.store) if args.store else None
     how = {
         "on_conflict": args.on_conflict,
         "shape": MEMORY_CLI if found else shape,
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 1 if report["failures"] else 0
 
 
-def _name_files(report: dict[str, Any], found: memory_cli.Store) -> None:
+def _name_files(report: dict[str, Any], found: vault_sources.Store) -> None:
     """Say of which file of the store it speaks, instead of which line."""
     for each in (*report["kept"], *report["failed"]):
         each["reason"] = f"{found.paths[each['line'] - 1]}: {each['reason']}"

@@ -7,10 +7,9 @@ import shlex
 
 from vaultmem.commands.memories import show_report, vault_of
 from vaultmem.commands.write import text_or_stdin
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def _instead(args: argparse.Namespace) -> str:
     """What to type, where somebody names a file or a source without its option."""
-    from vaultmem.sources.installed import ALL, installed
+    from vaultmem.exchange.sources import ALL, installed
 
     name, more = args.names[0], len(args.names) > 1
     if args.text is not None:

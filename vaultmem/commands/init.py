@@ -7,10 +7,9 @@ import os
 from vaultmem import paths
 from vaultmem.api import Vault
 from vaultmem.commands.shared import run_sync
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

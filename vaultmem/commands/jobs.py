@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from vaultmem import config as settings
-from vaultmem import jobs, paths
 from vaultmem import now as clock
+from vaultmem import paths
+from vaultmem.agent import jobs
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.shared import say_warnings
-from vaultmem.core import durations
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories.ledger import Runs
 from vaultmem.output import Output, table
-from vaultmem.store.runs import Runs
+from vaultmem.text import times
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -79,7 +80,7 @@ def _span(later: object, earlier: object, words: str, at_once: str) -> str:
     if not isinstance(later, (int, float)) or not isinstance(earlier, (int, float)):
         return ""
     span = later - earlier
-    return words.format(durations.spoken(span)) if span >= 1 else at_once
+    return words.format(times.format_duration(span)) if span >= 1 else at_once
 
 
 def _ask(

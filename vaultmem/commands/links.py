@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from vaultmem.commands.shared import open_vault
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
+from vaultmem.index.catalog_read import LinkView
 from vaultmem.output import Output
-from vaultmem.store.catalog_read import LinkView
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

@@ -15,7 +15,7 @@ from _thread import allocate_lock, start_new_thread
 from vaultmem import client
 from vaultmem.commands.stdio import MOST, Lines, Out
 
-TYPE_CHECKING = False  # as in core.values, without the price of another file
+TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import argparse
     import typing

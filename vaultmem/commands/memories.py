@@ -7,11 +7,10 @@ import os
 from vaultmem.api import Vault
 from vaultmem.commands.shared import say_warnings
 from vaultmem.commands.zone import use_zone
-from vaultmem.core.places import GENERATED
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.vault.places import GENERATED
 
 if TYPE_CHECKING:
     import argparse
@@ -128,8 +127,8 @@ def strays(vault: Vault) -> list[str]:
 
 
 def _has_id(path: str) -> bool:
-    from vaultmem.store import pages
-    from vaultmem.store.vault import decode
+    from vaultmem.vault import pages
+    from vaultmem.vault.files import decode
 
     try:
         with open(path, "rb") as file:

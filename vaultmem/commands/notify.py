@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 
 from vaultmem.commands.memories import vault_of
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

@@ -14,8 +14,8 @@ from itertools import islice, pairwise
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
 from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, found, verb
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import ModuleType

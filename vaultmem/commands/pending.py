@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from vaultmem import now as clock
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.output import Output
 from vaultmem.reminders import listing
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +53,7 @@ def _listed(args: argparse.Namespace, output: Output, now: float) -> Listed:
             output.remark(f"vaultmem: {warning}")
         return kept
     from vaultmem.commands.shared import open_vault
-    from vaultmem.reminders.gathering import gather
+    from vaultmem.reminders.waiting import gather
 
     with open_vault(args, output) as vault:
         return gather(vault.settled(), now, max(args.days, listing.DAYS), keep=elsewhere)

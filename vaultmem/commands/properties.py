@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vaultmem.commands.memories import show_report, vault_of
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, json_text
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def meaning(text: str) -> Value:
     """What a value means that is typed: a list in brackets, a number, true or false, or text as it stands."""
-    from vaultmem.store import frontmatter, yaml_lines  # few need it to start
+    from vaultmem.vault import frontmatter, yaml_lines  # few need it to start
 
     if text[:1] in "[\"'" and not text.startswith("[["):
         found = frontmatter.split(f"---\nvalue: {text}\n---\n").properties.get("value")

@@ -6,7 +6,7 @@ import argparse
 import logging
 import sys
 
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultmem.output import Output
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Serve."""
+    from vaultmem.chat import past
     from vaultmem.commands.shared import open_vault
-    from vaultmem.conversations import past
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.proxy import guard, proxy, serving
     from vaultmem.settings import LARGEST, OFF

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from vaultmem.commands.search import asked_line, lines
 from vaultmem.commands.shared import embed_first, open_vault
-from vaultmem.core.recall_text import block, entry, held_back_line, older_line
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.search.recall_text import block, entry, held_back_line, older_line
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

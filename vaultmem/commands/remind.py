@@ -8,8 +8,8 @@ from vaultmem.commands.memories import (
     vault_of,
 )
 from vaultmem.commands.write import say_secrets, text_or_stdin
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.commands.start import say_started
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -9,12 +9,11 @@ from vaultmem.api import Vault
 from vaultmem.client import is_terminal
 from vaultmem.commands.memories import show_diff
 from vaultmem.commands.shared import open_vault
-from vaultmem.core.defused import one_line, words
-from vaultmem.core.pending_page import WORDS
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.reminders.pending_page import WORDS
+from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

@@ -10,14 +10,13 @@ import sys
 from vaultmem import now as clock
 from vaultmem.api import BY_WORDS, OFF, Vault
 from vaultmem.commands.shared import embed_first, open_vault
-from vaultmem.core.access import Viewer, viewer
-from vaultmem.core.decay import policy
-from vaultmem.core.query import Filter
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories.decay import policy
+from vaultmem.memories.model import Viewer, viewer
 from vaultmem.output import Output
-from vaultmem.search import Answer, Ask, Result
+from vaultmem.search.query import Filter
+from vaultmem.search.search import Answer, Ask, Result
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +120,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     found = [one.properties for one in answer.results if one.path.startswith(inside)]
     if not any(own.get(key) for own in found for key in ("agent", "source", "url")):
         return {}
-    from vaultmem.memories.attribution import attributions
+    from vaultmem.memories.approving import attributions
 
     return attributions(vault, found, to)
 
@@ -218,7 +217,7 @@ def _open(uri: str) -> None:
 
 
 def _batch(args: argparse.Namespace, filters: tuple[Filter, ...], output: Output) -> int:
-    from vaultmem.core.limits import RESULTS  # few need it to start
+    from vaultmem.text.values import RESULTS  # few need it to start
 
     code = 0
     with open_vault(args, output) as vault:

@@ -9,23 +9,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
-from vaultmem import now
+from vaultmem import machine, now
 from vaultmem.agent.agent import Agent, Settings
-from vaultmem.agent.bell import END
-from vaultmem.agent.holder import holder
+from vaultmem.agent.events import END
 from vaultmem.agent.life import SYNC_PATIENCE
 from vaultmem.agent.log import Log
+from vaultmem.agent.peer import holder
+from vaultmem.agent.service import agent_command
 from vaultmem.api import Vault
 from vaultmem.commands.dispatch import methods
 from vaultmem.commands.shared import say_warnings
 from vaultmem.commands.zone import use_zone
-from vaultmem.core import durations
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import LockedError, StateError, UsageError
+from vaultmem.index.state import State
 from vaultmem.output import Output
-from vaultmem.service import agent_command
-from vaultmem.store import memory
-from vaultmem.store.state import State
+from vaultmem.text import times
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         say_warnings(output, vault)
     state = State(folder)
     sys.setswitchinterval(SWITCH_EVERY)
-    memory.keep_together()
+    machine.keep_together()
     # For numpy: on a busy machine two threads wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), Log(state.folder, args.log_format) as log:
@@ -71,7 +70,7 @@ def _every(interval: str | None) -> dict[str, str]:
     if not interval:
         return {}
     try:
-        durations.seconds(interval)
+        times.duration_seconds(interval)
     except ValueError as error:
         raise UsageError(f"--interval must be {error}") from error
     return {settings.variable(f"jobs.{name}"): interval for name in PERIODIC}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 
-from vaultmem import paths, service
-from vaultmem.agent import life
+from vaultmem import paths
+from vaultmem.agent import life, service
+from vaultmem.agent.service import Service
 from vaultmem.api import Vault
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import StateError
 from vaultmem.output import Output
-from vaultmem.service import Service
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from vaultmem.api import Embedded, Vault
 from vaultmem.commands.zone import use_zone
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse
 
-    from vaultmem.sync import Report
+    from vaultmem.index.sync import Report
 
 
 def open_vault(args: argparse.Namespace, output: Output) -> Vault:

@@ -14,15 +14,15 @@ from vaultmem.commands.memories import (
     vault_of,
 )
 from vaultmem.commands.parsing import declared
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping
     from typing import Any
 
-    from vaultmem.core.memory import MemoryRecord
+    from vaultmem.memories.model import MemoryRecord
 
     Report = dict[str, Any]
 

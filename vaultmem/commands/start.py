@@ -7,10 +7,10 @@ import shlex
 from vaultmem import paths
 from vaultmem.agent import life, log
 from vaultmem.agent.life import Life
+from vaultmem.agent.service import agent_command
 from vaultmem.api import Vault
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
-from vaultmem.service import agent_command
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -6,12 +6,11 @@ import os
 
 from vaultmem import now as clock
 from vaultmem.api import Vault
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
+from vaultmem.chat import chat_counts
+from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output, table
-from vaultmem.store import chat_counts
-from vaultmem.store.turn_queue import FOLDER, Turns
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

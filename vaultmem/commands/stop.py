@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from vaultmem import paths
 from vaultmem.agent import life
-from vaultmem.agent.holder import holder
 from vaultmem.agent.life import Life
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.agent.peer import holder
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vaultmem.api import Embedded, Vault
 from vaultmem.commands.shared import run_embed, run_sync, say_embedded, say_report, say_warnings
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

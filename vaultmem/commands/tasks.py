@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from vaultmem.commands.shared import open_vault
-from vaultmem.core.query import day_range
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.output import Output
+from vaultmem.search.query import day_range
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     import argparse

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from vaultmem.commands.history import entry
 from vaultmem.commands.memories import show_diff, vault_of
-from vaultmem.core.places import ARCHIVE
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.vault.places import ARCHIVE
 
 if TYPE_CHECKING:
     import argparse

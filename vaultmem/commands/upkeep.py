@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vaultmem.commands.memories import STRAY, say_done, show_report, strays, vault_of
 from vaultmem.commands.shared import embed_first, open_vault
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

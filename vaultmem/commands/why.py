@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vaultmem.commands.search import by_meaning
 from vaultmem.commands.shared import open_vault
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.output import Output, table
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
 
-    from vaultmem.why import Why
+    from vaultmem.search.why import Why
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

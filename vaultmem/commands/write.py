@@ -13,9 +13,9 @@ from vaultmem.commands.memories import (
     show_report,
     vault_of,
 )
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

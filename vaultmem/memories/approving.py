@@ -4,21 +4,27 @@ assistants are told of it."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from vaultmem.core.answers import DONE, OPEN, Answer
-from vaultmem.core.defused import one_line
-from vaultmem.core.memory import Memory
-from vaultmem.core.pending_items import approval, is_approved
-from vaultmem.core.stamps import stamp
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories import carrying
+from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import YOU, Desk, Session
+from vaultmem.memories.model import Memory, Viewer, attribution, origin
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report
-from vaultmem.reminders import learned
+from vaultmem.reminders import carrying, learned
+from vaultmem.reminders.answers import DONE, OPEN, Answer
 from vaultmem.reminders.learned import Learned
+from vaultmem.reminders.pending_items import approval, is_approved
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import stamp
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.exchange.gathering import Door
+
 
 SHORTEST_ID = 4  # characters of an id that can mean a fact
 _FOREIGN = ("agent", "source", "url")
@@ -111,3 +117,47 @@ def _meant(session: Session, asked: Asked) -> list[Memory]:
 
 def _is_foreign(memory: Memory) -> bool:
     return any(memory.properties.get(key) for key in _FOREIGN)
+
+
+# Whose words are found, where these are neither the viewer's own nor approved by the person.
+
+
+def attributions(vault: Door, found: Iterable[Mapping[str, object]], to: Viewer) -> dict[str, str]:
+    """What to say of memories with these properties, by their ids. Of most nothing is, and then nobody is asked."""
+    said = {str(own["id"]): attribution(origin(own), to) for own in found if own.get("id")}
+    wanted = {id_: one_line(one) for id_, one in said.items() if one}
+    if not wanted:
+        return {}
+    approved = vault.ask("approved", ids=sorted(wanted))["approved"]
+    return {id_: one for id_, one in wanted.items() if id_ not in approved}
+
+
+# How many memories there are, and how they are.
+
+WAITING = ("contradiction", "fading")  # a person may want to do something about it
+
+
+def waiting(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+    """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
+    collection = session.desk.collection
+    found = []
+    for each in reads.findings(session.desk.ledger):
+        memory = collection.at(str(each["subject"]))
+        if each["kind"] in WAITING and memory is not None and not memory.archived:
+            found.append({**each, "id": memory.id})
+    open_ = sum(one.state == reads.OPEN for one in reads.kept(session.desk.ledger))
+    return {"findings": found, "proposals": open_, "troubles": collection.troubles()}
+
+
+def overview(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+    """Counts by phase, category and scope."""
+    collection = session.desk.collection
+    live = collection.live()
+    return {
+        "memory_count": len(live),
+        "archived": len(collection.archived()),
+        "phases": dict(sorted(Counter(memory.phase for memory in live).items())),
+        "categories": dict(sorted(Counter(memory.category for memory in live).items())),
+        "scopes": dict(sorted(Counter(memory.scope for memory in live).items())),
+        "history": session.desk.history.trouble(),
+    }

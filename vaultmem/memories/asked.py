@@ -8,10 +8,10 @@ from datetime import date, datetime, timedelta
 
 from vaultmem import now as clock
 from vaultmem.adapter import Value
-from vaultmem.core import when
-from vaultmem.core.memory import SCOPE
-from vaultmem.core.stamps import moment
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.languages import when
+from vaultmem.memories.model import SCOPE
+from vaultmem.text.times import moment
 
 Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes

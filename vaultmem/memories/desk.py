@@ -13,40 +13,74 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
-from vaultmem import sync
 from vaultmem.adapter import FrontMatter
-from vaultmem.compare import Place
 from vaultmem.config import Config
-from vaultmem.core import access
-from vaultmem.core.changes import CREATE, Change, Plan
-from vaultmem.core.memory import GENERATED, Memory, MemoryRecord
-from vaultmem.core.private import is_private
-from vaultmem.core.view import Draft
-from vaultmem.dialects import Rulebook
-from vaultmem.errors import VaultmemError
-from vaultmem.indexer import Work
-from vaultmem.memories import records
-from vaultmem.memories.apply import wishes
+from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.history.history import History
+from vaultmem.index import sync
+from vaultmem.index.catalog import spoken
+from vaultmem.index.compare import Place
+from vaultmem.index.indexer import Work
+from vaultmem.index.state import State
+from vaultmem.memories import entries, model, reads, records
+from vaultmem.memories.collection import Collection
+from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
+from vaultmem.memories.ledger import Ledger
+from vaultmem.memories.model import GENERATED, Memory, MemoryRecord, is_private
 from vaultmem.memories.reader import Reader
+from vaultmem.memories.reads import Left, ReadCount
 from vaultmem.memories.records import Known
 from vaultmem.memories.view import Sources, VaultView
 from vaultmem.progress import Silent
-from vaultmem.store import conversation_files, identity, journal, reads
-from vaultmem.store.batches import DOING, Batches, Header, Outcome
-from vaultmem.store.catalog import spoken
-from vaultmem.store.collection import Collection
-from vaultmem.store.history import History
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.reads import Left, ReadCount
-from vaultmem.store.state import State
-from vaultmem.store.vault import Root, content
+from vaultmem.text.similarity import content_hash
+from vaultmem.vault import identity, journal, pages
+from vaultmem.vault.batches import DOING, Batches, Header, Outcome, Wish
+from vaultmem.vault.dialects import Rulebook
+from vaultmem.vault.files import Root, content, decode, digest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vaultmem.core.answers import Answer
+    from vaultmem.reminders.answers import Answer
     from vaultmem.reminders.waiting import Waiting
+
+
+# From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
+
+Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
+
+
+def wishes(changes: Iterable[Change], style: Style) -> list[Wish]:
+    """What a batch is to do."""
+    return [
+        Wish(change.path, change.target, rendering(change, style), change.why) for change in changes
+    ]
+
+
+def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
+    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where these are no
+    longer what the plan was made for."""
+    form = style(change.target)
+
+    def render(now: bytes | None) -> bytes:
+        if change.raw is not None:
+            if now is not None and digest(now) != change.expected:
+                raise NoteChangedError(f"{change.path} was changed meanwhile")
+            return change.raw
+        if now is None:
+            return pages.compose(form, change.properties, change.content or "")
+        whole = change.content is not None or change.action == TO_ARCHIVE
+        if whole and change.expected and change.expected != _content_hash(form, now):
+            raise NoteChangedError(f"{change.path} was changed meanwhile")
+        return pages.edited(form, now, change.properties, change.content)
+
+    return render
+
+
+def _content_hash(form: str, data: bytes) -> str:
+    return content_hash(pages.read(form, decode(data)[0]).content)
+
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -110,12 +144,10 @@ class Desk:
         return Collection(self.vault, self.folder, self.rules.page_style, cache)
 
     @cached_property
-    def talks(self) -> conversation_files.ConversationFiles:
+    def talks(self) -> entries.ConversationFiles:
         """The files of conversations. Nobody has to wait for the desk to read them."""
         rules = self.rules
-        return conversation_files.shared(
-            self.vault, self.folder, rules.page_style, rules.fingerprint
-        )
+        return entries.shared(self.vault, self.folder, rules.page_style, rules.fingerprint)
 
     @property
     def waiting(self) -> Waiting:
@@ -259,12 +291,12 @@ class Session:
     def __init__(self, desk: Desk, reader: Reader) -> None:
         self.desk, self.reader = desk, reader
         self.now = desk.now()
-        self.viewer = access.PERSON  # who asks
+        self.viewer = model.PERSON  # who asks
 
     def sees(self, memory: Memory) -> bool:
         """Whether who asks may see a memory."""
         private = bool(self.viewer.name) and is_private(memory.properties)
-        return not access.reason(memory.scope, self.viewer, private=private)
+        return not model.reason(memory.scope, self.viewer, private=private)
 
     @cached_property
     def reads(self) -> dict[str, ReadCount]:

@@ -5,13 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from vaultmem.adapter import Value
-from vaultmem.core import access
-from vaultmem.core.changes import CREATE, RESTORE, Change, Plan
-from vaultmem.core.defused import one_line
-from vaultmem.core.memory import INBOX, Memory, category_of
-from vaultmem.core.pending_items import is_approved
-from vaultmem.core.stamps import stamp
-from vaultmem.core.titles import free_path
 from vaultmem.errors import (
     NoteChangedError,
     NoteNotFoundError,
@@ -19,12 +12,17 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
+from vaultmem.memories import links, model, reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
+from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
+from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import Known, Wanted, chosen
 from vaultmem.memories.reports import Report, header, planned
-from vaultmem.plans import links
-from vaultmem.store import reads
+from vaultmem.reminders.pending_items import is_approved
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import stamp
+from vaultmem.text.titles import free_path
 
 SHORTEST_ID = 4  # characters of an id that can mean an entry
 MOST_LOOKED = 1_000  # commits in which a file is looked for that a person has deleted
@@ -83,7 +81,7 @@ def listed(session: Session, asked: Asked) -> dict[str, object]:
 
 def _attributed(session: Session, memory: Memory) -> dict[str, str]:
     """Whose words they are, where these are neither the viewer's nor approved."""
-    said = access.attribution(access.origin(memory.properties), session.viewer)
+    said = model.attribution(model.origin(memory.properties), session.viewer)
     if not said or is_approved(memory.id, session.answers):
         return {}
     return {"attribution": one_line(said)}
@@ -191,8 +189,7 @@ def upgrade(session: Session, asked: Asked) -> Report:
     draft = session.draft()
     why = "as asked"
     if not given:
-        from vaultmem.plans.judge import judged
-        from vaultmem.plans.upgrade import best
+        from vaultmem.memories.classify import best, judged
 
         verdict = next(verdict for _, _, verdict in judged(draft, [memory]))
         given = best(verdict)

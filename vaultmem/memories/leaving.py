@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from vaultmem.core.answers import DONE, SNOOZED, Answer, asleep
-from vaultmem.core.changes import Plan
-from vaultmem.core.memory import INBOX, Memory
-from vaultmem.core.view import LEAVING, NOTICE
+from vaultmem.memories import reads
+from vaultmem.memories.classify import file_all
 from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.draft import LEAVING, NOTICE, Plan
+from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import planned
-from vaultmem.plans.classify import file_all
+from vaultmem.reminders.answers import DONE, SNOOZED, Answer, asleep
 from vaultmem.reminders.review import leaving_id
-from vaultmem.store import reviews
-from vaultmem.store.batches import Header
+from vaultmem.vault.batches import Header
 
 _NOT_NOW = "9999-12-31"
 Row = Mapping[str, object]  # a finding, the "id" of the memory, and the day on which it "leaves"
@@ -65,7 +64,7 @@ def give(
         if each["kind"] in LEAVING and memory is not None:
             leaves = known.get(memory.id, {}).get("leaves", day)
             rows.append({**each, "id": memory.id, "leaves": leaves})
-    reviews.keep_findings(session.desk.ledger, kinds, rows, session.now)
+    reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
 
 
 def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = False) -> Kept:
@@ -86,7 +85,7 @@ def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = Fal
         elif not _carry_out(session, id_, memory, kept):
             open_.append(row)
     if kept.done:
-        reviews.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
+        reads.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
     return kept
 
 
@@ -113,4 +112,4 @@ def _plan(session: Session, memory: Memory) -> Plan:
 
 
 def _rows(session: Session) -> list[Row]:
-    return [one for one in reviews.findings(session.desk.ledger) if one["kind"] in LEAVING]
+    return [one for one in reads.findings(session.desk.ledger) if one["kind"] in LEAVING]

@@ -10,18 +10,19 @@ from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem.adapter import Completion, Task, Value
-from vaultmem.core import recurrence
-from vaultmem.core.answers import DONE, OPEN
-from vaultmem.core.changes import EDIT, Change, Plan
-from vaultmem.core.defused import one_line
-from vaultmem.core.memory import GENERATED, key_of
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
+from vaultmem.index import catalog_read
+from vaultmem.languages import recurrence
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
+from vaultmem.memories.draft import EDIT, Change, Plan
+from vaultmem.memories.model import GENERATED, key_of
 from vaultmem.memories.reports import Report, header, planned
-from vaultmem.store import catalog_read, pages, property_lines
-from vaultmem.store.frontmatter import split
-from vaultmem.store.vault import decode, digest
+from vaultmem.reminders.answers import DONE, OPEN
+from vaultmem.text.sanitize import one_line
+from vaultmem.vault import logseq_properties, pages
+from vaultmem.vault.files import decode, digest
+from vaultmem.vault.frontmatter import split
 
 _PLACE = re.compile(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
@@ -68,7 +69,7 @@ def _edited(session: Session, asked: Asked, new: Callable[[list[Value]], Value])
 def _value(form: str, text: str, key: str) -> Value:
     properties = pages.read(form, text).properties
     names = {name.casefold(): name for name in properties}
-    name = names.get(key.casefold()) or names.get(property_lines.spelled(key)) or key_of(key)
+    name = names.get(key.casefold()) or names.get(logseq_properties.spelled(key)) or key_of(key)
     return properties.get(name)
 
 
@@ -76,7 +77,7 @@ def _items(form: str, value: Value) -> list[Value]:
     if isinstance(value, list):
         return value
     if form == pages.OUTLINE and isinstance(value, str):
-        return property_lines.listed(value, linked=True)
+        return logseq_properties.listed(value, linked=True)
     return [] if value is None else [value]
 
 

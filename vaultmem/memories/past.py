@@ -7,9 +7,6 @@ import logging
 from collections.abc import Callable
 
 from vaultmem.adapter import Value
-from vaultmem.core.conversation import is_talk
-from vaultmem.core.places import ARCHIVE
-from vaultmem.core.stamps import stamp
 from vaultmem.errors import (
     FrontMatterError,
     LockedError,
@@ -19,14 +16,18 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
+from vaultmem.history import undo as undoing
+from vaultmem.history.commits import Record
+from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
+from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, unified
-from vaultmem.store import pages, reads
-from vaultmem.store import undo as undoing
-from vaultmem.store.batches import Outcome, Wish
-from vaultmem.store.commits import Record
-from vaultmem.store.vault import decode
+from vaultmem.text.times import stamp
+from vaultmem.vault import pages
+from vaultmem.vault.batches import Outcome, Wish
+from vaultmem.vault.files import decode
+from vaultmem.vault.places import ARCHIVE
 
 log = logging.getLogger("vaultmem.memories")
 

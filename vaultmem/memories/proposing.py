@@ -3,19 +3,230 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
+from vaultmem.adapter import Value
+from vaultmem.index import catalog_read
 from vaultmem.memories.desk import Session
-from vaultmem.memories.spared import Spared
-from vaultmem.plans import named
-from vaultmem.plans.note_text import SHORTEST, NoteText, free_column
-from vaultmem.plans.proposals import BrokenLink, Facts, Mention, Orphan, Proposal, Twins, proposals
-from vaultmem.plans.spelled import Titles
-from vaultmem.related import Related, related
-from vaultmem.search import Searcher
-from vaultmem.store import catalog_read, vault
+from vaultmem.memories.links import slips, spelling
+from vaultmem.memories.proposals import (
+    SHORTEST,
+    BrokenLink,
+    Facts,
+    Mention,
+    NoteText,
+    Orphan,
+    Proposal,
+    Twins,
+    free_column,
+    proposals,
+)
+from vaultmem.search.related import Related, related
+from vaultmem.search.search import Searcher
+from vaultmem.vault import files
+
+# Finds names of notes in plain text, many names at once: for proposals, so rather too few than too many.
+
+MOST_WORDS = 6
+SHORTEST_CJK = 4  # shorter ones are mostly ordinary words, or parts of longer ones
+LONGEST_CJK = 12
+SINGLE = 6  # letters of a title of one word; shorter ones are mostly ordinary words
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_RUN = re.compile(rf"[{_CJK}]{{2,}}")
+_WORD = re.compile(rf"[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_OPENS = re.compile(
+    r"(?:^|[.!?:;|。！？：；])[\s\"'“”‘’(*_>#=~-]*(?:\d+[.)]\s+)?(?:\[.\]\s+)?[\s*_=~\"'“”‘’]*$"
+)
+_LABEL = re.compile(r"[*_ ]*[:：]")
+_DETERMINERS = frozenset(  # what begins with one of these is said without meaning a note
+    ["a", "all", "an", "any", "every", "my", "new", "no", "other", "our", "some", "the", "this"]
+)
+_DATE = re.compile(r"[\d\s.:/_-]+")
+
+
+def names(titles: Iterable[str]) -> dict[str, str]:
+    """What to look for: the titles that are worth it and that only one note has, by their folded words."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for title in titles:
+        key = _key(title)
+        if key is None:
+            continue
+        if key in found:
+            twice.add(key)
+        found[key] = title
+    return {key: title for key, title in found.items() if key not in twice}
+
+
+def _key(title: str) -> str | None:
+    if _DATE.fullmatch(title):
+        return None
+    run = _RUN.fullmatch(title)
+    if run:
+        return title if SHORTEST_CJK <= len(title) <= LONGEST_CJK else None
+    words = _WORD.findall(title)
+    if " ".join(words) != " ".join(title.split()) or not 1 <= len(words) <= MOST_WORDS:
+        return None  # with marks inside it is hardly written so in a sentence
+    if len(words) == 1 and (len(title) < SINGLE or title[0].islower()):
+        return None
+    if words[0].lower() in _DETERMINERS:
+        return None
+    return " ".join(words).lower()
+
+
+def named(text: str, wanted: Mapping[str, str]) -> Iterator[tuple[int, str, str]]:
+    """The first place of each name as (line, words as they stand, title); the longest name at a place wins."""
+    seen: set[str] = set()
+    for number, line in enumerate(text.split("\n"), 1):
+        for words, title in _in_line(line, wanted):
+            if title not in seen:
+                seen.add(title)
+                yield number, words, title
+
+
+def _in_line(line: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    words = list(_WORD.finditer(line))
+    at = 0
+    while at < len(words):
+        for count in range(min(MOST_WORDS, len(words) - at), 0, -1):
+            start, end = words[at].start(), words[at + count - 1].end()
+            title = wanted.get(" ".join(line[start:end].lower().split()))
+            if title is not None and _is_meant(line, start, end, title):
+                yield line[start:end], title
+                at += count - 1
+                break
+        at += 1
+    for run in _RUN.finditer(line):
+        yield from _in_run(run[0], wanted)
+
+
+def _is_meant(line: str, start: int, end: int, title: str) -> bool:
+    """Whether words are meant as a name: no label of what follows; and a single word is written as the title is,
+    and its capital is not that of any first word."""
+    if _LABEL.match(line, end) and _OPENS.search(line[:start]):
+        return False
+    if len(title.split()) > 1:
+        return True
+    if line[start:end] != title:
+        return False
+    has_inner = any(letter.isupper() or letter.isdigit() for letter in title[1:])
+    return (has_inner and not title.isupper()) or not _OPENS.search(line[:start])
+
+
+def _in_run(run: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    at = 0
+    while at < len(run):
+        for length in range(min(LONGEST_CJK, len(run) - at), SHORTEST_CJK - 1, -1):
+            title = wanted.get(run[at : at + length])
+            if title is not None:
+                yield run[at : at + length], title
+                at += length - 1
+                break
+        at += 1
+
+
+# Finds the title that a name which nothing answers to is a slip of the pen for, among very many.
+
+LOOKED_AT = 20
+TOO_MANY = 2_000  # a piece that so many titles have tells nothing
+
+
+class Titles:
+    """Titles by the three-letter pieces in them."""
+
+    def __init__(self, titles: Iterable[str]) -> None:
+        self._titles = sorted(set(titles))
+        self._with: dict[str, list[int]] = defaultdict(list)
+        for number, title in enumerate(self._titles):
+            for piece in _pieces(title):
+                self._with[piece].append(number)
+
+    def nearest(self, name: str, limit: int = 3) -> tuple[str, ...]:
+        """The titles that the name may be a slip for, best first; none when two are equally near."""
+        shared: Counter[int] = Counter()
+        for piece in _pieces(name):
+            holders = self._with.get(piece, ())
+            if len(holders) <= TOO_MANY:
+                shared.update(holders)
+        best = sorted(shared, key=lambda n: (-shared[n], self._titles[n]))[:LOOKED_AT]
+        rated = [(slips(name, self._titles[number]), self._titles[number]) for number in best]
+        near = sorted((count, title) for count, title in rated if count is not None)
+        if len(near) > 1 and near[0][0] == near[1][0]:
+            return ()
+        return tuple(title for _, title in near[:limit])
+
+
+def _pieces(text: str) -> set[str]:
+    folded = f" {spelling(text[:200])} "
+    return {folded[at : at + 3] for at in range(len(folded) - 2)} or {folded}
+
+
+# Notes for which dreams propose nothing: templates, drawings, and what lies in folders set aside for such things.
+
+_TEMPLATES = frozenset(["templates", "template", "_templates", "模板"])
+_SET_ASIDE = frozenset(
+    ["archive", "archives", "attachments", "assets", "归档", "歸檔", "附件", "存档"]
+)
+_SETTINGS = (  # where an editor keeps the folder of its templates, and of attachments
+    (".obsidian/templates.json", "folder", True),
+    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder", True),
+    (".obsidian/app.json", "attachmentFolderPath", False),
+)
+_DAILY = (".obsidian/daily-notes.json", "template")
+_FILLED_IN = re.compile(
+    r"<%[*_-]?\s|\{\{(?:date|time|title|name|content|value|VALUE|author)\b[^{}\n]{0,60}\}\}"
+)
+_DRAWN = re.compile(r"^(?:excalidraw-plugin|kanban-plugin)\s*:", re.MULTILINE)
+_LOGSEQ = re.compile(r"^\s*(?:[-*]\s+)?template::", re.MULTILINE)
+
+Bytes = Callable[[str], bytes | None]
+
+
+class Spared:
+    """Tells by path and text which notes to leave alone; `read` gives the bytes of a file of the vault."""
+
+    def __init__(self, read: Bytes) -> None:
+        self._read = read
+        folders = [(self._setting(path, key), is_it) for path, key, is_it in _SETTINGS]
+        self._templates = tuple(f"{folder}/" for folder, is_it in folders if folder and is_it)
+        self._aside = tuple(f"{folder}/" for folder, is_it in folders if folder and not is_it)
+        self._daily = self._setting(*_DAILY).removesuffix(".md") + ".md"
+
+    def is_template(self, path: str, note: NoteText) -> bool:
+        """Whether a note is a form for others, or drawn by a plugin: not text that a person reads."""
+        parts = path.casefold().split("/")[:-1]
+        if path == self._daily or path.startswith(self._templates or ("\0",)):
+            return True
+        if any(part in _TEMPLATES or part.endswith(("模板", " templates")) for part in parts):
+            return True
+        if path.casefold().endswith(".excalidraw.md") or _DRAWN.search(note.front):
+            return True
+        front = note.front
+        return (
+            "{{" in front
+            or "<%" in front
+            or bool(_FILLED_IN.search(note.text) or _LOGSEQ.search(note.text))
+        )
+
+    def is_aside(self, path: str) -> bool:
+        """Whether a note lies with attachments or in an archive."""
+        if path.startswith(self._aside or ("\0",)):
+            return True
+        parts = path.casefold().split("/")[:-1]
+        return any(part in _SET_ASIDE or part.endswith(("归档", "歸檔")) for part in parts)
+
+    def _setting(self, path: str, key: str) -> str:
+        try:
+            found: Value = json.loads((self._read(path) or b"").decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            return ""
+        value = found.get(key) if isinstance(found, dict) else None
+        return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
+
 
 MOST_BROKEN = 200
 MOST_MENTIONS = 30
@@ -72,7 +283,7 @@ class _Look(NamedTuple):
 def text_of(session: Session, path: str) -> str:
     """The text of a note as it is now, with its own line ends; "" for one that is too large."""
     data = session.desk.bytes_of(path, LARGEST + 1) or b""
-    return "" if len(data) > LARGEST else vault.decode(data)[0]
+    return "" if len(data) > LARGEST else files.decode(data)[0]
 
 
 def _titles(look: _Look) -> list[str]:
@@ -107,7 +318,7 @@ def _broken(look: _Look) -> list[BrokenLink]:
 
 
 def _mentions(look: _Look) -> list[Mention]:
-    wanted = named.names(_titles(look))
+    wanted = names(_titles(look))
     asked = f"SELECT f.path FROM {_NOTES} ORDER BY f.mtime_ns DESC, f.path LIMIT ?2"  # noqa: S608 - own text
     found: list[Mention] = []
     for (path,) in look.rows(asked, MOST_READ):
@@ -121,7 +332,7 @@ def _mentions(look: _Look) -> list[Mention]:
 
 def _named_in(look: _Look, path: str, note: NoteText, wanted: dict[str, str]) -> Iterator[Mention]:
     linked = {link.target for link in catalog_read.links_from(look.searcher.catalog, path)}
-    for line, words, title in named.named(note.text, wanted):
+    for line, words, title in named(note.text, wanted):
         if note.is_fixed(line) or free_column(note.line(line), words) is None:
             continue
         target = look.session.view.target(title)

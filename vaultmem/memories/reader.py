@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from vaultmem.core.recall_text import plain
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
-from vaultmem.search import Ask, Searcher
+from vaultmem.search.recall_text import plain
+from vaultmem.search.search import Ask, Searcher
 
 if TYPE_CHECKING:
-    from vaultmem.meaning import Meaning
+    from vaultmem.search.semantic import Meaning
 
 
 class Opened(Protocol):
@@ -76,7 +76,7 @@ class Reader:
     def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, best first, with their cosines where those
         are known: by words, and by meaning if a model is warm."""
-        from vaultmem.core.query import Filter
+        from vaultmem.search.query import Filter
 
         searcher = self.searcher()
         if searcher is None:

@@ -7,11 +7,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import decay
-from vaultmem.core.memory import DEFAULT_SCOPE, Memory, MemoryRecord
-from vaultmem.core.stamps import seconds, stamp
-from vaultmem.store import spaced
-from vaultmem.store.reads import ReadCount
+from vaultmem.memories import decay
+from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
+from vaultmem.memories.reads import ReadCount
+from vaultmem.text.times import seconds, stamp
 
 
 class Known(NamedTuple):
@@ -64,10 +63,10 @@ def confidence(
     policy = memory.decay_policy
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
     aging = decay.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
-    if policy != spaced.POLICY:
+    if policy != decay.POLICY:
         return aging.confidence(now, half_life)
     known = reads.get(memory.id)
-    return spaced.confidence(aging, known.times if known else (), now)
+    return decay.fsrs_confidence(aging, known.times if known else (), now)
 
 
 def record(memory: Memory, content: str, known: Known) -> MemoryRecord:

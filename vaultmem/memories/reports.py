@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 
-from vaultmem.core.changes import Change, Finding, Plan
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.apply import rendering
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import YOU, Session
-from vaultmem.store.batches import Header, Outcome
-from vaultmem.store.vault import decode
+from vaultmem.memories.desk import YOU, Session, rendering
+from vaultmem.memories.draft import Change, Finding, Plan
+from vaultmem.vault.batches import Header, Outcome
+from vaultmem.vault.files import decode
 
 Report = dict[str, object]
 MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text

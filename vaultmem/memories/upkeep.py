@@ -4,27 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
-from vaultmem.core import durations
-from vaultmem.core.changes import Plan
-from vaultmem.core.view import Draft
-from vaultmem.errors import StateError
-from vaultmem.memories import changed_note, leaving, review, unattended
+from vaultmem.agent.scheduler import next_time
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.index import minilm
+from vaultmem.memories import classify as upgrading
+from vaultmem.memories import compress as compressing
+from vaultmem.memories import dream as decaying
+from vaultmem.memories import dream as dreaming
+from vaultmem.memories import dream as expiring
+from vaultmem.memories import leaving, links, reads, review
+from vaultmem.memories import report as changed_note
+from vaultmem.memories.adopt import leave_unquiet
 from vaultmem.memories.asked import Asked
+from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.desk import Session
+from vaultmem.memories.draft import TO_ARCHIVE, Draft, Plan
+from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM
 from vaultmem.memories.reports import Report, done, planned
-from vaultmem.plans import compress as compressing
-from vaultmem.plans import decay as decaying
-from vaultmem.plans import dream as dreaming
-from vaultmem.plans import expire as expiring
-from vaultmem.plans import links
-from vaultmem.plans import upgrade as upgrading
-from vaultmem.plans.adopt import leave_unquiet
-from vaultmem.plans.classify import UNSURE
-from vaultmem.plans.dream import DEEP, LIGHT, MEDIUM
-from vaultmem.reminders import told
-from vaultmem.store import reads, reviews, tokens
-from vaultmem.store.batches import Header, Outcome
+from vaultmem.reminders import listing
+from vaultmem.reminders.answers import DONE
+from vaultmem.reminders.review import HALTED, halted_id
+from vaultmem.text import times
+from vaultmem.text.values import plural
+from vaultmem.vault.batches import Header, Outcome
+
+# What a job asks about before it does it, because nobody watches: age is reckoned by a clock that may be wrong.
+
+SHARE, FEW = 0.2, 5  # of all memories, archived at once
+LATE = 14 * 86_400.0  # seconds
+
+
+def check(session: Session, job: str, plan: Plan) -> None:
+    """Raise VaultmemError when the job has to wait until a person has said that the plan is right, which is asked on
+    the page of pending items. It is no run that ended well, so the next one finds the clock as strange."""
+    ran = _last_run(session, job)
+    _ask(session, "clock", _strange_clock(session, job, ran), ran)
+    _ask(session, job, _too_many(session, job, plan), ran)
+
+
+def _last_run(session: Session, job: str) -> float:
+    """When it last ended well; of one that never did, when it was first planned."""
+    run = session.desk.ledger.runs().get(job)
+    if run is None:
+        return session.now
+    return run.seen if run.last_ok is None else run.last_ok
+
+
+def _strange_clock(session: Session, job: str, ran: float) -> str:
+    due = next_time(session.desk.config.text(f"jobs.{job}"), ran, ran)
+    if session.now - (ran if due is None else due) <= LATE:
+        return ""
+    before, now = (
+        f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d}" for at in (ran, session.now)
+    )
+    return f"the clock says {now}, and the jobs that archive memories ran last on {before}"
+
+
+def _too_many(session: Session, job: str, plan: Plan) -> str:
+    going = sum(change.action == TO_ARCHIVE for change in plan.changes)
+    going += plan.left if going else 0
+    there = len(session.view.memories())
+    if going < FEW or going <= SHARE * there:
+        return ""
+    return f"{job} would archive {going:,} of {plural(there, 'memory', 'memories')} at once"
+
+
+def _ask(session: Session, subject: str, doubt: str, ran: float) -> None:
+    """Ask, unless that was answered since the job ran last; take back what is no question any more."""
+    ledger = session.desk.ledger
+    known = [one for one in reads.findings(ledger) if one["kind"] == HALTED]
+    mine = next((one for one in known if one["subject"] == subject), None)
+    answers = session.desk.waiting.record.answers() if mine else {}
+    answer = answers.get(halted_id(mine)) if mine else None
+    is_agreed = answer is not None and answer.state == DONE
+    others = [one for one in known if one is not mine]
+    if not doubt:
+        if mine and not is_agreed:
+            reads.keep_findings(ledger, [HALTED], others, session.now)
+        return
+    if mine is None or float(str(mine["at"])) < ran:
+        mine = {"kind": HALTED, "subject": subject, "said": doubt, "at": session.now}
+        reads.keep_findings(ledger, [HALTED], [*others, mine], session.now)
+    elif is_agreed:
+        return
+    raise VaultmemError(f"{doubt}; it waits until you have ticked that in what is pending")
+
 
 _NOTICED = {
     LIGHT: (UNSURE,),
@@ -73,10 +139,10 @@ def _keep_findings(session: Session, level: int, report: Report) -> None:
     known, at = {each["subject"] for each in found}, session.desk.collection.at
     older = [
         each
-        for each in reviews.findings(session.desk.ledger)
+        for each in reads.findings(session.desk.ledger)
         if each["kind"] == UNSURE and each["subject"] not in known and at(str(each["subject"]))
     ]
-    reviews.keep_findings(session.desk.ledger, kinds, [*found, *older], session.now)
+    reads.keep_findings(session.desk.ledger, kinds, [*found, *older], session.now)
 
 
 def _found(report: Report) -> list[dict[str, object]]:
@@ -141,7 +207,7 @@ def _sessions(session: Session, asked: Asked) -> compressing.Means:
     threshold = session.desk.config.number("conversations.compress_after")
     given = asked.records("summaries")
     summaries = {str(one.get("id", "")): str(one.get("text", "")) for one in given}
-    return compressing.Means(threshold, tokens.count, summaries if asked.has("summaries") else None)
+    return compressing.Means(threshold, minilm.count, summaries if asked.has("summaries") else None)
 
 
 def consolidate(session: Session, asked: Asked) -> Report:
@@ -178,8 +244,8 @@ def _options(session: Session) -> dreaming.Options:
     config = session.desk.config
     return dreaming.Options(
         session.desk.seen(),
-        float(durations.seconds(config.text("memories.inbox_ttl"))),
-        float(durations.seconds(config.text("memories.decay_after"))),
+        float(times.duration_seconds(config.text("memories.inbox_ttl"))),
+        float(times.duration_seconds(config.text("memories.decay_after"))),
         config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all",
         config.text("recall.trust"),
@@ -200,7 +266,7 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
     if asked.flag("dry_run"):
         return {**planned(session, plan), **aside}
     if is_job:
-        unattended.check(session, name.partition(" ")[0], plan)
+        check(session, name.partition(" ")[0], plan)
     who = asked.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(who or name.partition(" ")[0], "assistant" if who else "job", why, session.now)
@@ -214,10 +280,10 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Report:
 def _count_told(session: Session) -> None:
     """What was told at a start, on the page or by the desktop is in use."""
     desk = session.desk
-    if found := told.take(desk.state.folder):
+    if found := listing.take(desk.state.folder):
         with suppress(StateError, OSError):  # then the next job does it
             reads.use(desk.ledger, found, session.now)
-            told.forget(desk.state.folder)
+            listing.forget(desk.state.folder)
 
 
 def _leave_undone(session: Session, draft: Draft) -> None:

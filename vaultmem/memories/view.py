@@ -1,4 +1,4 @@
-"""The vault as a plan sees it (core.view.View), from files, catalog, ledger and model."""
+"""The vault as a plan sees it (memories.draft.View), from files, catalog, ledger and model."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter
-from vaultmem.core.answers import Answer
-from vaultmem.core.decay import HALF_LIFE_HOURS
-from vaultmem.core.memory import ARCHIVE, CATEGORIES, Memory
-from vaultmem.core.pending_items import is_approved
-from vaultmem.dialects import Rulebook
+from vaultmem.index import catalog_read
+from vaultmem.memories.collection import Collection
+from vaultmem.memories.decay import HALF_LIFE_HOURS
+from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
 from vaultmem.memories.reader import Reader
+from vaultmem.memories.reads import ReadCount
 from vaultmem.memories.records import confidence, reads_of
-from vaultmem.store import catalog_read
-from vaultmem.store.collection import Collection
-from vaultmem.store.reads import ReadCount
-from vaultmem.store.walk import walk
+from vaultmem.reminders.answers import Answer
+from vaultmem.reminders.pending_items import is_approved
+from vaultmem.vault.dialects import Rulebook
+from vaultmem.vault.walk import walk
 
 if TYPE_CHECKING:
-    from vaultmem.memories.nearness import Examples, Nearness
-    from vaultmem.store.catalog import Catalog
+    from vaultmem.index.catalog import Catalog
+    from vaultmem.memories.prototypes import Examples, Nearness
 
 
 class Sources:
@@ -156,7 +156,7 @@ class VaultView:
         found = self._reader.local_meaning()
         if found is None or not texts:
             return None
-        from vaultmem.memories.nearness import Examples
+        from vaultmem.memories.prototypes import Examples
 
         if self._sources.examples is None:
             self._sources.examples = Examples()
@@ -167,7 +167,7 @@ class VaultView:
         found = self._reader.local_meaning()
         if found is None or self._nearness is None:
             return None
-        from vaultmem.memories.nearness import cosines
+        from vaultmem.memories.prototypes import cosines
 
         centroid = self._nearness.centroid()
         if centroid is None:
@@ -183,6 +183,6 @@ class VaultView:
         found = self._reader.meaning()
         if found is None:
             return None
-        from vaultmem.memories.nearness import Nearness
+        from vaultmem.memories.prototypes import Nearness
 
         return Nearness(*found, self._live)

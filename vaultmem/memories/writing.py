@@ -8,19 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core import access, importance, likeness, secrets, supersede, titles
-from vaultmem.core.memory import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
-from vaultmem.core.short_texts import CAP
-from vaultmem.core.stamps import stamp
-from vaultmem.core.view import New
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.memories import importance, model, supersede
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.draft import New
+from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, planned
-from vaultmem.plans.likes import kin
-from vaultmem.plans.quote import quoted
-from vaultmem.plans.supersede import may_replace, replace
+from vaultmem.memories.same import kin
+from vaultmem.memories.short_texts import CAP
+from vaultmem.memories.supersede import may_replace, replace
+from vaultmem.text import secrets, similarity, titles
+from vaultmem.text.sanitize import quoted
+from vaultmem.text.times import stamp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,7 +178,7 @@ def new_memory(
 
 def _times(session: Session, content: str) -> dict[str, Value]:
     """When a reminder wants to remind, if its text says so."""
-    from vaultmem.core import reminder_phrase, when
+    from vaultmem.languages import reminder_phrase, when
 
     now = session.view.now
     moment = when.reminder(content, now) or next(
@@ -209,7 +210,7 @@ def _reminds_alike(memory: Memory, times: Mapping[str, Value]) -> bool:
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
     """Whether what repeats from the earlier day on has the later one."""
-    from vaultmem.core import recurrence  # only who has a rule needs dateutil
+    from vaultmem.languages import recurrence  # only who has a rule needs dateutil
 
     rule = recurrence.read_rule(repeat)
     try:
@@ -236,13 +237,13 @@ def look(
 
     same = [
         memory
-        for memory in collection.with_hash(likeness.content_hash(content))
+        for memory in collection.with_hash(similarity.content_hash(content))
         if is_seen(memory) and (times is None or _reminds_alike(memory, times))
     ]
     if same:
         return Found(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
-    sketch = likeness.sketch(content)
-    near = [(memory, likeness.resemblance(sketch, memory.sketch))
+    sketch = similarity.sketch(content)
+    near = [(memory, similarity.resemblance(sketch, memory.sketch))
             for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
     near.sort(key=lambda pair: (-pair[1], pair[0].path))
     if not contradictions or len(content) > CAP:
@@ -310,15 +311,17 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
     meaning = session.reader.warm_meaning()
     if meaning is None:
         return None
-    from vaultmem.memories import nearness
+    from vaultmem.memories import prototypes
 
     centroid = _centroid(session, session.desk)
-    return None if centroid is None else nearness.cosines(meaning, [content[:WEIGHED]], centroid)[0]
+    return (
+        None if centroid is None else prototypes.cosines(meaning, [content[:WEIGHED]], centroid)[0]
+    )
 
 
 def _centroid(session: Session, desk: Desk) -> NDArray[np.float32] | None:
     """The middle of a sample of all memories, made anew now and then."""
-    from vaultmem.memories import nearness
+    from vaultmem.memories import prototypes
 
     if desk.centroid and session.now - desk.centroid[0] < CENTROID_KEPT:
         return desk.centroid[1]
@@ -326,7 +329,7 @@ def _centroid(session: Session, desk: Desk) -> NDArray[np.float32] | None:
     if found is None:
         return None
     live = desk.collection.live()
-    made = nearness.Nearness(*found, live[:: 1 + len(live) // SAMPLE]).centroid()
+    made = prototypes.Nearness(*found, live[:: 1 + len(live) // SAMPLE]).centroid()
     desk.centroid = (session.now, made)
     return made
 
@@ -347,9 +350,9 @@ def _shown(session: Session, memory: Memory, found: Found) -> dict[str, object]:
 def may_merge(session: Session, one: Memory, other: Memory) -> bool:
     """Whether a dream may make one of two memories that state the same."""
     trust = session.desk.config.text("recall.trust")
-    first, second = access.origin(one.properties), access.origin(other.properties)
+    first, second = model.origin(one.properties), model.origin(other.properties)
     return kin(session.view, one) == kin(session.view, other) and (
-        access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)
+        model.may_stand_for(first, second, trust) or model.may_stand_for(second, first, trust)
     )
 
 

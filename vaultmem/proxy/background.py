@@ -11,11 +11,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from vaultmem.core.asking import Model
+from vaultmem.chat.turn_queue import Item
 from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.llm.credentials import Key
+from vaultmem.llm.request import Model
 from vaultmem.proxy.upstream import Headers, carries_key, header
-from vaultmem.store.keys import Key
-from vaultmem.store.turn_queue import Item
 
 log = logging.getLogger("vaultmem.proxy")
 

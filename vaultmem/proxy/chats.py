@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-from vaultmem.core import chat_body
-from vaultmem.core.chat_answer import Answer, ResponsesAnswer
-from vaultmem.core.chat_body import Chat
-from vaultmem.core.chat_memory import Context
-from vaultmem.core.conversation import problem
-from vaultmem.core.wording import plural
+from vaultmem.chat import bodies
+from vaultmem.chat.bodies import Chat, Context
+from vaultmem.chat.chat_counts import NOTHING, TOLD, ChatCounts
+from vaultmem.llm.chat_answer import Answer, ResponsesAnswer
+from vaultmem.llm.wire import Events
+from vaultmem.memories.conversation import problem
 from vaultmem.proxy.background import Background
 from vaultmem.proxy.keeping import Keeping, Turn
 from vaultmem.proxy.remembering import Recalled, RecallPool
@@ -30,8 +30,7 @@ from vaultmem.proxy.upstream import (
     for_upstream,
     header,
 )
-from vaultmem.store.chat_counts import NOTHING, TOLD, ChatCounts
-from vaultmem.store.llm_wire import Events
+from vaultmem.text.values import plural
 
 log = logging.getLogger("vaultmem.proxy")
 
@@ -54,8 +53,8 @@ class Form(NamedTuple):
     answer: Callable[[], Answer | ResponsesAnswer]
 
 
-COMPLETIONS = Form("/chat/completions", chat_body.read, Answer)
-RESPONSES = Form("/responses", chat_body.read_response, ResponsesAnswer)
+COMPLETIONS = Form("/chat/completions", bodies.read, Answer)
+RESPONSES = Form("/responses", bodies.read_response, ResponsesAnswer)
 
 
 class Parts(NamedTuple):
@@ -126,7 +125,7 @@ class Chats:
 
     async def read(self, headers: Headers, body: bytes) -> tuple[str, Chat] | str:
         """The conversation and the chat, where memory is wanted for it and can be had; else why not."""
-        if chat_body.says_off(header(headers, b"x-vaultmem")):
+        if bodies.says_off(header(headers, b"x-vaultmem")):
             return "off"
         if header(headers, b"content-encoding").strip().lower() not in ("", "identity"):
             return "none: the request is packed"
@@ -214,7 +213,7 @@ class Exchange:
             self._turn = await asyncio.shield(self._beginning)
         if not memory.text:
             return body
-        return chat_body.with_memory(body, chat, self._parts.place, memory.text)
+        return bodies.with_memory(body, chat, self._parts.place, memory.text)
 
     async def _memory_for(self, chat: Chat) -> Context:
         """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it

@@ -13,8 +13,8 @@ import socket
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from vaultmem.llm.credentials import Key
 from vaultmem.proxy.upstream import Headers, header
-from vaultmem.store.keys import Key
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 CONTAINER = "host.docker.internal"  # what a container calls the machine it runs on

@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from vaultmem import now as clock
-from vaultmem.conversations.past import LastTurn
-from vaultmem.core.chat_body import Chat
+from vaultmem.chat.bodies import Chat
+from vaultmem.chat.past import LastTurn
+from vaultmem.chat.turn_queue import SERVICE, Item, Turns
 from vaultmem.errors import VaultmemError
-from vaultmem.store.turn_queue import SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.proxy")
 
@@ -47,7 +47,7 @@ class Keeping:
         service: str = "",
     ) -> None:
         self._turns, self._nudge, self._earlier, self._now = turns, nudge, earlier, now
-        self._service = service  # that answers, see conversations.worker
+        self._service = service  # that answers, see chat.worker
         self._newest: OrderedDict[str, _Newest] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 from vaultmem import config as settings
 from vaultmem.api import Vault
+from vaultmem.chat import past
+from vaultmem.chat.chat_counts import ChatCounts
+from vaultmem.chat.learning import Learned
+from vaultmem.chat.worker import Worker, service_of
 from vaultmem.config import Config
-from vaultmem.conversations import past
-from vaultmem.conversations.learning import Learned
-from vaultmem.conversations.worker import Worker, service_of
-from vaultmem.core import durations, llm_url
-from vaultmem.core.asking import Model
-from vaultmem.core.wording import plural
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
+from vaultmem.llm import credentials, request
+from vaultmem.llm.llm import open_model
+from vaultmem.llm.request import Model
 from vaultmem.proxy import app, serving
 from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
@@ -27,9 +28,8 @@ from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.remembering import RecallPool
 from vaultmem.proxy.upstream import Upstream
-from vaultmem.store import keys
-from vaultmem.store.chat_counts import ChatCounts
-from vaultmem.store.llm import open_model
+from vaultmem.text import times
+from vaultmem.text.values import plural
 
 log = logging.getLogger("vaultmem.proxy")
 
@@ -67,7 +67,7 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
         )
     if overrides.upstream and not _is_same(overrides.upstream, found.text("llm.base_url")):
         given["llm.key"] = (
-            keys.OFF
+            credentials.OFF
         )  # it was given for another service, like the model: that of each request learns
         given["llm.model"] = ""
     wanted = {settings.variable(key): text for key, text in given.items() if text is not None}
@@ -94,8 +94,8 @@ def _as_option(message: str) -> str:
 def _is_same(one: str, other: str) -> bool:
     """Whether two addresses are of the same server; one that is no address is nobody's."""
     with contextlib.suppress(ValueError):
-        return bool(other) and llm_url.origin(llm_url.endpoint(one)) == llm_url.origin(
-            llm_url.endpoint(other)
+        return bool(other) and request.origin(request.endpoint(one)) == request.origin(
+            request.endpoint(other)
         )
     return False
 
@@ -114,7 +114,7 @@ class Proxy:
         self._learning = self._vault()
         self._worker = Worker(self._learning, self._background.model, self._learned)
         self._unindexed = 0  # turns learned since the index was brought up to date
-        patience = durations.seconds(config.text("proxy.patience"))
+        patience = times.duration_seconds(config.text("proxy.patience"))
         self._memory = RecallPool(self._vault, past.limits_of(config), patience)
         self._keeping = Keeping(
             self._worker.turns,
@@ -128,7 +128,7 @@ class Proxy:
             config.text("conversations.id"),
         )  # fmt: skip
         self._chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
-        guard = Guard(self.host, self.port, keys.of_clients(config.text("proxy.key")))
+        guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
         self.server = serving.server(
             app.build(self._chats, self._upstream, guard, self._keeping.waiting, self._lifespan)
         )
@@ -138,7 +138,7 @@ class Proxy:
         vault.config = self._config
         return vault
 
-    def _model(self, key: keys.Key | None, name: str) -> Model | None:
+    def _model(self, key: credentials.Key | None, name: str) -> Model | None:
         """The settings go before what a client has named; its key goes nowhere else than where it was sent."""
         return open_model(
             self._config, key=key, model="" if self._config.text("llm.model") else name
@@ -195,11 +195,11 @@ class Proxy:
             log.warning("what was learned is not in the index yet: %s", error)
 
 
-def own_key(config: Config) -> keys.Key | None:
+def own_key(config: Config) -> credentials.Key | None:
     """Our key for the upstream, if there is one. One that cannot be had is a line of the log: clients have theirs."""
-    address = llm_url.endpoint(config.text("llm.base_url"))
+    address = request.endpoint(config.text("llm.base_url"))
     try:
-        return keys.find(config.text("llm.key"), address)
+        return credentials.find(config.text("llm.key"), address)
     except LlmError as error:
         log.warning("requests go on without a key of ours: %s", error)
         return None

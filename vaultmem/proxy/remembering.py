@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 from vaultmem.api import Vault
-from vaultmem.conversations import past
-from vaultmem.conversations.past import LastTurn, Limits
-from vaultmem.core.chat_memory import Context
+from vaultmem.chat import past
+from vaultmem.chat.bodies import Context
+from vaultmem.chat.past import LastTurn, Limits
 from vaultmem.errors import VaultmemError
 
 log = logging.getLogger("vaultmem.proxy")

@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 import httpx
 
-from vaultmem.core.llm_url import endpoint, is_here
-from vaultmem.store.keys import Key
-from vaultmem.store.llm_wire import certificates
+from vaultmem.llm.credentials import Key
+from vaultmem.llm.request import endpoint, is_here
+from vaultmem.llm.wire import certificates
 
 CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is what clients wait for by themselves
 _UNQUOTED = 3  # times that a path is decoded to see where it leads

@@ -10,21 +10,24 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from vaultmem.core import access
-from vaultmem.core.access import CONNECTED, EVERYBODY, OWN, Origin
-from vaultmem.core.answers import DONE, DROPPED, Answer
-from vaultmem.core.defused import one_line
-from vaultmem.core.keys import named
-from vaultmem.core.kinds import is_about_person
-from vaultmem.core.memory import PASSING
-from vaultmem.core.pending_items import approval
-from vaultmem.core.places import ENTRIES, REMINDERS, category_of
-from vaultmem.core.private import is_private
-from vaultmem.core.stamps import seconds
 from vaultmem.errors import DamagedError
+from vaultmem.index.catalog import NOTES_BELOW, below
+from vaultmem.memories import model, reads
+from vaultmem.memories.model import (
+    CONNECTED,
+    EVERYBODY,
+    OWN,
+    PASSING,
+    Origin,
+    is_about_person,
+    is_private,
+)
 from vaultmem.reminders import learned
-from vaultmem.store import reads
-from vaultmem.store.catalog import NOTES_BELOW, below
+from vaultmem.reminders.answers import DONE, DROPPED, Answer
+from vaultmem.reminders.pending_items import approval
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import seconds
+from vaultmem.vault.places import ENTRIES, REMINDERS, category_of, named
 
 if TYPE_CHECKING:
     from vaultmem.reminders.listing import Fact
@@ -108,7 +111,7 @@ def _fact(
     ends, now = seconds(own.get("expires_at")), sight.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, answer = access.origin(own), answers.get(approval(id_))
+    origin, answer = model.origin(own), answers.get(approval(id_))
     approved = answer is not None and answer.state == DONE
     if (origin.outside and not approved) or (answer is not None and answer.state == DROPPED):
         return None
@@ -118,7 +121,7 @@ def _fact(
         "text": title,
         "day": "" if created is None else _local(sight, created)[:10],
         "author": "" if approved else origin.writer,
-        "scope": access.scope_of(own, memory=True),
+        "scope": model.scope_of(own, memory=True),
         "project": project,
         "ends": "" if ends is None else _local(sight, ends),
     }
@@ -128,9 +131,9 @@ def _fact(
 def _seen_by(scope: str, author: str, trust: str) -> str:
     """The scope of those who are told; "" for nobody. Where the person wants to see first what assistants write, an
     assistant is told its own words alone."""
-    if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
+    if not author or model.is_trusted(Origin(author), model.viewer("?"), trust):
         return scope
-    mine = access.viewer(author)
+    mine = model.viewer(author)
     return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
 
 

@@ -2,28 +2,99 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
-from vaultmem.core import due_notes, dues, note_facts
-from vaultmem.core.access import EVERYBODY, scope_of
-from vaultmem.core.due import Due
-from vaultmem.core.dues import Named, Place, Wish
-from vaultmem.core.pending_page import item_ids
-from vaultmem.core.places import REMINDERS, in_conversation
-from vaultmem.core.private import is_private
-from vaultmem.core.stems import numbered_original, stem
-from vaultmem.core.written import BEGAN, Source, Written, names_day
+from vaultmem.adapter import Value
 from vaultmem.errors import StateError
-from vaultmem.store import answered, catalog_read, due_rows
-from vaultmem.store.catalog import Catalog
-from vaultmem.store.due_rows import BLOCK, SAID, TASK, DueNote
-from vaultmem.store.ledger import Ledger
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog_write import BLOCK, OPENING, SAID, TASK
+from vaultmem.memories.ledger import Ledger
+from vaultmem.memories.model import EVERYBODY, is_private, scope_of
+from vaultmem.reminders import answers, due_notes, due_texts
+from vaultmem.reminders.due import BEGAN, Due, Source, Written, names_day
+from vaultmem.reminders.due_texts import Named, Place, Wish
+from vaultmem.reminders.pending_page import item_ids
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.vault import blocks
+from vaultmem.vault.conflicts import numbered_original, stem
+from vaultmem.vault.places import REMINDERS, in_conversation
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+# Questions to the catalog: what is written in notes about times at which something is due.
+
+__all__ = ["BLOCK", "OPENING", "SAID", "TASK", "DueNote", "DueRow", "existing", "notes_with_times"]
+
+
+class DueRow(NamedTuple):
+    """A task, a dated block, sentences of a line, or that the note is due itself."""
+
+    kind: int  # TASK, BLOCK, SAID or OPENING
+    line: int
+    fields: dict[str, object]
+
+
+class DueNote(NamedTuple):
+    """A note with something that may be due."""
+
+    id: int
+    path: str
+    title: str
+    day: str  # "" for none
+    journal: str
+    excluded: bool
+    mtime: float  # seconds since the epoch
+    properties: dict[str, Value]
+    rows: list[DueRow]
+
+
+# All in one answer: each row that SQLite hands out lets another thread of this process have its turn.
+_NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded, f.mtime_ns,
+    json(n.properties), json(w.rows))) FROM
+    (SELECT t.note, json_group_array(json_array(t.is_task, t.line, json(t.task))) AS rows FROM tasks t
+        WHERE t.open = 1 {chosen} GROUP BY t.note) w
+    CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
+_ALL = _NOTES.format(chosen="")
+_SOME = _NOTES.format(chosen="AND t.note IN (SELECT value FROM json_each(?))")
+
+
+def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> list[DueNote]:
+    """The notes with open tasks, dated blocks, such sentences or such properties; of all notes, or of some."""
+    if among is None:
+        answer = catalog.db.execute(_ALL).fetchone()
+    else:
+        answer = catalog.db.execute(_SOME, (json.dumps(sorted(among)),)).fetchone()
+    return [_note(row) for row in json.loads(answer[0])]
+
+
+def _note(row: list[Any]) -> DueNote:
+    id_, path, title, day, journal, excluded, mtime_ns, properties, rows = row
+    found = sorted((DueRow(*each) for each in rows), key=lambda each: each.line)
+    return DueNote(
+        id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {}, found
+    )  # fmt: skip
+
+
+def existing(catalog: Catalog, paths: Iterable[str]) -> set[str]:
+    """Which of these paths are notes of the vault."""
+    wanted = json.dumps(sorted(paths))
+    found = catalog.db.execute(
+        "SELECT json_group_array(f.path) FROM json_each(?) w CROSS JOIN files f ON f.path = w.value"
+        " WHERE f.kind = 'note'",
+        (wanted,),
+    ).fetchone()
+    return set(json.loads(found[0]))
+
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -84,12 +155,12 @@ class Finder:
         for never. Of what dues() has seen."""
         with self._lock:
             wishes = [wish for known in self._notes.values() for wish in known.moving]
-        return min((at for wish in wishes if (at := dues.turn(wish, now))), default="")
+        return min((at for wish in wishes if (at := due_texts.turn(wish, now))), default="")
 
     def _moving(self, now: datetime, is_closed: IsClosed) -> Iterator[_Entry]:
         for note, known in self._notes.items():
             for wish in known.moving:
-                for named in dues.now(wish, now, is_closed):
+                for named in due_texts.now(wish, now, is_closed):
                     yield _entry(named, note)
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
@@ -102,7 +173,7 @@ class Finder:
         else:
             changed |= self._renumbered(catalog)
         if self._met is None or changed is None:
-            self._met = answered.met(self._ledger)
+            self._met = answers.met(self._ledger)
         if changed is None or changed:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
@@ -112,15 +183,15 @@ class Finder:
         numbered = {note: known for note, known in self._notes.items() if known.original}
         if not numbered:
             return set()
-        there = due_rows.existing(catalog, {known.original for known in numbered.values()})
+        there = existing(catalog, {known.original for known in numbered.values()})
         return {
             note for note, known in numbered.items() if (known.original in there) != known.beside
         }
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
-        notes = due_rows.notes(catalog, changed)
+        notes = notes_with_times(catalog, changed)
         originals = {original for note in notes if (original := numbered_original(note.path))}
-        beside = due_rows.existing(catalog, originals) if originals else set()
+        beside = existing(catalog, originals) if originals else set()
         if changed is None:
             self._notes, self._fixed = {}, []
         else:
@@ -156,7 +227,9 @@ class Finder:
                 wish._replace(due=wish.due._replace(private=private, scope=scope, author=by))
                 for wish in wishes
             ]
-        fixed = [dues.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed]
+        fixed = [
+            due_texts.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed
+        ]
         moving = [wish for wish in wishes if not wish.is_fixed]
         return _Known(moving, written.used, original, original in beside), fixed
 
@@ -168,19 +241,19 @@ class Finder:
         plain = not (ours or note.excluded or due_notes.is_template(note.path))
         for row in note.rows:
             if row.kind == TASK:
-                yield from _one(dues.task(place, row.fields, plain=plain))
+                yield from _one(due_texts.task(place, row.fields, plain=plain))
             elif row.kind == BLOCK:
-                yield from _one(dues.block(place, row.fields))
+                yield from _one(due_texts.block(place, row.fields))
             elif row.kind == SAID:
                 for text in _texts(row.fields.get("said")) if plain else ():
-                    yield from _one(dues.sentence(place, row.line, text))
+                    yield from _one(due_texts.sentence(place, row.line, text))
             else:
                 own = self._own(note, str(row.fields.get("text") or note.title))
                 yield from due_notes.wishes(place, note.properties, own)
 
     def _own(self, note: DueNote, text: str) -> due_notes.Own:
         memory = due_notes.memory_id(note.path, note.properties, self._folder)
-        category = note_facts.category(note.path, note.properties, self._folder)
+        category = blocks.category(note.path, note.properties, self._folder)
         reminds = bool(memory) and category == REMINDERS
         return due_notes.Own(memory, text, bool(note.journal), reminds)
 
@@ -194,7 +267,7 @@ class Finder:
         gone = [key for key in self._met if key != BEGAN and key not in fresh] if everything else []
         if new or gone:
             try:
-                answered.meet(self._ledger, new.items(), gone, now.timestamp())
+                answers.meet(self._ledger, new.items(), gone, now.timestamp())
             except (
                 StateError
             ) as error:  # who only looks is told all the same, and the next one tries again

@@ -10,25 +10,22 @@ from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from vaultmem.core import access
-from vaultmem.core.answers import DONE, DROPPED, Answer, closed
-from vaultmem.core.conversation import MEMORY, entry_of
-from vaultmem.core.importance import memory_type
-from vaultmem.core.keys import named
-from vaultmem.core.kinds import is_about_person
-from vaultmem.core.likeness import content_hash
-from vaultmem.core.memory import PASSING, TYPES
-from vaultmem.core.neighbours import telling_words
-from vaultmem.core.pending_items import is_approved
-from vaultmem.core.pending_page import item_id
-from vaultmem.core.places import ENTRIES
-from vaultmem.core.private import is_private
-from vaultmem.core.secrets import redact
-from vaultmem.core.short_texts import CAP
-from vaultmem.core.stamps import seconds
-from vaultmem.core.supersede import REPLACES, relations
-from vaultmem.store import pages, vault
-from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.chat.reconciling import telling_words
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.memories import model
+from vaultmem.memories.conversation import MEMORY, entry_of
+from vaultmem.memories.importance import memory_type
+from vaultmem.memories.model import PASSING, TYPES, is_about_person, is_private
+from vaultmem.memories.short_texts import CAP
+from vaultmem.memories.supersede import REPLACES, relations
+from vaultmem.reminders.answers import DONE, DROPPED, Answer, closed
+from vaultmem.reminders.pending_items import is_approved
+from vaultmem.reminders.pending_page import item_id
+from vaultmem.text.secrets import redact
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import seconds
+from vaultmem.vault import files, pages
+from vaultmem.vault.places import ENTRIES, named
 
 MOST = 100  # facts that are compared with memories, the newest; answers bring up the others
 COMPARED = 5  # memories for each
@@ -117,7 +114,7 @@ def answered(found: Iterable[Learned], answers: Mapping[str, Answer], root: str)
 def content(root: str, path: str, dialect: str) -> str:
     """What a note of the memory folder says, without its properties."""
     style = pages.OUTLINE if dialect == "logseq" else "frontmatter"
-    return pages.read(style, vault.read(root, path, _READ).text).content.strip()
+    return pages.read(style, files.read(root, path, _READ).text).content.strip()
 
 
 @lru_cache(4096)
@@ -180,8 +177,8 @@ class _Near:
         """What a memory says that anybody may be told of."""
         path, digest, _, _, dialect, properties = row
         own = named(json.loads(str(properties)))
-        outside = access.origin(own).outside and not is_approved(str(own.get("id")), answers)
-        if outside or access.scope_of(own, memory=True) != access.EVERYBODY:
+        outside = model.origin(own).outside and not is_approved(str(own.get("id")), answers)
+        if outside or model.scope_of(own, memory=True) != model.EVERYBODY:
             return None
         text = _content(self._root, str(path), str(dialect), digest)
         return _Known(text[:CAP], seconds(own.get("created_at")) or 0.0)

@@ -11,8 +11,8 @@ import os
 import time
 
 from vaultmem import __version__, client, config, paths
-from vaultmem.core.values import TYPE_CHECKING, value
 from vaultmem.errors import VaultmemError, VaultNotFoundError
+from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         """An item as it may be shown to anybody: its words are one line, and nothing in them is markup."""
 
         id: str
-        section: str  # a key of core.pending_page.HEADINGS
+        section: str  # a key of reminders.pending_page.HEADINGS
         text: str
         due: str | None  # an ISO day, or day and time
         source: str  # path:line, as it is
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         scope: str  # who sees it
         repeat: str | None
         author: str  # the assistant that wrote it; "" for the person
-        memory: str  # the id of the memory that it tells of; "" for none
+        memory: str
 
     class Fact(TypedDict):
         """What holds about the person or a project, in one line that is safe to show."""
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         author: str  # the assistant that wrote it; "" for the person
         scope: str  # who is told
         project: str  # "" for the person
-        ends: str  # the minute on the clock on the wall; "" for never
+        ends: str
 
 
 NAME = "pending.json"
@@ -176,3 +176,49 @@ def _is_row(item: object) -> bool:
         and all(isinstance(item.get(name), str) for name in _WORDS)
         and all(isinstance(item.get(name), str | None) for name in _OR_NONE)
     )
+
+
+# Which memories were told unasked, at the start of a session, on the page or by the desktop: a file beside the ledger.
+
+TOLD = "told"
+MOST = 1_000_000  # bytes, if no job ever comes
+
+
+def note(folder: str, ids: Iterable[str], now: float) -> None:
+    """Memories were told, by the state folder. Where that cannot be written down, it is forgotten."""
+    lines = "".join(f"{now:.0f} {id_}\n" for id_ in dict.fromkeys(ids) if id_)
+    if not lines:
+        return
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(os.path.join(folder, TOLD), flags, 0o600)
+        try:
+            if os.fstat(handle).st_size < MOST:
+                os.write(handle, lines.encode())
+        finally:
+            os.close(handle)
+    except OSError:
+        return
+
+
+def take(folder: str) -> dict[str, float]:
+    """When each memory was told last, by id. It is told again until forget(): a kill loses none."""
+    path = os.path.join(folder, TOLD)
+    found: dict[str, float] = {}
+    try:
+        if not os.path.exists(f"{path}.taken"):
+            os.rename(path, f"{path}.taken")
+        with open(f"{path}.taken", encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        at, _, id_ = line.partition(" ")
+        if id_ and at.isdecimal():
+            found[id_] = max(float(at), found.get(id_, 0.0))
+    return found
+
+
+def forget(folder: str) -> None:
+    """What was taken is in the ledger."""
+    os.unlink(os.path.join(folder, f"{TOLD}.taken"))

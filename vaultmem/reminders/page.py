@@ -13,17 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.core import pending_lines
-from vaultmem.core.pending_acks import DECIDED, Ack, stronger
-from vaultmem.core.pending_merge import Read, merged, read, with_notes
-from vaultmem.core.pending_page import Item, render
-from vaultmem.core.places import ARCHIVE
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.reminders import page_copies
-from vaultmem.reminders.page_bytes import as_bytes, as_text, is_blank, is_ours
-from vaultmem.store import vault, write
-from vaultmem.store.places import refuse_links
-from vaultmem.store.state import State
+from vaultmem.index.state import State
+from vaultmem.reminders import page_copies, pending_page
+from vaultmem.reminders.page_copies import as_bytes, as_text, is_blank, is_ours
+from vaultmem.reminders.pending_items import DECIDED, Ack, stronger
+from vaultmem.reminders.pending_merge import Read, merged, read, with_notes
+from vaultmem.reminders.pending_page import Item, render
+from vaultmem.vault import files, write
+from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.places import ARCHIVE
 
 MOST_BYTES = 1_000_000  # of a page that is still kept as it is
 _LONGEST = 64_000_000  # bytes that are read
@@ -202,7 +201,7 @@ class Page:
     def _keep_copy(self, data: bytes) -> None:
         """The bytes of a page that is no text, before it is repaired."""
         stem, ending = os.path.splitext(self.path.rpartition("/")[2])
-        path = f"{self._folder}/{ARCHIVE}/{stem} {vault.digest(data)[:8]}{ending}"
+        path = f"{self._folder}/{ARCHIVE}/{stem} {files.digest(data)[:8]}{ending}"
         refuse_links(self.vault, path)
         if not os.path.lexists(f"{self.vault}/{path}"):
             write.create(self.vault, path, data, self._journal)
@@ -216,7 +215,7 @@ class Page:
     def _copy(self, path: str) -> _Copy | None:
         """What lies at a path, if that is a page of ours."""
         try:
-            data = vault.content(f"{self.vault}/{path}", _LONGEST)[0]
+            data = files.content(f"{self.vault}/{path}", _LONGEST)[0]
         except (OSError, ValueError):
             return None
         text, _ = as_text(data)
@@ -297,7 +296,7 @@ class _Turn:
     def note(self, text: str) -> None:
         """Keep what a person typed into a copy of the page."""
         there = read(text, self._style)
-        self.typed += [*pending_lines.lines_of(there.notes), *there.unknown]
+        self.typed += [*pending_page.lines_of(there.notes), *there.unknown]
 
     def noted(self, page: str) -> str:
         """The page with the lines of a person that stand on copies alone."""
@@ -327,17 +326,17 @@ class _Turn:
 
     def shown(self) -> str:
         """What this machine would show, in short."""
-        return vault.digest(as_bytes(render(self.left(), self._style)))
+        return files.digest(as_bytes(render(self.left(), self._style)))
 
 
 def _is_healed(old: str, new: str, there: Read, style: str) -> bool:
     """Whether writing the page anew mends it; what cannot be mended is not tried for ever."""
-    unmarked = not any(map(pending_lines.is_mark, pending_lines.lines_of(old)))
+    unmarked = not any(map(pending_page.is_mark, pending_page.lines_of(old)))
     return unmarked or (bool(there.damage) and set(read(new, style).damage) < set(there.damage))
 
 
 def _name(strangers: set[str]) -> str:
-    return vault.digest(" ".join(sorted(strangers)).encode())
+    return files.digest(" ".join(sorted(strangers)).encode())
 
 
 def _standing(there: Read) -> frozenset[str]:

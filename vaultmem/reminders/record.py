@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from vaultmem import now as clock
-from vaultmem.core import answer_lines
-from vaultmem.core.alarms import BASELINE
-from vaultmem.core.answer_lines import Said, is_plain, plain
-from vaultmem.core.answers import Answer, Told, union
-from vaultmem.core.places import GENERATED
-from vaultmem.core.stamps import seconds, stamp
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.ledger import Ledger
+from vaultmem.reminders import answers as answer_lines
+from vaultmem.reminders import answers as answered
 from vaultmem.reminders import page_copies
-from vaultmem.store import answered, vault, write
-from vaultmem.store.ledger import Ledger
-from vaultmem.store.places import refuse_links
+from vaultmem.reminders.alarms import BASELINE
+from vaultmem.reminders.answers import Answer, Said, Told, is_plain, plain, union
+from vaultmem.text.times import seconds, stamp
+from vaultmem.vault import files, write
+from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.places import GENERATED
 
 _T = TypeVar("_T")
 log = logging.getLogger("vaultmem.reminders")
@@ -133,7 +133,7 @@ class Record:
     def _read_one(self, path: str) -> Said:
         if not os.path.lexists(f"{self._vault}/{path}"):
             return Said({}, {}, ours=True)
-        found = vault.read(self._vault, path, _LONGEST)
+        found = files.read(self._vault, path, _LONGEST)
         said = answer_lines.read(found.text.replace("\ufffd", ""))
         if said.ours or path != self._path:
             return said
@@ -172,7 +172,7 @@ class Record:
             )
 
         def anew(found: bytes) -> bytes:
-            there = answer_lines.read(vault.decode(found)[0].replace("\ufffd", ""))
+            there = answer_lines.read(files.decode(found)[0].replace("\ufffd", ""))
             if not there.ours:
                 raise VaultmemError(
                     f"{self._path} is a note of yours, so other machines do not hear of answers; "

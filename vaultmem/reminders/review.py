@@ -9,12 +9,18 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.core.access import scope_of
-from vaultmem.core.answers import Answer, closed
-from vaultmem.core.due import Due
-from vaultmem.core.due_notes import author, is_named
-from vaultmem.core.keys import named
-from vaultmem.core.pending_items import (
+from vaultmem.errors import DamagedError
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.memories import reads
+from vaultmem.memories.draft import LEAVING
+from vaultmem.memories.ledger import Ledger
+from vaultmem.memories.model import is_private, scope_of
+from vaultmem.reminders import learned, page_copies
+from vaultmem.reminders.answers import Answer, closed
+from vaultmem.reminders.due import Due
+from vaultmem.reminders.due_notes import author, is_named
+from vaultmem.reminders.page_copies import Told
+from vaultmem.reminders.pending_items import (
     DAYS,
     PRIVATE,
     approval,
@@ -30,18 +36,10 @@ from vaultmem.core.pending_items import (
     waiting,
     words_of,
 )
-from vaultmem.core.pending_page import Item, item_id
-from vaultmem.core.places import ENTRIES, INBOX, category_of
-from vaultmem.core.private import is_private
-from vaultmem.core.stamps import seconds
-from vaultmem.core.view import LEAVING
-from vaultmem.core.wording import plural
-from vaultmem.errors import DamagedError
-from vaultmem.reminders import learned, troubled
-from vaultmem.reminders.troubled import Told
-from vaultmem.store import reviews
-from vaultmem.store.catalog import NOTES_BELOW, Catalog, below
-from vaultmem.store.ledger import Ledger
+from vaultmem.reminders.pending_page import Item, item_id
+from vaultmem.text.times import seconds
+from vaultmem.text.values import plural
+from vaultmem.vault.places import ENTRIES, INBOX, category_of, named
 
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
@@ -171,9 +169,9 @@ def _found(
         "remember": _to_remember(sight, answers),
         **_findings(noticed, memories),
         "proposals": _proposals(sight),
-        "copies": _files("copies", troubled.copies(sight.catalog, sight.folder, sight.page)),
-        "unreadable": _files("unreadable", troubled.unreadable(sight.catalog)),
-        "stray": _files("stray", troubled.strays(sight.catalog, sight.folder)),
+        "copies": _files("copies", page_copies.copies(sight.catalog, sight.folder, sight.page)),
+        "unreadable": _files("unreadable", page_copies.unreadable(sight.catalog)),
+        "stray": _files("stray", page_copies.strays(sight.catalog, sight.folder)),
         "inbox": _inbox(sight, memories),
     }
 
@@ -297,7 +295,7 @@ def _is_undecided(id_: str, answers: Mapping[str, Answer]) -> bool:
 
 def _noticed(sight: Sight) -> list[dict[str, object]]:
     try:
-        return reviews.findings(sight.ledger)
+        return reads.findings(sight.ledger)
     except DamagedError:
         return []  # whoever writes next replaces the ledger
 
@@ -365,7 +363,7 @@ def _advice(kind: str, short: str, others: list[str]) -> str:
 
 def _proposals(sight: Sight) -> list[Item]:
     """For the count: vaultmem review shows them itself."""
-    open_ = (one for one in reviews.kept(sight.ledger) if one.state == reviews.OPEN)
+    open_ = (one for one in reads.kept(sight.ledger) if one.state == reads.OPEN)
     return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
 
 

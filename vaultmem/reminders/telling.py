@@ -14,17 +14,17 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from vaultmem.core import uri
-from vaultmem.core.alarms import Alarm, Planned
-from vaultmem.core.answers import Told
-from vaultmem.core.places import page_path
 from vaultmem.errors import NotificationError
+from vaultmem.reminders.alarms import Alarm, Planned
+from vaultmem.reminders.answers import Told
+from vaultmem.text import sanitize
+from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
     from vaultmem.config import Config
-    from vaultmem.dialects import Rulebook
-    from vaultmem.store.desktop import Desktop
-    from vaultmem.store.state import State
+    from vaultmem.index.state import State
+    from vaultmem.reminders.desktop import Desktop
+    from vaultmem.vault.dialects import Rulebook
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -35,7 +35,7 @@ Record = Callable[[list[Told]], None]
 
 
 class Shows(Protocol):
-    """What shows notifications: store.desktop."""
+    """What shows notifications: reminders.desktop."""
 
     def trouble(self) -> str | None: ...
     def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None: ...
@@ -136,7 +136,7 @@ class Teller:
             return ""
         title = alarm.note or os.path.splitext(os.path.basename(path))[0]
         template = self._rules.uri_templates()[self._rules.dialect(path)]
-        return uri.fill(template, self._vault, path, title)
+        return sanitize.fill(template, self._vault, path, title)
 
 
 def notification_findings(config: Config, state: State) -> list[tuple[str, str]]:
@@ -153,8 +153,8 @@ def notification_findings(config: Config, state: State) -> list[tuple[str, str]]
 
 
 def _desktop(config: Config, state: State) -> Desktop:
-    from vaultmem.store.desktop import (
-        Desktop,
-    )  # brings asyncio along, and most who ask tell nothing
+    from vaultmem.reminders.desktop import (
+        Desktop,  # brings asyncio along, and most who ask tell nothing
+    )
 
     return Desktop(config.text("notify.method"), state.path(FILE))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools import recalled
 from vaultmem.tools.tool import ASSISTANT, Call, Outcome
 from vaultmem.tools.toolbox import Toolbox

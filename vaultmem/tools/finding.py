@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from itertools import islice
 
 from vaultmem import now as clock
-from vaultmem.core.conversation import is_talk
-from vaultmem.core.places import in_conversation
-from vaultmem.core.query import Filter
-from vaultmem.core.stamps import seconds
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.memories.attribution import attributions
-from vaultmem.search import Ask, Result
+from vaultmem.memories.approving import attributions
+from vaultmem.memories.conversation import is_talk
+from vaultmem.search.query import Filter
+from vaultmem.search.search import Ask, Result
+from vaultmem.text.times import seconds
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools.notes import is_hidden, note_path, ready
 from vaultmem.tools.shown import about, lines, quoted
 from vaultmem.tools.tool import Call, Outcome
+from vaultmem.vault.places import in_conversation
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault

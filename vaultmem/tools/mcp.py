@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from vaultmem import __version__
 from vaultmem.api.request import INVALID_REQUEST, PARSE_ERROR, UNKNOWN_METHOD, WRONG_PARAMS, code_of
-from vaultmem.core.defused import one_line
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.text.sanitize import one_line
 from vaultmem.tools import resources
 from vaultmem.tools.door import Door
 from vaultmem.tools.strict_json import parse, written

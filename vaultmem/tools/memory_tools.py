@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from vaultmem.api.params import of_tool
 from vaultmem.api.verbs import every
-from vaultmem.core.pending_page import OLDER, WORDS
-from vaultmem.core.values import TYPE_CHECKING
-from vaultmem.core.wording import plural
 from vaultmem.errors import NoteNotFoundError
+from vaultmem.reminders.pending_page import OLDER, WORDS
+from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem.tools import finding, recalled
 from vaultmem.tools.notes import is_hidden, note_path, note_text, ready
 from vaultmem.tools.shown import about, briefly, fenced, lines, memory_line, quoted, short_id

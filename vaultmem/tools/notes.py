@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import threading
 
-from vaultmem.core.access import Viewer, hidden
-from vaultmem.core.places import in_conversation
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.store.lines import as_text, read_regular
+from vaultmem.memories.model import Viewer, hidden
+from vaultmem.search.snippet import as_text, read_regular
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.vault.places import in_conversation
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools.tool import Tool
 
 if TYPE_CHECKING:

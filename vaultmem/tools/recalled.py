@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vaultmem.core.recall_text import block, entry, held_back_line, older_line
-from vaultmem.core.values import TYPE_CHECKING
+from vaultmem.search.recall_text import block, entry, held_back_line, older_line
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools.notes import ready
 from vaultmem.tools.shown import short_id
 from vaultmem.tools.tool import Call, Outcome

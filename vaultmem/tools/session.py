@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import VaultmemError
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools import events, recalled
 from vaultmem.tools.events import Event
 from vaultmem.tools.tool import ASSISTANT, Call, Outcome

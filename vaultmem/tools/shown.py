@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from vaultmem.core.defused import one_line
+from vaultmem.text.sanitize import one_line
 
 LINE = 240  # characters of a memory in a list
 _TITLE = 100

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.api.request import BUSY
-from vaultmem.core.access import Viewer, viewer
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories.model import Viewer, viewer
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault

@@ -10,9 +10,9 @@ from vaultmem.api import schema
 from vaultmem.api.near import nearest
 from vaultmem.api.params import asked_at
 from vaultmem.api.verbs import JSON
-from vaultmem.core.defused import one_line
-from vaultmem.core.values import TYPE_CHECKING
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.tools import events
 from vaultmem.tools.events import Channel, Event, Subscription
 from vaultmem.tools.rate import Limiter

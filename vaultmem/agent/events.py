@@ -1,0 +1,166 @@
+"""What wakes the agent's main thread: signals, and other threads.
+
+A signal may come to any thread and in the middle of anything; a handler in Python waits until the main thread
+runs again. So the system itself writes the number of the signal into a pipe, and the main thread waits there.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from vaultmem.progress import Progress
+
+END, ANEW = int(signal.SIGTERM), int(signal.SIGHUP)
+LOOK = 0  # no signal: whether all is well
+_ENDS = (END, int(signal.SIGINT))
+_MOST = 4096
+
+
+class Bell:
+    """Rung by END, ANEW or LOOK."""
+
+    def __init__(self) -> None:
+        self._out, self._in = os.pipe()
+        os.set_blocking(self._out, False)
+        os.set_blocking(self._in, False)
+
+    def ring(self, order: int) -> None:
+        """From any thread."""
+        os.write(self._in, bytes([order]))
+
+    def heard(self, seconds: float) -> int | None:
+        """Wait so long; what it was rung for. An END counts more than what came with it."""
+        if not select.select([self._out], [], [], seconds)[0]:
+            return None
+        orders = os.read(self._out, _MOST)
+        if any(order in _ENDS for order in orders):
+            return END
+        return ANEW if ANEW in orders else LOOK
+
+    @contextmanager
+    def rung_by_signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C ring END, SIGHUP rings ANEW. In the end SIGHUP is ignored, also by the program
+        that takes this one's place, until that listens."""
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+        signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, before[number])
+            signal.set_wakeup_fd(-1)
+
+    def close(self) -> None:
+        """Ring no more."""
+        os.close(self._out)
+        os.close(self._in)
+
+
+# What the agent is doing now, for status and for those who wait.
+
+
+class Stage:
+    """A Progress that remembers; read from other threads."""
+
+    def __init__(self) -> None:
+        self.name, self.total, self.done = "", 0, 0
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins."""
+        self.name, self.total, self.done = name, total, 0
+
+    def advance(self, count: int = 1) -> None:
+        """That many more are done."""
+        self.done += count
+
+    def end(self) -> None:
+        """Nothing is being done."""
+        self.name, self.total, self.done = "", 0, 0
+
+    def told(self) -> dict[str, object] | None:
+        """The stage as data; None when nothing is being done."""
+        name, done, total = self.name, self.done, self.total
+        return {"stage": name, "done": done, "total": total} if name else None
+
+
+class Both:
+    """A Progress that tells two others."""
+
+    def __init__(self, one: Progress, other: Progress) -> None:
+        self._both = one, other
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins."""
+        for each in self._both:
+            each.stage(name, total)
+
+    def advance(self, count: int = 1) -> None:
+        """That many more are done."""
+        for each in self._both:
+            each.advance(count)
+
+
+# Background work steps aside while a request is answered: a person waits for the one, nobody for the other.
+
+LONGEST_REST = 0.02  # seconds
+SHORTEST_WORK = 0.005  # seconds of work before the next rest: a note takes a fifth of a millisecond
+
+
+class Gate:
+    """Counts the requests that are being answered."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition(threading.Lock())
+        self._busy = 0
+        self._worker = threading.local()  # when each thread went on after its last rest
+        self.last_request = clock()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While a request is answered."""
+        self._enter()
+        self.last_request = self._clock()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def stepping_out(self) -> Iterator[None]:
+        """While a request waits for background work: that must not step aside for it."""
+        self._leave()
+        try:
+            yield
+        finally:
+            self._enter()
+
+    def _enter(self) -> None:
+        with self._changed:
+            self._busy += 1
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._busy -= 1
+            if not self._busy:
+                self._changed.notify_all()
+
+    def rest(self) -> None:
+        """To be called between two pieces of background work: waits while requests are answered, but never
+        for longer than was worked before. Under steady searching the index gets half of the time."""
+        if not self._busy:
+            return
+        worked = self._clock() - getattr(self._worker, "resumed", 0.0)
+        if worked < SHORTEST_WORK:
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy, min(worked, LONGEST_REST))
+        self._worker.resumed = self._clock()

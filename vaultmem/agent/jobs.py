@@ -1,0 +1,354 @@
+"""The table of jobs: what the agent does by itself, when, and how far it keeps out of a person's way."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from vaultmem import machine
+from vaultmem import now as clock
+from vaultmem.agent.scheduler import Clock, Moment, next_time
+from vaultmem.api import Vault
+from vaultmem.config import Config
+from vaultmem.errors import DamagedError, ModelError, VaultmemError
+from vaultmem.index.catalog import spoken
+from vaultmem.index.state import State
+from vaultmem.memories.ledger import Ledger, Runs
+from vaultmem.search.search import Ask, Searcher
+from vaultmem.text import times
+from vaultmem.text.times import Planned, Waits
+from vaultmem.text.values import plural
+
+LOOKS = 10  # at an index that changes all the time, before it is believed
+LOOK_AGAIN = 0.5  # seconds
+SAMPLES = 5  # notes that are searched for and read when the index is looked over
+_WORD = re.compile(r"\w{2,40}")
+
+
+class Job(NamedTuple):
+    """Work that comes round again. `run` returns its result in one line.
+
+    A gentle job steps aside for a person who types, for the battery and for a busy machine; an idle one
+    waits until the vault was left alone for a while.
+    """
+
+    name: str
+    meaning: str
+    setting: str  # the key of its schedule
+    run: Callable[[Vault], str]
+    gentle: bool
+    idle: bool
+
+
+class JobState(NamedTuple):
+    """A job as `vaultmem jobs` lists it. Times are seconds since the epoch."""
+
+    name: str
+    meaning: str
+    schedule: str
+    next_run: float | None
+    last_run: float | None
+    last_result: str | None
+    ok: bool | None  # how the last run ended; None when there was none
+    last_ok: float | None  # the last run that ended well
+    seconds: float | None  # how long the last run took
+    waiting_for: str | None
+    running: bool
+
+
+def _reconcile(vault: Vault) -> str:
+    report = vault.sync()
+    return f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged"
+
+
+def _tidy(vault: Vault) -> str:
+    if not vault.is_indexed():
+        return "nothing to do: the vault is not indexed yet"
+    searcher = vault.searcher()
+    try:
+        meaning = searcher.meaning()
+    except ModelError as error:
+        return f"nothing to do: {error}"
+    before = len(meaning.store)
+    with spoken():
+        meaning.tidy(searcher.catalog)
+    kept = len(meaning.store)
+    dropped = f"{before - kept:,} dropped, " if kept < before else ""
+    return f"{dropped}{plural(kept, 'vector')} kept"
+
+
+def _dream(vault: Vault) -> str:
+    """How deep a dream goes depends on how long the vault has been left alone."""
+    idle = vault.idle_seconds()
+    level = 1
+    for deeper, setting in ((2, "dream.medium_after"), (3, "dream.deep_after")):
+        if idle >= times.duration_seconds(vault.config.text(setting)):
+            level = deeper
+    return f"level {level}: {_told(vault.dream(level, only_news=True))}"
+
+
+def _archiving(verb: str) -> Callable[[Vault], str]:
+    """A job that asks first where it would archive too much."""
+
+    def run(vault: Vault) -> str:
+        report = vault.ask(verb, unattended=True)
+        assert isinstance(report, dict)
+        return _told(report)
+
+    return run
+
+
+def _told(report: dict[str, Any]) -> str:
+    """The report of a job on memories, in one line."""
+    changed = len(report["changes"])
+    parts = [f"{changed:,} changed" if changed else "nothing to change"]
+    for name, said in (("skipped", "being edited"), ("findings", "to review")):
+        if report[name]:
+            parts.append(f"{len(report[name]):,} {said}")
+    if report["left"]:
+        parts.append(f"{report['left']:,} left for the next run")
+    if helped := report.get("model"):
+        if helped["proposed"]:
+            parts.append(f"{plural(helped['proposed'], 'proposal')} of a model")
+        if helped["trouble"]:
+            parts.append(f"without a model: {helped['trouble']}")
+    return ", ".join(parts)
+
+
+def _check(vault: Vault) -> str:
+    begun = vault.state.generation() is not None and not vault.state.is_complete()
+    report = vault.sync()  # what is behind would look like damage
+    first = "the first indexing was not finished, and is now; " if begun else ""
+    if report.rebuilt and not begun:
+        return f"the index was missing or damaged; built anew in {report.seconds:.1f} s"
+    generation = vault.state.generation()
+    try:
+        damage = _damage(vault)
+    except DamagedError as error:
+        damage = str(error).partition("; run vaultmem")[0]
+    if damage is None and generation != vault.state.generation():
+        return f"{first}the index was damaged; built anew when it was opened"
+    if damage is None:
+        counts = vault.counts()
+        return (
+            f"{first}sound: {plural(counts['notes'], 'note')}, {plural(counts['blocks'], 'block')}"
+        )
+    vault.close()
+    report = vault.sync(rebuild=True)
+    return f"{first}{damage}; built anew in {report.seconds:.1f} s"
+
+
+def _damage(vault: Vault) -> str | None:
+    """What is wrong with the index; None when nothing is. What is seen while somebody writes proves nothing."""
+    for _ in range(LOOKS):
+        searcher = vault.searcher()
+        with spoken():
+            before = searcher.catalog.version()
+            found = _first_damage(searcher)
+            if found is None:
+                return None
+            if not searcher.catalog.waiting() and searcher.catalog.version() == before:
+                return found
+        time.sleep(LOOK_AGAIN)
+    return None
+
+
+def _first_damage(searcher: Searcher) -> str | None:
+    if not searcher.catalog.is_sound():
+        return "the catalog is damaged"
+    searcher.keyword.refresh()
+    listed = searcher.catalog.db.execute(
+        "SELECT count(*) FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
+    ).fetchone()[0]
+    indexed = searcher.keyword.block_count()
+    if listed != indexed:
+        return f"the keyword index has {indexed:,} blocks and the catalog {listed:,}"
+    return _lost_note(searcher)
+
+
+def _lost_note(searcher: Searcher) -> str | None:
+    """A note that a search for a word of its title does not find, of a few that are tried."""
+    notes = searcher.catalog.db.execute(
+        "SELECT id, title FROM notes n WHERE excluded = 0"
+        " AND EXISTS (SELECT 1 FROM blocks b WHERE b.note = n.id) ORDER BY id"
+    ).fetchall()
+    for note, title in notes[:: max(1, len(notes) // SAMPLES)]:
+        word = _WORD.search(title)
+        if word is None or not searcher.keyword.tokens(word[0]):
+            continue
+        ask = Ask(f'"{word[0]}"', limit=1, min_confidence=0.0, compressed=True)
+        if not searcher.search(ask).results:
+            return f"a search for {word[0]} does not find note {note}"
+    return None
+
+
+JOBS = {
+    job.name: job
+    for job in (
+        Job("reconcile", "compares the whole vault with the index", "jobs.reconcile", _reconcile,
+            gentle=False, idle=False),
+        Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning",
+            "jobs.tidy", _tidy, gentle=True, idle=True),
+        Job("check", "looks the index over for damage, and builds it anew where there is some",
+            "jobs.check", _check, gentle=True, idle=True),
+        Job("expire", "archives memories that were in the inbox too long, or end by their own word",
+            "jobs.expire", _archiving("expire"), gentle=True, idle=False),
+        Job("upgrade", "files memories of the inbox that are read again and again",
+            "jobs.upgrade", lambda vault: _told(vault.promote()), gentle=True, idle=False),
+        Job("decay", "archives memories that have faded and were never read",
+            "jobs.decay", _archiving("decay"), gentle=True, idle=False),
+        Job("consolidate", "expires, fades, files and merges memories, once",
+            "jobs.consolidate", _archiving("consolidate"), gentle=True, idle=True),
+        Job("dream", "files new memories; with more time it merges, links and looks across them",
+            "jobs.dream", _dream, gentle=True, idle=True),
+    )
+}  # fmt: skip
+
+
+def named(name: str) -> Job:
+    """The job of that name. Raises VaultmemError that names the nearest."""
+    if name in JOBS:
+        return JOBS[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, JOBS, 1)
+    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(JOBS)}"
+    raise VaultmemError(f"no job is called {name!r}; {advice}")
+
+
+def planned(config: Config) -> list[Planned]:
+    """The table for a Clock, by the settings in force."""
+    return [
+        Planned(job.name, config.text(job.setting), _waits(job, config)) for job in JOBS.values()
+    ]
+
+
+def _waits(job: Job, config: Config) -> Waits:
+    if not job.gentle:
+        return Waits(busy=job.idle)
+    battery = config.text("jobs.battery") == "wait"
+    return Waits(
+        typing=True, battery=battery, load=config.number("jobs.max_load") / 100, busy=job.idle
+    )
+
+
+class Surroundings:
+    """What jobs can ask about the person and the machine (see text.times.Conditions).
+
+    `last_edit` and `last_request` tell when a note of the vault was changed by somebody else and when
+    something was asked last, in seconds of the same clock as `now`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        last_edit: Callable[[], float],
+        last_request: Callable[[], float],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pause = times.duration_seconds(config.text("jobs.typing"))
+        self._idle = times.duration_seconds(config.text("agent.idle"))
+        self._last_edit, self._last_request, self._now = last_edit, last_request, now
+
+    def typing(self) -> bool:
+        """Whether a note was edited a moment ago."""
+        return self._now() - self._last_edit() < self._pause
+
+    def idle(self) -> bool:
+        """Whether nothing was edited or asked for as long as the setting says."""
+        return self._now() - max(self._last_edit(), self._last_request()) >= self._idle
+
+    def on_battery(self) -> bool:
+        """Whether the battery is being drained; where nobody knows, it is not."""
+        return machine.on_battery() is True
+
+    def load(self) -> float:
+        """The part of all processors in use in the last minute."""
+        return machine.load()
+
+
+def ledger(vault: str) -> Ledger:
+    """The ledger of a vault."""
+    return Ledger(State(vault).path("ledger.db"))
+
+
+def listing(
+    config: Config, known: Ledger | Runs, now: float, clock: Clock | None = None
+) -> list[JobState]:
+    """All jobs as they stand, in the order of the table. Without a clock, `next_run` is when a job would
+    run if an agent ran now."""
+    runs = known.runs() if clock is None else clock.runs()
+    listed = []
+    for job in JOBS.values():
+        schedule = config.text(job.setting)
+        run = runs.get(job.name)
+        if clock is None:
+            moment = Moment(next_time(schedule, run and run.counted_from, now), None, running=False)
+        else:
+            moment = clock.state(job.name)
+        facts = (run.last_run, run.result, run.ok, run.last_ok, run.seconds) if run else (None,) * 5
+        listed.append(
+            JobState(job.name, job.meaning, schedule, moment.next_run, *facts, *moment[1:])
+        )
+    return listed
+
+
+# The jobs of the agent: when they run, and on what vault.
+
+Lend = Callable[[], AbstractContextManager[Vault]]
+
+
+class Upkeep:
+    """Runs the table of jobs by the clock, on a vault that is lent for each run. `lately` tells when
+    something was edited and when something was asked last (monotonic)."""
+
+    def __init__(
+        self,
+        folder: str,
+        config: Config,
+        lend: Lend,
+        lately: tuple[Callable[[], float], Callable[[], float]],
+        woke: Callable[[], None],
+    ) -> None:
+        self._config = config
+        self._lend = lend
+        self._ledger = ledger(folder)
+        self._surroundings = Surroundings(config, *lately)
+        self._clock = Clock(planned(config), self._run, self._ledger, self._surroundings)
+        self._clock.on_wake = woke
+        self.ran: Callable[[], None] = lambda: None  # hears of each job's end
+
+    def start(self) -> None:
+        """Run jobs from now on; one that was missed runs soon."""
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Start no more."""
+        self._clock.stop()
+
+    def is_idle(self) -> bool:
+        """Whether the vault was neither edited nor asked for a while."""
+        return self._surroundings.idle()
+
+    def run_now(self, name: str) -> dict[str, object]:
+        """Run a job and wait for its end; its entry in the list."""
+        named(name)
+        self._clock.run_now(name)
+        return next(state._asdict() for state in self._states() if state.name == name)
+
+    def listed(self) -> list[dict[str, object]]:
+        """All jobs with their next and last runs."""
+        return [state._asdict() for state in self._states()]
+
+    def _states(self) -> list[JobState]:
+        return listing(self._config, self._ledger, clock.seconds(), self._clock)
+
+    def _run(self, name: str) -> str:
+        try:
+            with self._lend() as vault:
+                return named(name).run(vault)
+        finally:
+            self.ran()

@@ -1,0 +1,304 @@
+"""The agent as a service of the person's own session: units of systemd, plists of launchd.
+
+What is written is decided by pure functions; `install` and `uninstall` do it, and say what they could not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import plistlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from vaultmem.errors import StateError
+from vaultmem.paths import state_folder, vault_id
+from vaultmem.text.values import value
+
+UNIT = """\
+[Unit]
+Description=vaultmem agent of {title}
+StartLimitIntervalSec=300
+StartLimitBurst=5
+
+[Service]
+Type=exec
+ExecStart={command}
+{environment}WorkingDirectory=/
+UMask=0077
+Restart=on-failure
+RestartSec=5
+RestartPreventExitStatus=2
+TimeoutStopSec=10
+Nice=10
+IOSchedulingClass=idle
+CPUWeight=20
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@value
+class Service:
+    """One file that makes the system start the agent of one vault, and the commands that go with it."""
+
+    kind: str  # systemd, launchd
+    name: str
+    path: str
+    content: bytes
+    start: list[list[str]]
+    resume: list[list[str]]  # when it was stopped
+    stop: list[list[str]]
+    forget: list[list[str]]  # after the file is gone
+    is_active: list[str]
+
+
+def service_for(vault: str, platform: str = sys.platform) -> Service:
+    """The service of a vault on this system. Raises StateError where there is neither systemd nor launchd."""
+    if platform.startswith("linux"):
+        return _systemd(vault)
+    if platform == "darwin":
+        return _launchd(vault)
+    raise StateError(
+        f"services are made for systemd (Linux) and launchd (macOS), not for {platform}; "
+        "let your system run: vaultmem serve --vault FOLDER"
+    )
+
+
+def agent_command(vault: str) -> list[str]:
+    """The command that runs the agent of a vault, for whoever starts it."""
+    return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault, "--format", "text"]
+
+
+def kept_environment(environ: dict[str, str]) -> dict[str, str]:
+    """What a service must know of this shell: where the state is, and the settings made by variables."""
+    not_kept = ("VAULTMEM_VAULT", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_TESTS")
+    places = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
+    kept = {
+        name: text
+        for name, text in sorted(environ.items())
+        if text and (name in places or name.startswith("VAULTMEM_")) and name not in not_kept
+    }
+    if "VAULTMEM_STATE" in kept:
+        kept["VAULTMEM_STATE"] = os.path.abspath(kept["VAULTMEM_STATE"])
+    return kept
+
+
+# --- systemd
+
+
+def _systemd(vault: str) -> Service:
+    name = f"vaultmem-{plain_id(vault)}.service"
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(config):
+        config = os.path.join(os.path.expanduser("~"), ".config")
+    ask = ["systemctl", "--user"]
+    return Service(
+        kind="systemd",
+        name=name,
+        path=os.path.join(config, "systemd", "user", name),
+        content=render_unit(agent_command(vault), vault, kept_environment(dict(os.environ))),
+        start=[[*ask, "daemon-reload"], [*ask, "enable", name], [*ask, "restart", name]],
+        resume=[[*ask, "start", name]],
+        stop=[[*ask, "disable", "--now", name]],
+        forget=[[*ask, "daemon-reload"], [*ask, "reset-failed", name]],
+        is_active=[*ask, "is-active", "--quiet", name],
+    )
+
+
+def plain_id(vault: str) -> str:
+    """The id of a vault in letters that any system takes for a name."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == "-") else "-" for c in vault_id(vault))
+
+
+def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> bytes:
+    """The text of a systemd user unit."""
+    for name, given in environment.items():
+        if not given.replace("\t", " ").isprintable():
+            raise StateError(
+                f"no unit can hold {name}={given!r}; set it to something in plain letters"
+            )
+    lines = [f"Environment={quoted(f'{name}={text}')}\n" for name, text in environment.items()]
+    title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
+    text = UNIT.format(
+        title=title.rstrip("\\"), command=exec_line(command), environment="".join(lines)
+    )
+    return text.encode("utf-8")
+
+
+def exec_line(words: list[str]) -> str:
+    """The words as systemd reads them after ExecStart=."""
+    program = words[0]
+    if re.search(r"""["'\\$\x00-\x1f\x7f]""", program):
+        # systemd takes no such sign in the name of a program, but in those of its arguments.
+        words = ["/usr/bin/env", *words]
+    first, *others = words
+    return " ".join([quoted(first), *(quoted(word).replace("$", "$$") for word in others)])
+
+
+def quoted(word: str) -> str:
+    """One word in double quotes: nothing in it is a quote, a specifier or an escape any more."""
+    if "\n" in word or "\r" in word or "\0" in word:
+        raise StateError(
+            f"{word!r} holds a line break, which no service file can hold; rename the folder"
+        )
+    made = "".join(_escaped(c) for c in word)
+    return f'"{made}"'
+
+
+def _escaped(c: str) -> str:
+    if c in '"\\':
+        return "\\" + c
+    if c == "%":
+        return "%%"
+    if c.isprintable():
+        return c
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(c))
+
+
+def unquoted(line: str) -> list[str]:
+    """The words of an ExecStart= line that exec_line() wrote."""
+    words = []
+    for inner in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
+        plain = inner.replace("%%", "%").replace("$$", "$").encode("utf-8")
+        made = re.sub(rb'\\(?:x([0-9a-f]{2})|(["\\]))', _byte, plain)
+        words.append(os.fsdecode(made))
+    return words[1:] if words[:1] == ["/usr/bin/env"] else words
+
+
+def _byte(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 16)]) if match[1] else match[2]
+
+
+# --- launchd
+
+
+def _launchd(vault: str) -> Service:
+    name = f"vaultmem.{plain_id(vault)}"
+    folder = os.path.join(os.path.expanduser("~"), "Library", "LaunchAgents")
+    path = os.path.join(folder, f"{name}.plist")
+    domain = f"gui/{os.getuid()}"
+    out = os.path.join(state_folder(vault), "log", "agent.out")
+    content = render_plist(name, agent_command(vault), kept_environment(dict(os.environ)), out)
+    return Service(
+        kind="launchd",
+        name=name,
+        path=path,
+        content=content,
+        start=[["launchctl", "bootstrap", domain, path]],
+        resume=[["launchctl", "kickstart", f"{domain}/{name}"]],
+        stop=[["launchctl", "bootout", f"{domain}/{name}"]],
+        forget=[],
+        is_active=["launchctl", "print", f"{domain}/{name}"],
+    )
+
+
+def render_plist(name: str, command: list[str], environment: dict[str, str], out: str) -> bytes:
+    """The property list of a launchd agent."""
+    made: dict[str, object] = {
+        "Label": name,
+        "ProgramArguments": command,
+        "EnvironmentVariables": environment,
+        "WorkingDirectory": "/",
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ThrottleInterval": 10,
+        "ExitTimeOut": 10,
+        "Nice": 10,
+        "LowPriorityIO": True,
+        "ProcessType": "Background",
+        "Umask": 0o077,
+        "StandardOutPath": out,
+        "StandardErrorPath": out,
+    }
+    try:
+        return plistlib.dumps(made)
+    except (ValueError, UnicodeEncodeError) as error:
+        raise StateError(
+            "the path holds a control character, which no service file can hold; rename the folder"
+        ) from error
+
+
+# --- doing it
+
+
+def is_installed(service: Service) -> bool:
+    """Whether the file is there."""
+    return os.path.exists(service.path)
+
+
+def is_active(service: Service) -> bool:
+    """Whether the system runs the service now."""
+    return is_installed(service) and run([service.is_active]) is None
+
+
+def interpreter(service: Service) -> str | None:
+    """The Python that the installed file starts, if it is one of ours."""
+    try:
+        with open(service.path, "rb") as file:
+            content = file.read()
+        if service.kind == "launchd":
+            return str(plistlib.loads(content)["ProgramArguments"][0])
+        found = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
+        words = unquoted(found[1]) if found else []
+    except (OSError, ValueError, KeyError, IndexError, plistlib.InvalidFileException):
+        return None
+    return words[0] if words else None
+
+
+def write(service: Service) -> None:
+    """Put the file there, whole or not at all."""
+    temporary = f"{service.path}.{os.getpid()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(service.path), exist_ok=True)
+        try:
+            with open(temporary, "wb") as file:
+                file.write(service.content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, service.path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(temporary)
+    except OSError as error:
+        raise StateError(f"cannot write {service.path}: {error.strerror}") from error
+
+
+def remove(service: Service) -> None:
+    """Remove the file, what `enable` has linked to it, and folders that are empty now."""
+    folder = os.path.dirname(service.path)
+    wants = os.path.join(folder, "default.target.wants")
+    for path in (service.path, os.path.join(wants, service.name)):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+    if service.kind == "systemd":
+        for empty in (wants, folder, os.path.dirname(folder)):
+            with contextlib.suppress(OSError):
+                os.rmdir(empty)
+
+
+def run(commands: Iterable[list[str]]) -> str | None:
+    """Run commands one after the other; why the first one failed that did, or None."""
+    for command in commands:
+        try:
+            ended = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False
+            )
+        except FileNotFoundError:
+            return f"{command[0]} is not installed"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{command[0]}: {error}"
+        if ended.returncode:
+            said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+            return said[0] if said else f"{' '.join(command)} ended with {ended.returncode}"
+    return None

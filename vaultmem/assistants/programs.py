@@ -1,0 +1,159 @@
+"""What is known of each harness: where its hooks are written down, in which form, and what it reads from one.
+
+Sources, read in November 2026:
+Claude Code   https://docs.claude.com/en/docs/claude-code/hooks (settings files, matchers, additionalContext)
+Codex         https://developers.openai.com/codex/hooks (hooks.json; hooks of a person's own are to be trusted once),
+              openai/codex codex-rs/hooks/schema/generated/session-start.command.output.schema.json
+Gemini CLI    https://geminicli.com/docs/hooks/reference (timeouts are milliseconds)
+Copilot CLI   https://docs.github.com/en/copilot/reference/hooks-reference (user-level hook files);
+              https://github.com/github/copilot-cli/issues/2142: CLI 1.0.8 ran the hook and dropped its context
+Cursor        https://cursor.com/docs/agent/hooks (hooks of a person run in ~/.cursor, so the vault is best named)
+
+opencode      https://opencode.ai/docs/plugins (it has no hooks of commands; a plugin may add to the system prompt)
+
+Skills of a person (a folder with a SKILL.md, https://agentskills.io): all read ~/.agents/skills, wherever their own
+folder is, but for Claude Code, which reads ~/.claude/skills. Two of one name are a conflict, as Gemini CLI says.
+Claude Code   https://docs.claude.com/en/docs/claude-code/skills
+Codex         https://developers.openai.com/codex/skills
+Gemini CLI    https://geminicli.com/docs/cli/using-agent-skills
+Copilot CLI   https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/create-skills
+Cursor        https://cursor.com/docs/skills
+opencode      https://opencode.ai/docs/skills
+
+MCP servers of a person:
+Claude Code   https://docs.claude.com/en/docs/claude-code/mcp (~/.claude.json, or in CLAUDE_CONFIG_DIR)
+Codex         https://developers.openai.com/codex/mcp
+Gemini CLI    https://geminicli.com/docs/tools/mcp-server
+Copilot CLI   https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
+Cursor        https://cursor.com/docs/context/mcp
+opencode      https://opencode.ai/docs/mcp-servers
+
+tests/test_real_harnesses.py runs all of them but Cursor, which has no package.
+"""
+
+from __future__ import annotations
+
+import os
+
+from vaultmem.text.values import value
+
+Json = dict[str, object]
+
+
+@value
+class Servers:
+    """Where a harness keeps its MCP servers, and in which form."""
+
+    file: str  # in the folder of the harness
+    key: str  # the object or table that holds them, by name
+    fields: Json  # what an entry says beside its command
+    one_list: bool = False  # the command is a list with its arguments
+    above: bool = False  # the file is beside that folder, where no variable moves it
+
+    def entry(self, command: list[str]) -> Json:
+        """The entry of a server."""
+        if self.one_list:
+            return {**self.fields, "command": command}
+        return {**self.fields, "command": command[0], "args": command[1:]}
+
+
+@value
+class Harness:
+    """One program that runs assistants."""
+
+    name: str
+    title: str
+    home: str  # its folder, below the person's own
+    variable: (
+        str  # of the environment, which puts that folder elsewhere; "" where none is documented
+    )
+    file: str  # in that folder
+    event: str  # "" where the file is a plugin, which is all ours
+    grouped: bool  # hooks lie in groups with a matcher: {"hooks": [...]}
+    command: str  # the field that holds the command
+    fields: Json  # what a hook says beside its command
+    scaffold: Json  # what a new file must say beside its hooks
+    advice: str  # what a person has to do beside it
+    servers: Servers
+    own_skills: bool = False  # it does not read the folder of skills that the others share
+
+    def _moved(self) -> str:
+        return os.environ.get(self.variable, "") if self.variable else ""
+
+    def folder(self) -> str:
+        """Its folder."""
+        return self._moved() or os.path.join(os.path.expanduser("~"), self.home)
+
+    def path(self) -> str:
+        """Where its hooks are written down."""
+        return os.path.join(self.folder(), self.file)
+
+    def servers_path(self) -> str:
+        """Where its MCP servers are written down."""
+        if self.servers.above and not self._moved():
+            return os.path.join(os.path.expanduser("~"), self.servers.file)
+        return os.path.join(self.folder(), self.servers.file)
+
+    def skills_folder(self) -> str:
+        """Where it reads the skills of a person."""
+        if self.own_skills:
+            return os.path.join(self.folder(), "skills")
+        return os.path.join(os.path.expanduser("~"), ".agents", "skills")
+
+    def hook(self, command: str) -> Json:
+        """The entry of a hook."""
+        return {**self.fields, self.command: command}
+
+    def entry(self, command: str) -> Json:
+        """What is put into the list of the event."""
+        return {"hooks": [self.hook(command)]} if self.grouped else self.hook(command)
+
+
+_COMMAND: Json = {"type": "command"}
+HARNESSES = {
+    one.name: one
+    for one in (
+        Harness(
+            "claude", "Claude Code", ".claude", "CLAUDE_CONFIG_DIR", "settings.json", "SessionStart", True, "command",
+            {**_COMMAND, "timeout": 10}, {}, "",
+            Servers(".claude.json", "mcpServers", {"type": "stdio"}, above=True), own_skills=True,
+        ),
+        Harness(
+            "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
+            {**_COMMAND, "timeout": 10}, {}, "Codex runs it once you have trusted it: /hooks in Codex",
+            Servers("config.toml", "mcp_servers", {}),
+        ),
+        Harness(
+            "gemini", "Gemini CLI", ".gemini", "", "settings.json", "SessionStart", True, "command",
+            {"name": "vaultmem", **_COMMAND, "timeout": 10_000}, {}, "",
+            Servers("settings.json", "mcpServers", {}),
+        ),
+        Harness(
+            "copilot", "Copilot CLI", ".copilot", "COPILOT_HOME", "hooks/vaultmem.json", "sessionStart", False, "bash",
+            {**_COMMAND, "timeoutSec": 10}, {"version": 1},
+            "older versions of Copilot CLI run it without telling the assistant; see --instructions",
+            Servers("mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]}),
+        ),
+        Harness(
+            "cursor", "Cursor", ".cursor", "", "hooks.json", "sessionStart", False, "command",
+            {"timeout": 10}, {"version": 1},
+            "Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
+            Servers("mcp.json", "mcpServers", {}),
+        ),
+        Harness(
+            "opencode", "opencode", ".config", "XDG_CONFIG_HOME", "opencode/plugins/vaultmem.js", "", False, "",
+            {}, {}, "when opencode first runs a plugin, it fetches a package of its own from npm, and waits for that",
+            Servers("opencode/opencode.json", "mcp", {"type": "local", "enabled": True}, one_list=True),
+        ),
+    )
+}  # fmt: skip
+
+
+def answer(name: str, context: str) -> Json:
+    """What the harness reads from its hook."""
+    if name in ("copilot", "opencode"):
+        return {"additionalContext": context}
+    if name == "cursor":
+        return {"additional_context": context}
+    told = {"hookEventName": "SessionStart", "additionalContext": context}
+    return {"hookSpecificOutput": told}

@@ -1,0 +1,117 @@
+"""What assistants keep for themselves: their instructions and memories, as Markdown files in a folder of the home."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Tree, beginning
+from vaultmem.exchange.vault_sources import marked
+
+_OTHERS = (  # what others wrote, and what is built of it
+    "plugins|skills|node_modules|vendor|site-packages|third[_-]party|pods|deps|dist|build|target"
+)
+_PROJECT = re.compile(r"projects/([^/]+)/")
+_LONGEST = (
+    5_000  # characters of a file of the car agent or of FingerSaver, as memory-cli takes them
+)
+
+
+class Files:
+    """A source of Markdown files. `wanted` is a pattern of paths in its folder, and perhaps another one of names that
+    instructions have, which are read in all folders of a project."""
+
+    def __init__(
+        self, name: str, about: str, folder: str, wanted: tuple[str, ...], *, most: int = 0
+    ) -> None:
+        self.name, self.about = name, about
+        self._folder, self._most = folder, most
+        self._wanted = re.compile(wanted[0], re.IGNORECASE)
+        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{each})$" for each in wanted[1:])
+        self._instructions = tuple(re.compile(each, re.IGNORECASE) for each in names)
+
+    def places(self, home: str) -> tuple[str, ...]:
+        """Its folder in the home."""
+        return (os.path.join(home, self._folder),)
+
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+        """The wanted files."""
+        tree = Tree(root, apart)
+        below = self._below(tree.root)
+        for each in tree.texts(below):
+            if isinstance(each, Passed):
+                yield each
+                continue
+            whole = below.prefix + each.path
+            found = marked(each.path, each.text, _kind(whole))
+            own = {**found.properties, **_project(below.home, whole)}
+            found = found._replace(properties=own, written=each.written)
+            yield beginning(found, self._most) if self._most else found
+
+    def _below(self, root: str) -> _Below:
+        """In a part of the own folder, such as ~/.claude/projects, its files are meant by what they are to the whole;
+        anything else may be a copy of that folder, or a project, as each folder in ~/.claude/worktrees is."""
+        parts = root.split(os.sep)
+        at = len(parts) - 1 - parts[::-1].index(self._folder) if self._folder in parts else 0
+        if not at or parts[at + 1 : at + 2] == ["worktrees"]:
+            return _Below("", os.path.dirname(root), (self._wanted, *self._instructions))
+        prefix = "".join(f"{part}/" for part in parts[at + 1 :])
+        return _Below(prefix, os.sep.join(parts[:at]), (self._wanted,))
+
+
+class _Below(NamedTuple):
+    """Tells the wanted files by their paths in a folder that lies at `prefix` of the own folder in `home`."""
+
+    prefix: str
+    home: str
+    patterns: tuple[re.Pattern[str], ...]
+
+    def search(self, path: str) -> bool:
+        """Whether a file is wanted."""
+        whole = self.prefix + path
+        return any(one.search(whole) is not None for one in self.patterns)
+
+
+def _kind(path: str) -> str:
+    name = path.rpartition("/")[2].lower()
+    if name in ("claude.md", "agents.md", "agents.override.md", "gemini.md") or "rules/" in path:
+        return "instructions"
+    return "chat" if name == "chat.md" else "memory"
+
+
+def _project(home: str, path: str) -> dict[str, Value]:
+    """The project that a file of Claude Code belongs to: its folder there is called after the project's, with dashes
+    for slashes; what is before is the home of whoever keeps it."""
+    found = _PROJECT.match(path)
+    if found is None:
+        return {}
+    name = found[1].removeprefix(re.sub(r"[^A-Za-z0-9]", "-", home)).strip("-")
+    return {"project": name or found[1].strip("-")}
+
+
+claude = Files(
+    "claude", "Claude Code: CLAUDE.md, rules, the memory of its projects and agents", ".claude", (
+        # MEMORY.md is the index of the memories beside it.
+        r"^(?!.*/MEMORY\.md$)(?:CLAUDE\.md|rules/.*\.md|agent-memory/.*\.md|projects/[^/]+/(?:CLAUDE\.md|memory/.*\.md))$",
+        r"CLAUDE(?:\.local)?\.md",
+    ),
+)  # fmt: skip
+codex = Files(
+    "codex", "Codex: AGENTS.md and its memories", ".codex",
+    (r"^(?:AGENTS(?:\.override)?\.md|memories/.*\.md)$", r"AGENTS(?:\.override)?\.md"),
+)  # fmt: skip
+gemini = Files(
+    "gemini", "Gemini CLI: GEMINI.md and AGENTS.md", ".gemini",
+    (r"^(?:GEMINI|AGENTS)\.md$", r"(?:GEMINI|AGENTS)\.md"),
+)  # fmt: skip
+car_agent = Files(
+    "car-agent", "the car agent: all its Markdown files, 5,000 characters of each", ".car-agent",
+    (r"\.md$",), most=_LONGEST,
+)  # fmt: skip
+fingersaver = Files(
+    "fingersaver", "FingerSaver: chat.md, its first 5,000 characters", ".fingersaver",
+    (r"(?:^|/)chat\.md$",), most=_LONGEST,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Conversations with language models: requests, turns, facts learned, summaries."""

@@ -1,0 +1,219 @@
+"""What was said and learned in conversations: read, promoted to memories of the vault, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vaultmem.adapter import Value
+from vaultmem.chat.conversing import away, conversation_of
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FACTS,
+    FINAL,
+    MEMORY,
+    SUMMARIES,
+    SUMMARY,
+    TURNS,
+    USER,
+    Entry,
+)
+from vaultmem.memories.desk import Desk, Session
+from vaultmem.memories.draft import Plan
+from vaultmem.memories.model import DEFAULT_SCOPE, is_private
+from vaultmem.memories.reader import Reader
+from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.summaries import is_edited, is_outdated
+from vaultmem.memories.supersede import replace
+from vaultmem.memories.writing import look, new_memory, superseded
+from vaultmem.text.times import fine_stamp, seconds, stamp
+from vaultmem.text.titles import free_title
+
+KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
+MOST = 1_000_000
+
+
+def entries(desk: Desk, _: Reader, asked: Asked) -> Report:
+    """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
+    conversation = conversation_of(asked)
+    kinds = asked.texts("kinds")
+    for kind in kinds:
+        if kind not in KINDS.values():
+            raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
+    limit = asked.whole("limit", MOST)
+    every = desk.talks.entries(conversation)
+    found = [
+        one
+        for one in every
+        if (not kinds or KINDS[one.role] in kinds) and (asked.flag("deleted") or not one.deleted)
+    ]
+    shown = [_shown(one, every) for one in found[-limit:]]
+    return {"conversation_id": conversation, "entries": shown, "count": len(shown)}
+
+
+def conversations(desk: Desk, _: Reader, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
+    """All conversations, the one that spoke last first."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    troubles: list[list[str]] = []
+    for talk in desk.talks.talks():
+        troubles += [list(each) for each in talk.troubles]
+        for one in talk.entries:
+            found.setdefault((talk.folder, one.conversation), []).append(one)
+    listed = [_summed(folder, name, each) for (folder, name), each in found.items()]
+    listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
+    return {"conversations": listed, "count": len(listed), "troubles": troubles}
+
+
+def _summed(folder: str, conversation: str, found: list[Entry]) -> Report:
+    living = [one for one in found if not one.deleted]
+    counts = {
+        kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
+    }
+    return {
+        "conversation_id": conversation, "folder": folder, **counts,
+        "created_at": stamp(min(one.created for one in found)),
+        "updated_at": fine_stamp(max(max(one.created, one.updated) for one in found)),
+    }  # fmt: skip
+
+
+def _shown(one: Entry, every: Sequence[Entry]) -> Report:
+    """An entry as JSON; the summary of all says whether it still may be told."""
+    if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
+        return record(one)
+    return {**record(one), "outdated": is_outdated(one, every)}
+
+
+def record(one: Entry) -> Report:
+    """An entry as JSON."""
+    return {
+        "id": one.id, "path": one.path, "title": title(one), "conversation_id": one.conversation, "role": one.role,
+        "content": one.content, "created_at": fine_stamp(one.created), "updated_at": fine_stamp(one.updated),
+        "properties": dict(one.properties), "deleted": one.deleted,
+    }  # fmt: skip
+
+
+def title(one: Entry) -> str:
+    """What it is called: by its properties, else by its file."""
+    given = one.properties.get("title")
+    name = one.path.rpartition("/")[2].removesuffix(".md")
+    return given if isinstance(given, str) and given else name
+
+
+def promote(session: Session, asked: Asked) -> Report:
+    """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
+    fact = _meant(session, asked)
+    if fact.role != MEMORY:
+        raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
+    params = {
+        "content": fact.content,
+        "category": asked.text("category"),
+        "by": asked.text("by") or None,
+    }
+    own = Asked(params)
+    content = own.content()
+    found = look(session, content, DEFAULT_SCOPE)
+    draft = session.draft()
+    if found.same and is_private(fact.properties) and not is_private(found.same.properties):
+        raise VaultmemError(
+            f"the fact is private, and “{found.same.title}” says the same and is not; make that private first"
+        )
+    kept = found.same.id if found.same else ""
+    if not kept:
+        new = new_memory(session, own, content, found)
+        name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
+        private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
+        link = fact.path.rpartition("/")[2].removesuffix(".md")
+        draft.create(
+            new._replace(
+                title=name, properties={**new.properties, **private, "links": [f"[[{link}]]"]}
+            ),
+            f"promoted from the conversation {fact.conversation}",
+        )
+        for old in () if private else superseded(session, own, new, found):
+            replace(draft, old, new.id, f"replaced by {name}")
+        kept = new.id
+    who = header(asked, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
+    plan = draft.plan("promote")
+    plan = plan._replace(changes=(*plan.changes, away(session, fact, who.by, kept)))
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    outcome = session.carry_out(plan, who)
+    if outcome.skipped:
+        raise NoteChangedError(outcome.skipped[0][1])
+    memory = found.same or next(
+        (one for one in session.desk.collection.live() if one.id == kept), None
+    )
+    if memory is None:
+        raise NoteChangedError("the memory was gone as soon as it was written")
+    duplicate = found.same.id if found.same else None
+    return {
+        **session.record(memory), "created": duplicate is None, "duplicate_of": duplicate, "promoted": fact.id,
+    }  # fmt: skip
+
+
+def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
+    """Make a fact a memory because the person has ticked it."""
+    return promote(session, Asked({"id": id_, "dry_run": dry_run}))
+
+
+def forget(session: Session, asked: Asked) -> Report:
+    """Put an entry away, and with it the summaries in which it is told on; they are made anew without it."""
+    one = _meant(session, asked)
+    who = header(asked, f"forget an entry of conversation {one.conversation}"[:200], session.now)
+    gone = [one, *_telling_on(session, one)]
+    plan = Plan("forget", tuple(away(session, each, who.by) for each in gone))
+    if asked.flag("dry_run"):
+        return planned(session, plan)
+    outcome = session.carry_out(plan, who)
+    if outcome.skipped:
+        raise NoteChangedError(outcome.skipped[0][1])
+    return {
+        "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
+        "conversation_id": one.conversation, "content": one.content,
+    }  # fmt: skip
+
+
+def _telling_on(session: Session, one: Entry) -> list[Entry]:
+    """What of the conversation is told in its place: the summary of all, and that of its session. Not what a person
+    has written or keeps to themselves."""
+    if one.role == SUMMARY:
+        return []
+    link = f"[[{one.path.rpartition('/')[2].removesuffix('.md')}]]"
+    return [
+        each
+        for each in session.desk.talks.entries(one.conversation)
+        if not (each.deleted or each.id == one.id or is_edited(each) or is_private(each.properties))
+        and (_is_final_of(each, one) or _is_session_of(each, link))
+    ]
+
+
+def _is_final_of(each: Entry, one: Entry) -> bool:
+    until = seconds(each.properties.get("covers_until"))
+    is_final = each.role == SUMMARY and each.path.endswith(f"/{SUMMARIES}/{FINAL}.md")
+    return is_final and until is not None and until >= one.created
+
+
+def _is_session_of(each: Entry, link: str) -> bool:
+    links = each.properties.get("links")
+    is_sum = each.role == MEMORY and each.properties.get("compression_source") is True
+    return is_sum and isinstance(links, list) and link in links
+
+
+def _meant(session: Session, asked: Asked) -> Entry:
+    """The living entry that is meant. Raises NoteNotFoundError."""
+    given = asked.needed("id")
+    found = session.desk.talks.find(given)
+    living = [one for one in found if not one.deleted]
+    if len(living) == 1:
+        return living[0]
+    if living:
+        some = ", ".join(one.id for one in living[:3])
+        raise NoteNotFoundError(f"several entries have ids that begin with {given[:80]!r}: {some}")
+    if found:
+        raise NoteNotFoundError(
+            f"{given[:80]!r} was put away already; vaultmem undo brings it back"
+        )
+    raise NoteNotFoundError(
+        f"no entry of a conversation has the id {given[:80]!r}; vaultmem conversations show ID lists them"
+    )

@@ -1,1 +1,0 @@
-"""What becomes of the turns of conversations: notes, facts, summaries. It asks models; the verbs below ask none."""

@@ -1,0 +1,1 @@
+"""Memories in and out: import, export, ingest, sources."""

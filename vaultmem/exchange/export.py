@@ -1,0 +1,210 @@
+"""Memories going out, a page of lines at a time: every property, the content, where the file lies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.exchange.importing import FOLDER, TAKEN
+from vaultmem.exchange.lines import (
+    JSONL,
+    WRITERS,
+    Exchanged,
+    File,
+    json_line,
+    memory,
+    parsed,
+    written,
+)
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.model import Memory
+from vaultmem.memories.reports import Report
+from vaultmem.paths import make_private
+from vaultmem.text.times import seconds
+from vaultmem.vault import pages
+from vaultmem.vault.files import decode
+
+if TYPE_CHECKING:
+    from vaultmem.index.state import State
+    from vaultmem.progress import Progress
+
+
+PAGE = 2_000_000  # characters of lines in one answer, more or less
+_UNKNOWN = 1e18  # after all that are known
+
+
+class _Place(NamedTuple):
+    """Where a page begins: behind this memory in the order of all."""
+
+    created: float
+    id: str
+    path: str
+
+
+def export(session: Session, asked: Asked) -> Report:
+    """The lines `after` a place ("[]" for the first ones): "lines", "next" (None at the end), and of how many files
+    nothing can be told, "left_out"."""
+    shape = asked.text("shape") or JSONL
+    after = _after(asked)
+    lines: list[str] = []
+    size = 0
+    for place, each in _chosen(session, asked):
+        if after is not None and place <= after:
+            continue
+        try:
+            lines.append(_line(session, each, shape))
+        except (NoteNotFoundError, OSError):  # a person has deleted it this very moment
+            continue
+        size += len(lines[-1])
+        if size > PAGE:
+            return {"lines": lines, "next": json.dumps(place), "left_out": 0}
+    return {"lines": lines, "next": None, "left_out": len(session.desk.collection.troubles())}
+
+
+def _after(asked: Asked) -> _Place | None:
+    try:
+        given = json.loads(asked.needed("after"))
+    except (ValueError, RecursionError):
+        given = None
+    match given:
+        case []:
+            return None
+        case [float() | int() as created, str() as own, str() as path]:
+            return _Place(float(created), own, path)
+    raise UsageError('"after" must be "[]", or what "next" was')
+
+
+def _chosen(session: Session, asked: Asked) -> Iterator[tuple[_Place, Memory]]:
+    """What is asked for, the oldest first."""
+    collection = session.desk.collection
+    found = list(collection.live())
+    if asked.flag("include_archived"):
+        found += collection.archived()
+    scope, category = asked.scope(), asked.text("category")
+    places = [
+        (_Place(_created(each), each.id, each.path), each)
+        for each in found
+        if (not scope or each.scope == scope) and (not category or each.category == category)
+    ]
+    return iter(sorted(places, key=lambda pair: pair[0]))
+
+
+def _created(each: Memory) -> float:
+    """When it was written, by its own word: the time of a file is another one in another vault."""
+    found = seconds(each.properties.get("created_at"))
+    return _UNKNOWN if found is None else found
+
+
+def _line(session: Session, each: Memory, shape: str) -> str:
+    if shape != JSONL:
+        return json_line(WRITERS[shape](session.record(each)))
+    data = session.desk.bytes_of(each.path)
+    if data is None:
+        raise NoteNotFoundError(f"there is no note {each.path}")
+    style = session.desk.rules.page_style(each.path)
+    page = pages.read(style, decode(data)[0])
+    inner = each.path[len(session.desk.folder) + 1 :]
+    plain = Exchanged(each.id, inner, each.archived, page.properties, page.content)
+    line = written(plain)
+    if _comes_back(line, style, data):
+        return line
+    return written(plain._replace(file=File(style, data)))
+
+
+def _comes_back(line: str, style: str, data: bytes) -> bool:
+    """Whether the file can be written anew from the line, to the last byte."""
+    try:
+        back = memory(parsed(line))
+        return pages.compose(style, back.properties, back.content) == data
+    except VaultmemError:
+        return False
+
+
+# Memories out of a vault and into another, as a command or a program asks for it: lines go by pages, files wait in
+
+Ask = Callable[..., dict[str, object]]
+_PART = 1 << 20
+_LOOK_EVERY = 0.2  # seconds
+
+
+def exported(ask: Ask, told: Callable[[int], None], **which: object) -> Iterator[str]:
+    """All lines that are asked for, without their ends. `told` hears how many files cannot be told of."""
+    after: object = "[]"
+    while after is not None:
+        page = ask("export", after=after, **which)
+        lines, after = page["lines"], page["next"]
+        assert isinstance(lines, list)
+        yield from lines
+        left_out = page["left_out"]
+        if isinstance(left_out, int) and left_out:
+            told(left_out)
+
+
+def imported(
+    ask: Ask, state: State, source: BinaryIO, progress: Progress | None = None, **how: object
+) -> dict[str, object]:
+    """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
+    folder = make_private(state.path(FOLDER))
+    place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
+    try:
+        lines = _copy(source, place)
+        with _told(progress, lines, place + TAKEN):
+            return ask("import", file=os.path.basename(place), **how)
+    except OSError as error:
+        raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
+    finally:
+        for each in (place, place + TAKEN):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(each)
+
+
+@contextmanager
+def _told(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
+    """Tell how far it is for as long as it takes: whoever imports writes that down beside the file."""
+    if progress is None:
+        yield
+        return
+    ended = threading.Event()
+    progress.stage("importing", lines)
+
+    def look() -> None:
+        done = 0
+        while not ended.wait(_LOOK_EVERY):
+            now = _number_in(place)
+            progress.advance(max(0, now - done))
+            done = max(done, now)
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        looking.join()
+
+
+def _number_in(place: str) -> int:
+    try:
+        with open(place, encoding="ascii") as file:
+            return int(file.read(20) or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _copy(source: BinaryIO, place: str) -> int:
+    """How many lines there are."""
+    lines = 0
+    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        while part := source.read(_PART):
+            lines += part.count(b"\n")
+            file.write(part)
+    return lines

@@ -1,0 +1,344 @@
+"""A long text becomes memories: cleaned, cut, weighed, routed (the "logic" seed, section 1)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from vaultmem.exchange import chunks
+from vaultmem.exchange.texts import Item, item_of, without_machinery
+from vaultmem.memories import importance
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.desk import Session
+from vaultmem.memories.draft import Draft, New
+from vaultmem.memories.ledger import take, taken
+from vaultmem.memories.model import DEFAULT_SCOPE, Memory
+from vaultmem.memories.records import is_visible_to
+from vaultmem.memories.reports import Report, done, header, planned
+from vaultmem.memories.same import particulars
+from vaultmem.memories.writing import Found as Looked
+from vaultmem.memories.writing import look, new_memory
+from vaultmem.text import secrets, similarity, titles
+from vaultmem.text.times import seconds, stamp
+from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
+
+_SHOWN = 100  # characters of a part that is told about
+
+
+_ALIKE = 0.9  # resemblance from which two texts are one
+_TOO_FEW = 8  # words, where nothing in them matters
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+
+
+class Part(NamedTuple):
+    """What becomes of one part of a text."""
+
+    text: str
+    new: New | None = None
+    known: str = ""  # the id of the memory that says it already
+    importance: float | None = None
+    reason: str = ""  # why it is left out
+    seen: bool = False  # it was taken in before, and there may be no memory of it any more
+
+
+Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
+
+
+def ingest_text(session: Session, asked: Asked) -> Report:
+    """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
+    like a secret is taken out of it first."""
+    found = secrets.redacted(without_machinery(asked.whole_text("text")))
+    parts = judged(session, asked, found.text)
+    draft = session.draft()
+    for part in parts:
+        if part.new is not None:
+            create(draft, part.new, part.text, session.now)
+    plan = draft.plan("ingest")
+    told = {"parts": [_told(part) for part in parts], "redacted": list(found.kinds)}
+    if asked.flag("dry_run"):
+        return {**planned(session, plan), **told}
+    who = header(asked, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
+    return {**done(plan, session.carry_out(plan, who)), **told}
+
+
+def _unknown(_: str) -> Part | None:
+    return None
+
+
+def judged(session: Session, asked: Asked, text: str, known: Known = _unknown) -> list[Part]:
+    """Each paragraph for itself: whether it is known, or stands in the text twice. What is left between those joins
+    into parts, which are weighed."""
+    scope = asked.scope() or DEFAULT_SCOPE
+    parts: list[Part] = []
+    fresh: list[str] = []
+    said: set[str] = set()
+    for piece in chunks.pieces(chunks.clean(text)):
+        left_out = None if chunks.is_heading(piece) else _said_before(session, piece, scope, said)
+        if left_out is None:
+            fresh.append(piece)
+            continue
+        parts += [
+            known(each) or _weighed(session, asked, each, scope) for each in chunks.joined(fresh)
+        ]
+        parts.append(left_out)
+        fresh = []
+    return parts + [
+        known(each) or _weighed(session, asked, each, scope) for each in chunks.joined(fresh)
+    ]
+
+
+def whole_text(session: Session, asked: Asked, text: str) -> Part:
+    """A text that is short enough for one memory, whatever its importance: somebody has written it down."""
+    found = look(session, text, asked.scope() or DEFAULT_SCOPE, contradictions=False)
+    if same := _same(session, text, found):
+        return Part(text, known=same.id)
+    return Part(text, new_memory(session, asked, text, found))
+
+
+def create(draft: Draft, new: New, text: str, now: float) -> None:
+    """Write it, under a title that is free: its own, else one from the text."""
+    title = titles.free_title(
+        new.title or secrets.named_by(text), stamp(now)[:10], new.id, draft.is_taken
+    )
+    draft.create(new._replace(title=title), "ingested")
+
+
+def _said_before(session: Session, piece: str, scope: str, said: set[str]) -> Part | None:
+    """Why a paragraph says nothing new, to the letter; None when it does. `said` are the hashes of this text."""
+    hash_ = similarity.content_hash(piece)
+    found = [
+        each
+        for each in session.desk.collection.with_hash(hash_)
+        if is_visible_to(each, scope) and session.sees(each)
+    ]
+    if found:
+        return Part(piece, known=_first(found).id)
+    if hash_ in said:
+        return Part(piece, reason="it stands in this text before")
+    said.add(hash_)
+    return None
+
+
+def _first(found: list[Memory]) -> Memory:
+    return min(found, key=lambda each: (each.created, each.path))
+
+
+def _weighed(session: Session, asked: Asked, text: str, scope: str) -> Part:
+    found = look(session, text, scope, contradictions=False)
+    if same := _same(session, text, found):
+        return Part(text, known=same.id)
+    if _is_empty_talk(text):
+        return Part(text, reason="nothing in it to remember")
+    new = new_memory(session, asked, text, found)
+    weight = new.properties["importance"]
+    assert isinstance(weight, float)
+    if weight < importance.THRESHOLD:
+        reason = f"importance {weight:.2f} is below {importance.THRESHOLD}"
+        return Part(text, importance=weight, reason=reason)
+    return Part(text, new, importance=weight)
+
+
+def _same(session: Session, text: str, found: Looked) -> Memory | None:
+    """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
+    if found.same:
+        return found.same
+    for memory, resemblance in found.similar:
+        if is_same(text, session.desk.collection.content(memory), resemblance):
+            return memory
+    return None
+
+
+def is_same(text: str, other: str, resemblance: float) -> bool:
+    """Whether two texts that resemble each other so much say the same."""
+    if resemblance < _ALIKE:
+        return False
+    mine = particulars(text)
+    return particulars(other)._replace(words=mine.words) == mine
+
+
+def _is_empty_talk(text: str) -> bool:
+    """Thanks, ok, and headings of nothing: new they are, but that is all. So is longer talk that states nothing, tells
+    of nothing that happened and is about nobody."""
+    if importance.salience(text).score:
+        return False
+    return len(_WORD.findall(text)) < _TOO_FEW or not importance.says_something(text)
+
+
+def _told(part: Part) -> dict[str, object]:
+    begins = " ".join(part.text.split())[:_SHOWN]
+    if part.known:
+        return {"result": "known", "id": part.known, "text": begins}
+    if part.new is None:
+        return {"result": "skipped", "reason": part.reason, "text": begins}
+    kind = part.new.properties["memory_type"]
+    return {
+        "result": "new", "id": part.new.id, "importance": part.importance, "memory_type": kind, "text": begins,
+    }  # fmt: skip
+
+
+# Take in what was found in another program: what is new becomes memories in the inbox, once and for all.
+
+TEXT = "text"  # the source of texts, which are cut as those on stdin are
+HASH = "source_hash"
+_HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
+
+
+class _Result(NamedTuple):
+    """What became of an item."""
+
+    parts: list[Part]
+    hashes: list[str]  # to be known from now on
+    redacted: tuple[str, ...] = ()
+    rest: int = 0  # memories that the text would make, and there was no room for
+
+
+class _Seen:
+    """What need not come in: what memories say or were made of, alive or archived, and what was looked at before."""
+
+    def __init__(self, session: Session) -> None:
+        collection = session.desk.collection
+        self._memories: dict[str, Memory] = {}
+        for memory in (*collection.archived(), *collection.live()):
+            self._memories[memory.hash[:_HASH_LENGTH]] = memory
+            if made_of := memory.text(HASH):
+                self._memories[made_of] = memory
+        self._taken = taken(session.desk.ledger)
+        self._now: set[str] = set()
+        self._texts: list[tuple[tuple[int, ...], str]] = []  # what comes in now, and its sketch
+
+    def part(self, text: str) -> Part | None:
+        """What a text is known for, if it is."""
+        hash_ = hash_of(text)
+        memory = self._memories.get(hash_)
+        if memory is not None:
+            reason = "it is in the archive" if memory.archived else ""
+            return Part(text, known=memory.id, reason=reason)
+        if hash_ in self._now:
+            return Part(text, reason="it came in with another text just now", seen=True)
+        if hash_ in self._taken:
+            return Part(text, reason="it was looked at before", seen=True)
+        if any(is_same(text, text_, near) for text_, near in self._alike(text)):
+            return Part(text, reason="another text just now says the same", seen=True)
+        return None
+
+    def _alike(self, text: str) -> Iterator[tuple[str, float]]:
+        own = similarity.sketch(text)
+        return ((each, similarity.resemblance(own, sketch)) for sketch, each in self._texts)
+
+    def add(self, part: Part, hash_: str) -> None:
+        """It comes in now."""
+        self._now.add(hash_)
+        self._texts.append((similarity.sketch(part.text), part.text))
+
+
+def hash_of(text: str) -> str:
+    """By what a text is known again."""
+    return similarity.content_hash(text)[:_HASH_LENGTH]
+
+
+def take_in(session: Session, asked: Asked) -> Report:
+    """Write what is new of the items of one source; "results" tells of each what became of it, in their order. At most
+    `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it."""
+    items = [item_of(asked, given) for given in asked.records("items")]
+    most = asked.whole("limit", 1_000_000)
+    seen = _Seen(session)
+    draft = session.draft()
+    results: list[_Result] = []
+    room = most
+    for item in items:
+        result = _no_more(_judged(session, asked, item, seen), room)
+        results.append(result)
+        for part in result.parts:
+            if part.new is not None:
+                create(draft, part.new, part.text, session.now)
+                seen.add(part, str(part.new.properties[HASH]))
+                room -= 1
+        if not room:
+            break
+    plan = draft.plan("ingest")
+    failed: dict[str, str] = {}
+    if not asked.flag("dry_run"):
+        why = f"ingest from {asked.needed('source')}: {len(plan.changes)} memories"
+        failed = dict(session.carry_out(plan, header(asked, why, session.now)).skipped)
+        ids = {change.id for change in plan.changes if change.target in failed}
+        whole = [one for one in results if not any(p.new and p.new.id in ids for p in one.parts)]
+        take(session.desk.ledger, {each for one in whole for each in one.hashes}, session.now)
+    places = {change.id: change.target for change in plan.changes}
+    told = [_told_taking(result, places, failed) for result in results]
+    return {"results": told, "left": len(items) - len(results)}
+
+
+def _no_more(result: _Result, room: int) -> _Result:
+    """The beginning of a text, of which there is room for so many memories only. The text as a whole is not known then,
+    so that another run goes on with what is left of it."""
+    fresh = [number for number, part in enumerate(result.parts) if part.new is not None]
+    if len(fresh) <= room:
+        return result
+    parts = result.parts[: fresh[room]]
+    return result._replace(
+        parts=parts, hashes=[hash_of(part.text) for part in parts], rest=len(fresh) - room
+    )
+
+
+def _judged(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
+    found = secrets.redacted(item.text)
+    text = similarity.normal(without_machinery(found.text))
+    if not text.strip():
+        return _Result([Part("", reason="there is nothing in it")], [])
+    redacted = (*found.kinds, *item.redacted)
+    known = seen.part(text)
+    if known is not None:
+        return _Result([known], [hash_of(text)])
+    if _is_one(text, asked.needed("source")):
+        parts = [whole_text(session, item.about, text)]
+    else:
+        parts = judged(session, item.about, text, seen.part)
+    begins = (
+        None if any(map(_is_known, parts)) else next((each for each in parts if each.new), None)
+    )
+    placed = [_placed(part, item, first=part is begins) for part in parts]
+    return _Result(placed, [hash_of(text), *(hash_of(part.text) for part in parts)], redacted)
+
+
+def _is_one(text: str, source: str) -> bool:
+    """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
+    from a file as from stdin, and is known again by either way."""
+    if source == TEXT:
+        return len(chunks.joined(chunks.pieces(chunks.clean(text)))) <= 1
+    return count_tokens(text) <= MAX_TOKENS
+
+
+def _is_known(part: Part) -> bool:
+    return bool(part.known) or part.seen
+
+
+def _placed(part: Part, item: Item, *, first: bool) -> Part:
+    """A new memory with where it comes from. What names the whole text is said of its first part."""
+    if part.new is None:
+        return part
+    named = {} if first else {"aliases": None, "links": None}
+    given = {**item.properties, **named, **part.new.properties, HASH: hash_of(part.text)}
+    if item.date and (at := seconds(item.date)) and at < (seconds(given["created_at"]) or 0):
+        given["created_at"] = stamp(at)  # when it was written there
+    properties = {key: value for key, value in given.items() if value not in (None, [])}
+    title = item.title if first else ""
+    return part._replace(new=part.new._replace(title=title, properties=properties))
+
+
+def _told_taking(
+    result: _Result, places: Mapping[str, str], failed: Mapping[str, str]
+) -> dict[str, object]:
+    """An item as JSON: "new" if any of its parts is, "known" if all that matters of it is."""
+    written = [part.new.id for part in result.parts if part.new is not None]
+    lost = [failed[places[id_]] for id_ in written if places[id_] in failed]
+    memories = [{"id": id_, "path": places[id_]} for id_ in written if places[id_] not in failed]
+    known = any(map(_is_known, result.parts))
+    reasons = Counter(part.reason for part in result.parts if part.reason)
+    outcome = "new" if memories else "known" if known and not lost else "skipped"
+    reason = "; ".join([*lost, *(f"{n} × {why}" if n > 1 else why for why, n in reasons.items())])
+    return {
+        "result": outcome, "memories": memories, "known": [one.known for one in result.parts if one.known],
+        "reason": reason, "rest": result.rest, "redacted": list(result.redacted) if memories else [],
+    }  # fmt: skip

@@ -1,0 +1,375 @@
+"""Memories as lines of JSON: our own shape, which carries a file to the last byte. Other shapes: exchange.lines.
+
+{"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
+
+`path` is that in the memory folder. `file` is there where its properties and content, written anew, would be other
+bytes than the file has: then these are kept as they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import VaultmemError
+from vaultmem.memories.decay import POLICIES
+from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, SCOPE, MemoryRecord
+from vaultmem.text.times import seconds, stamp
+from vaultmem.vault.places import ARCHIVE, is_kept_free, portable
+
+JSONL, MEMORIES, MEMORY_CLI = "jsonl", "memories", "memory-cli"
+SHAPES = (JSONL, MEMORIES, MEMORY_CLI)
+LONGEST_ID = 200
+_DEEPEST = 20  # lists and objects in one another that a property may be
+_MOST_VALUES = 10_000
+_LONGEST_PATH, _LONGEST_PART = 1_000, 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # for many readers
+_KNOWN = ("id", "path", "archived", "properties", "content", "file")
+
+
+class File(NamedTuple):
+    """A file as it is, and how a page is written in it (vault.pages)."""
+
+    style: str
+    data: bytes
+
+
+class Exchanged(NamedTuple):
+    """A memory on its way from one vault to another."""
+
+    id: str  # "" where none is told
+    path: str  # in the memory folder; "" where none is told
+    archived: bool
+    properties: dict[str, Value]
+    content: str
+    file: File | None = None
+    links: tuple[str, ...] = ()  # ids of others, for shapes that name these
+
+
+def written(memory: Exchanged) -> str:
+    """The line, without its end."""
+    found: dict[str, object] = {
+        "id": memory.id,
+        "path": memory.path,
+        "archived": memory.archived,
+        "properties": memory.properties,
+        "content": memory.content,
+    }
+    if memory.file is not None:
+        data = base64.b64encode(memory.file.data).decode()
+        found["file"] = {"style": memory.file.style, "base64": data}
+    return json_line(found)
+
+
+def json_line(found: object) -> str:
+    """JSON on one line that any reader of UTF-8 takes; a number that JSON does not know becomes null."""
+    try:
+        line = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        line = json.dumps(_finite(found), ensure_ascii=False)
+    if any("\ud800" <= letter <= "\udfff" for letter in line):
+        return json.dumps(json.loads(line))
+    return _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", line)
+
+
+def _finite(found: object) -> object:
+    if isinstance(found, float):
+        return found if found - found == 0 else None
+    if isinstance(found, dict):
+        return {key: _finite(value) for key, value in found.items()}
+    return [_finite(each) for each in found] if isinstance(found, list) else found
+
+
+def parsed(line: str) -> dict[str, object]:
+    """A line as an object. Raises VaultmemError, whatever the line is."""
+    try:
+        found = json.loads(line, parse_constant=_no_number)
+    except RecursionError as error:
+        raise VaultmemError("it is nested too deeply") from error
+    except ValueError as error:
+        raise VaultmemError("it is not JSON") from error
+    if not isinstance(found, dict):
+        raise VaultmemError("it is not an object of JSON")
+    return found
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(word)
+
+
+def memory(found: dict[str, object]) -> Exchanged:
+    """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
+    if unknown := found.keys() - set(_KNOWN):
+        raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has")
+    if "properties" not in found or "content" not in found:
+        raise VaultmemError('it lacks "properties" or "content"')
+    archived = found.get("archived", False)
+    if not isinstance(archived, bool):
+        raise VaultmemError('"archived" is not true or false')
+    path = inner_path(text(found, "path")) if found.get("path") else ""
+    properties = checked_properties(found["properties"])
+    own = checked_id(text(found, "id")) if found.get("id") else ""
+    return Exchanged(own, path, archived, properties, text(found, "content"), _file(found))
+
+
+def text(found: dict[str, object], name: str) -> str:
+    """A text of a line; "" where there is none."""
+    given = found.get(name)
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        raise VaultmemError(f'"{name}" is not text')
+    return given
+
+
+def checked_content(given: str) -> str:
+    """A text that a memory can hold."""
+    if odd := _NO_TEXT.search(given):
+        raise VaultmemError(
+            f"its content holds a control character (U+{ord(odd[0]):04X} at character {odd.start() + 1})"
+        )
+    return given
+
+
+def checked_id(given: str) -> str:
+    """An id that a property can hold."""
+    own = given.strip()
+    if not own.isprintable() or not 0 < len(own) <= LONGEST_ID:
+        raise VaultmemError(f'"id" must be one line of at most {LONGEST_ID} characters')
+    return own
+
+
+def inner_path(given: str) -> str:
+    """A place in the memory folder where a memory may lie, as any system can have it. Raises VaultmemError for any
+    other."""
+    said = f"its path {given[:60]!r}"
+    if _CONTROL.search(given) or len(given) > _LONGEST_PATH:
+        raise VaultmemError(f"{said} is none")
+    path = portable(given)
+    parts = path.split("/")
+    if any(not 0 < len(part.encode()) <= _LONGEST_PART for part in parts):
+        raise VaultmemError(f"{said} is none")
+    if any(part.startswith(".") or part != part.strip() for part in parts):
+        raise VaultmemError(f"{said} is hidden, or leads elsewhere")
+    if is_kept_free(path) or not path.lower().endswith(".md"):
+        raise VaultmemError(f"{said} is not that of a memory")
+    return path
+
+
+def in_archive(path: str) -> bool:
+    """Whether a path in the memory folder lies in the archive."""
+    return path.startswith(f"{ARCHIVE}/")
+
+
+def checked_properties(given: object) -> dict[str, Value]:
+    """Properties that a page can hold, as far as their form goes."""
+    if not isinstance(given, dict):
+        raise VaultmemError('"properties" is not an object')
+    _measure(given)
+    found: dict[str, Value] = given
+    return found
+
+
+def _measure(given: object) -> None:
+    """Walk through all values without recursion."""
+    left: list[tuple[object, int]] = [(given, 0)]
+    count = 0
+    while left:
+        value, depth = left.pop()
+        count += 1
+        if depth > _DEEPEST or count > _MOST_VALUES:
+            raise VaultmemError("its properties are nested too deeply, or too many")
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # fmt: skip
+        left += [(each, depth + 1) for each in inner]
+
+
+def _file(found: dict[str, object]) -> File | None:
+    given = found.get("file")
+    if given is None:
+        return None
+    if not isinstance(given, dict) or given.keys() != {"style", "base64"}:
+        raise VaultmemError('"file" must have "style" and "base64"')
+    try:
+        data = base64.b64decode(text(given, "base64"), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise VaultmemError('"file" holds no base64') from error
+    return File(text(given, "style"), data)
+
+
+# Memories in the shapes of two other programs, the "memories" and "memory-cli" seeds, as objects of JSON.
+
+_NEVER = "0001-01-01T00:00:00Z"  # a time that was never set, as Go writes it
+_FRACTION = re.compile(r"(\.\d{6})\d+")  # of nanoseconds, six digits are understood
+_NO_TAG = re.compile(r"[\s,#\[\]\"']")
+
+
+def of_memories(record: MemoryRecord) -> dict[str, object]:
+    """A memory as **memories** shows it (its section 4.2), with the fields it stores beside (3.1)."""
+    return {
+        "id": record["id"],
+        "content": record["content"],
+        "agent": record["agent"],
+        "personality": record["personality"],
+        "project": record["project"],
+        "type": record["type"],
+        "global": record["global"],
+        "decay_policy": record["decay_policy"],
+        "confidence": record["confidence"],
+        "created_at": record["created_at"],
+        "last_reinforced_at": record["last_reinforced_at"] or "",
+        "deleted": record["deleted"],
+    }
+
+
+def of_memory_cli(record: MemoryRecord) -> dict[str, object]:
+    """A memory as the struct Memory of **memory-cli** is written by Go."""
+    return {
+        "ID": record["id"],
+        "Content": record["content"],
+        "ContentHash": hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest(),
+        "Phase": record["phase"],
+        "Category": record["category"],
+        "Scope": record["scope"],
+        "Tags": record["tags"],
+        "Source": record["source"],
+        "CreatedAt": record["created_at"],
+        "UpdatedAt": record["updated_at"],
+        "ExpiresAt": record["expires_at"],
+        "AccessCount": record["access_count"],
+        "Links": record["links"],
+        "Version": record["version"],
+    }
+
+
+def from_memories(found: dict[str, object]) -> Exchanged:
+    """What a line of **memories** says. Confidence is computed, never kept."""
+    own, content = _identity(found)
+    properties: dict[str, Value] = {
+        "phase": INBOX,
+        "category": INBOX,
+        "scope": DEFAULT_SCOPE,
+        **{name: _short(found, name) for name in ("agent", "personality", "project", "type")},
+        "global": _flag(found, "global") or None,
+        "decay_policy": _policy(text(found, "decay_policy")),
+        **_moments(found, "created_at", "updated_at", "last_reinforced_at"),
+    }
+    return Exchanged(own, "", _flag(found, "deleted"), _kept(own, properties), content)
+
+
+def from_memory_cli(found: dict[str, object]) -> Exchanged:
+    """What a line of **memory-cli** says, whether its fields are spelled as in Go or as in its files."""
+    named = {name.replace("_", "").lower(): value for name, value in found.items()}
+    spelled = {
+        "id": "id", "content": "content", "category": "category", "scope": "scope", "tags": "tags",
+        "source": "source", "createdat": "created_at", "updatedat": "updated_at", "expiresat": "expires_at",
+        "accesscount": "access_count", "links": "links", "version": "version",
+    }  # fmt: skip
+    given = {ours: named[theirs] for theirs, ours in spelled.items() if theirs in named}
+    own, content = _identity(given)
+    category = text(given, "category").lower() or INBOX
+    if category not in CATEGORIES:
+        raise VaultmemError(f"its category {category[:40]!r} is unknown")
+    scope = text(given, "scope") or DEFAULT_SCOPE
+    if not SCOPE.fullmatch(scope):
+        raise VaultmemError(f"its scope {scope[:40]!r} is none")
+    properties: dict[str, Value] = {
+        "phase": INBOX if category == INBOX else "organized",
+        "category": category,
+        "scope": scope,
+        "tags": [_tag(each) for each in _texts(given, "tags")] or None,
+        "source": _short(given, "source"),
+        "access_count": _count(given, "access_count") or None,
+        "version": _count(given, "version") or None,
+        **_moments(given, "created_at", "updated_at", "expires_at"),
+    }
+    links = tuple(checked_id(each) for each in _texts(given, "links"))
+    return Exchanged(own, "", False, _kept(own, properties), content, links=links)
+
+
+READERS: dict[str, Callable[[dict[str, object]], Exchanged]] = {
+    MEMORIES: from_memories,
+    MEMORY_CLI: from_memory_cli,
+}
+WRITERS: dict[str, Callable[[MemoryRecord], dict[str, object]]] = {
+    MEMORIES: of_memories,
+    MEMORY_CLI: of_memory_cli,
+}
+
+
+def _identity(found: dict[str, object]) -> tuple[str, str]:
+    content = text(found, "content")
+    if not content.strip():
+        raise VaultmemError("it has no content")
+    return (checked_id(text(found, "id")) if found.get("id") else ""), content
+
+
+def _kept(own: str, properties: dict[str, Value]) -> dict[str, Value]:
+    """What is said, with the id in front."""
+    said = {key: value for key, value in properties.items() if value not in (None, "")}
+    return {**({"id": own} if own else {}), **said}
+
+
+def _short(found: dict[str, object], name: str) -> str:
+    return " ".join(text(found, name).split())
+
+
+def _tag(given: str) -> str:
+    return _NO_TAG.sub("-", given.strip().removeprefix("#"))
+
+
+def _policy(given: str) -> str:
+    policy = given.strip().lower()
+    if policy and policy not in POLICIES:
+        raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
+    return policy
+
+
+def _moments(found: dict[str, object], *names: str) -> dict[str, Value]:
+    """Times as we write them; those that were never set are left out."""
+    moments: dict[str, Value] = {}
+    for name in names:
+        given = _FRACTION.sub(r"\1", text(found, name))
+        if not given or given == _NEVER:
+            continue
+        at = seconds(given)
+        if at is None:
+            raise VaultmemError(f'"{name}" is no time')
+        moments[name] = stamp(at)
+    if "created_at" in moments:
+        moments.setdefault("updated_at", moments["created_at"])
+    return moments
+
+
+def _flag(found: dict[str, object], name: str) -> bool:
+    given = found.get(name)
+    if given is None:
+        return False
+    if not isinstance(given, bool):
+        raise VaultmemError(f'"{name}" is not true or false')
+    return given
+
+
+def _count(found: dict[str, object], name: str) -> int:
+    given = found.get(name)
+    if given is None:
+        return 0
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 1 << 53:
+        raise VaultmemError(f'"{name}" is no count')
+    return given
+
+
+def _texts(found: dict[str, object], name: str) -> list[str]:
+    given = found.get(name)
+    if given is None:
+        return []
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise VaultmemError(f'"{name}" is no list of texts')
+    return [each for each in given if each.strip()]

@@ -1,0 +1,338 @@
+"""What a source of memories is: a reader of what some other program keeps, which changes nothing there.
+
+A source is registered under the entry-point group "vaultmem.sources" and asked for by its name. It lists what it finds
+below a folder, one after the other; what it does not read it names with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import entry_points
+from typing import NamedTuple, Protocol
+
+from vaultmem.adapter import Value
+from vaultmem.errors import UsageError, VaultGoneError, VaultmemError
+from vaultmem.paths import state_root
+from vaultmem.text.secrets import redacted
+from vaultmem.vault import files as vault
+from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+
+GROUP = "vaultmem.sources"
+
+
+class Found(NamedTuple):
+    """One text that may become a memory, or several."""
+
+    path: str  # below the root of the source, "/" between, printable
+    text: str  # without properties; line ends "\n"
+    title: str = ""  # "" where its first line says it
+    tags: tuple[str, ...] = ()  # without "#"
+    aliases: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # what its properties link to, without brackets
+    properties: Mapping[str, Value] = {}
+    kind: str = "note"  # note, journal, instructions, memory, chat or text
+    cut: str = ""  # what of the file was not read, in a few words
+    day: str = ""  # of a journal, in ISO
+    written: float = 0.0  # when its file was written last, in seconds since the epoch
+
+
+class Passed(NamedTuple):
+    """Something that is not read, and why."""
+
+    path: str
+    reason: str
+
+
+Apart = Mapping[tuple[int, int], str]  # folders that are not read, by device and inode, and why not
+NOTHING: Apart = {}
+
+
+class Source(Protocol):
+    """The entry point of a source: an instance or a module with these names."""
+
+    name: str
+    about: str  # what it reads, in a few words
+
+    def places(self, home: str) -> tuple[str, ...]:
+        """Where it looks if nobody names a folder; what is not there is passed over."""
+
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+        """All there is below a folder (or in one file), in a stable order, read one by one as it is asked for. Never
+        leads out of the folder, nor into one of those that are kept apart, which it names instead; writes nothing.
+        Raises VaultmemError when the folder cannot be read."""
+
+
+# Finds the sources by entry point, and the folders they are to read.
+
+ALL = "all"
+
+
+class Place(NamedTuple):
+    """One source and one folder, or file, that it is to read, but for what lies apart."""
+
+    source: Source
+    root: str
+    apart: Apart = NOTHING
+
+    def found(self) -> Iterator[Found | Passed]:
+        """What there is to read."""
+        return self.source.found(self.root, self.apart)
+
+
+class Chosen(NamedTuple):
+    """What is to be read, and what was asked for and cannot be."""
+
+    places: list[Place]
+    remarks: list[str]
+
+
+@cache
+def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
+    """All sources by name, and a line for each package that has one that cannot be loaded: the others work on."""
+    found: dict[str, Source] = {}
+    troubles: list[str] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        try:
+            found.setdefault(point.name, point.load())
+        except Exception as error:  # noqa: BLE001 - the border to another's package
+            troubles.append(f"the source {point.name!r} cannot be loaded: {error}")
+    return found, tuple(troubles)
+
+
+Setting = Callable[[str], str]  # the text of a setting
+
+
+def unset(_: str) -> str:
+    """No setting is made."""
+    return ""
+
+
+def chosen(name: str, path: str | None, vault: str, home: str, setting: Setting = unset) -> Chosen:
+    """What a name and a folder mean. Raises UsageError for a name that nobody has, VaultmemError where nothing can be
+    read: the folder is not there, or is the vault's own."""
+    known, troubles = installed()
+    if name != ALL and name not in known:
+        if os.path.exists(name):
+            raise UsageError(
+                f"{name[:100]} is no source; read it with --source text --path {shlex.quote(name[:100])}"
+            )
+        raise UsageError(f"unknown source {name[:40]!r}; known: {', '.join([*known, ALL])}")
+    if path is not None:
+        if name == ALL:
+            raise UsageError("--path goes with one source; name it instead of all")
+        return Chosen([Place(known[name], _given(path, vault), _apart(vault))], [*troubles])
+    wanted = [*known.values()] if name == ALL else [known[name]]
+    found = Chosen([], [*troubles])
+    for source in wanted:
+        if name == ALL and setting(f"ingestion.{source.name}.enabled") == "off":
+            found.remarks.append(f"{source.name}: it is off in the settings")
+            continue
+        named = setting(f"ingestion.{source.name}.path")
+        roots = (os.path.expanduser(named),) if named else source.places(home)
+        _add_places(found, source, roots, vault)
+    if not found.places:
+        advice = "name a folder with --path" if name != ALL else "name a source and its --path"
+        raise VaultmemError(f"there is nothing to read for {name}; {advice}")
+    return found
+
+
+def _add_places(found: Chosen, source: Source, roots: Iterable[str], vault: str) -> None:
+    for root in roots:
+        if not os.path.isdir(root):
+            found.remarks.append(f"{source.name}: {root} is not there")
+        elif is_inside(root, vault):
+            found.remarks.append(f"{source.name}: {root} belongs to the vault itself")
+        elif is_inside(root, state_root()):
+            found.remarks.append(f"{source.name}: {root} is what vaultmem keeps of its vaults")
+        else:
+            found.places.append(Place(source, root, _apart(vault)))
+
+
+def _apart(vault: str) -> Apart:
+    """The vault, and what vaultmem keeps of vaults: what lies there came from where it is read, or is read already."""
+    found: dict[tuple[int, int], str] = {}
+    for path, why in (
+        (state_root(), "it is what vaultmem keeps of its vaults"),
+        (vault, "it is the vault itself"),
+    ):
+        with suppress(OSError):
+            stat = os.stat(path)
+            found[stat.st_dev, stat.st_ino] = why
+    return found
+
+
+def _given(path: str, vault: str) -> str:
+    full = os.path.abspath(os.path.expanduser(path))
+    if not os.path.exists(full):
+        raise VaultmemError(f"{path} is not there; name a folder or a file with --path")
+    if is_inside(full, vault):
+        raise VaultmemError(
+            f"{path} belongs to the vault itself: its notes are read where they are, and need not be taken in"
+        )
+    if is_inside(full, state_root()):
+        raise VaultmemError(f"{path} is what vaultmem keeps of its vaults; name another folder")
+    return full
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is that folder, as of the vault, or lies in it, however it is spelled."""
+    try:
+        root = os.stat(folder)
+    except OSError:
+        return False
+    at = os.path.realpath(path)
+    while True:
+        try:
+            if os.path.samestat(os.stat(at), root):
+                return True
+        except OSError:
+            return False
+        above = os.path.dirname(at)
+        if above == at:
+            return False
+        at = above
+
+
+# The files below the root of a source: listed and read without following a link, without reading more than a note.
+
+MOST_BYTES = vault.CAP
+_MOST = f"{MOST_BYTES / 1e6:g} MB"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029]")
+_BLANK = re.compile(r"\s")
+_LONGEST_KEY = 8_000  # characters of a key or token
+_TOKEN = re.compile(r"[^\s]{0,40}?eyJ[\w-]{10}")  # of several parts, known for one by all of them
+_BEFORE_KEY = 200  # characters that tell what a password is
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class Wanted(Protocol):
+    """Tells the wanted files, as a pattern does."""
+
+    def search(self, string: str, /) -> object:
+        """Something true for the path of a file that is wanted."""
+
+
+class Text(NamedTuple):
+    """A file that was read."""
+
+    path: str
+    text: str
+    written: float = 0.0  # seconds since the epoch
+
+
+class Tree:
+    """The files of a source. The root may be a single file; it may be a link, for the person named it. Of folders that
+    are kept apart, nothing is read."""
+
+    def __init__(self, root: str, apart: Apart = NOTHING) -> None:
+        real = os.path.realpath(root)
+        self._only = os.path.basename(real) if os.path.isfile(real) else ""
+        self.root = os.path.dirname(real) if self._only else real
+        self._apart = apart
+        self._within: dict[str, str] = {
+            "": ""
+        }  # the folder apart that each folder lies in, "" for none
+        self._met: dict[str, str] = {}  # those that were met, and why they are not read
+
+    def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Passed]:
+        """All files whose path matches, by path, then what stood in the way; none where `below` is no folder."""
+        if self._only:
+            entry = Look(self.root).at(self._only)
+            yield entry or Passed(self._only, "hidden, or not a regular file")
+            return
+        if below and not Look(self.root).has_folder(below):
+            return
+        troubles: list[Trouble] = []
+        try:
+            entries = [one for one in walk(self.root, troubles, below) if self._wants(one, wanted)]
+        except VaultGoneError as error:
+            raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
+        yield from sorted(entries, key=lambda one: one.path)
+        yield from (Passed(printable(nfc(path)), why) for path, why in sorted(self._met.items()))
+        for trouble in sorted(troubles):
+            if self._is_apart(trouble.path):
+                continue
+            if trouble.folder or "link" in trouble.reason or wanted.search(trouble.path):
+                yield Passed(printable(trouble.path), trouble.reason)
+
+    def _wants(self, entry: Entry, wanted: Wanted) -> bool:
+        return not self._is_apart(entry.raw) and bool(wanted.search(entry.path))
+
+    def _is_apart(self, raw: str) -> bool:
+        """Whether a file lies in a folder that is kept apart, by whatever name it goes here."""
+        return bool(self._apart) and bool(self._folder_apart(raw.rpartition("/")[0]))
+
+    def _folder_apart(self, raw: str) -> str:
+        found = self._within.get(raw)
+        if found is None:
+            found = self._folder_apart(raw.rpartition("/")[0])
+            why = "" if found else self._apart.get(_identity(f"{self.root}/{raw}"), "")
+            if why:
+                found = raw
+                self._met[raw] = why
+            self._within[raw] = found
+        return found
+
+    def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Passed]:
+        """The same, read."""
+        for entry in self.files(wanted, below):
+            yield entry if isinstance(entry, Passed) else self.read(entry)
+
+    def read(self, entry: Entry) -> Text | Passed:
+        """A file as text, or why not: half a note, or one with letters that are none, is no memory."""
+        path = printable(entry.path)
+        if entry.size > MOST_BYTES:
+            return Passed(path, f"{entry.size / 1e6:,.1f} MB long, and a note has {_MOST} at most")
+        found = vault.read(self.root, entry.raw)
+        if found.trouble:
+            return Passed(path, found.trouble)
+        text = _CONTROL.sub(" ", found.text.replace("\r", "\n"))
+        return Text(path, text, entry.mtime_ns / 1e9)
+
+
+def beginning(found: Found, most: int) -> Found:
+    """No more than the first characters of a text; says so when there were more."""
+    size = len(found.text)
+    if size <= most:
+        return found
+    return found._replace(
+        text=found.text[: _before_secret(found.text, most)],
+        cut=f"only the first {most:,} of {size:,} characters are taken",
+    )
+
+
+def _before_secret(text: str, at: int) -> int:
+    """Where to cut instead of `at`: half a key is not known for one, and would be kept."""
+    rest = _BLANK.search(text, at)
+    end = min(rest.start() if rest else len(text), at + _LONGEST_KEY)
+    first = max(0, at - _LONGEST_KEY)
+    start = max((m.end() for m in _BLANK.finditer(text, first, at)), default=at if first else 0)
+    if start < at < end and _TOKEN.match(text, start, end):
+        return start
+    if at in (end, start) or not start:
+        return at
+    line = max(0, start - _BEFORE_KEY)
+    is_key = len(redacted(text[line:end]).kinds) > len(redacted(text[line:start]).kinds)
+    return start if is_key else at
+
+
+def printable(path: str) -> str:
+    """A path as one line."""
+    return _UNPRINTABLE.sub("\ufffd", path)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def _reason(error: VaultmemError) -> str:
+    return str(error).rpartition(": ")[2]

@@ -1,0 +1,243 @@
+"""Other vaults, read as their editor reads them: Obsidian's and Logseq's, and folders of plain text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import VaultmemError
+from vaultmem.exchange.lines import json_line
+from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
+from vaultmem.memories.model import link_targets
+from vaultmem.vault import files, pages, yaml12
+from vaultmem.vault.dialects import Rulebook, open_rulebook
+from vaultmem.vault.files import Root
+from vaultmem.vault.frontmatter import split
+from vaultmem.vault.places import ours_as
+
+# What properties say of a text: of a Markdown file that no editor's rules are known for, of a page of nothing else.
+
+_TITLES = ("title", "name")
+_DESCRIPTIONS = ("description", "summary", "abstract")
+_OF_THE_FILE = re.compile(  # properties that editors and plugins keep for themselves
+    r"id|uuid|uid|title|name|collapsed|icon|banner|cover|css-?class(?:es)?|class|public|publish|private|permalink|filters"
+    r"|exclude-from-graph-view|heading|background-color|template(?:-.*)?|.*\.order-list-type|hl-.*|file(?:-path)?"
+    r"|position|(?:date-?)?(?:created|updated|modified|changed)(?:[-_ ]?(?:at|on|time|date))?|mtime|ctime",
+    re.IGNORECASE,
+)
+
+
+def marked(path: str, text: str, kind: str) -> Found:
+    """The file with its properties read; a block that cannot be read stays in the text."""
+    page = pages.read("frontmatter", text)
+    if page.error:
+        return Found(path, text, kind=kind)
+    given = page.properties
+    title = next((str(given[key]) for key in _TITLES if isinstance(given.get(key), str)), "")
+    return Found(
+        path, page.content, title, names(given.get("tags")), names(given.get("aliases")),
+        link_targets(given.get("links")), given, kind,
+    )  # fmt: skip
+
+
+def said_by(title: str, properties: Mapping[str, Value]) -> str:
+    """A page with properties and no text, as text: its title, its description, all else line by line; "" where they say
+    nothing but when it was made or how it looks."""
+    told = {
+        key: _shown(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
+    }
+    told = {key: value for key, value in told.items() if value}
+    if not told:
+        return ""
+    described = [told.pop(key) for key in _DESCRIPTIONS if key in told]
+    first = ": ".join([title, *described[:1]]) if title else "".join(described[:1])
+    lines = [first, *described[1:], *(f"{key}: {value}" for key, value in told.items())]
+    return "\n".join(line for line in lines if line)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(shown for one in value if (shown := _shown(one)))
+    return " ".join(str(value).split()) if isinstance(value, (str, int, float)) else ""
+
+
+def names(given: Value) -> tuple[str, ...]:
+    """A list of names as people write it: a list, or one text with commas."""
+    listed = given.split(",") if isinstance(given, str) else given
+    if not isinstance(listed, list):
+        return ()
+    texts = (str(one).strip().lstrip("#") for one in listed if isinstance(one, (str, int)))
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+_NOTE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_TEXT = re.compile(r"\.(?:md|markdown|txt|text)$", re.IGNORECASE)
+_MEMORIES = (
+    "vaultmem"  # the memory folder of a vault that vaultmem keeps, if nobody has named another
+)
+_KNOWN_VAULTS = (  # where Obsidian lists its vaults
+    ".config/obsidian", "Library/Application Support/obsidian", ".var/app/md.obsidian.Obsidian/config/obsidian",
+    "snap/obsidian/current/.config/obsidian",
+)  # fmt: skip
+
+
+class Notes(NamedTuple):
+    """The source of one dialect."""
+
+    name: str
+    about: str
+
+    def places(self, home: str) -> tuple[str, ...]:
+        """The vaults that Obsidian knows; ~/logseq."""
+        if self.name == "logseq":
+            return (os.path.join(home, "logseq"),)
+        return tuple(dict.fromkeys(path for each in _KNOWN_VAULTS for path in _listed(home, each)))
+
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+        """All notes but those that the person hides, and what vaultmem itself has put there and away."""
+        tree = Tree(root, apart)
+        rules = open_rulebook(Root(tree.root), self.name)
+        for entry in tree.files(_NOTE):
+            if isinstance(entry, Passed):
+                yield entry
+            elif rules.kind(entry.path) != "note" or ours_as(entry.path, _MEMORIES) != "note":
+                continue
+            elif rules.excluded(entry.path):
+                yield Passed(entry.path, "hidden by the settings of its vault")
+            else:
+                read = tree.read(entry)
+                yield _note(rules, entry.path, read) if isinstance(read, Text) else read
+
+
+def _note(rules: Rulebook, path: str, read: Text) -> Found:
+    note = rules.parse(path, read.text, split(read.text))
+    page = pages.read(rules.page_style(path), read.text)
+    text = read.text if page.error else page.content
+    if not text.strip():
+        text = said_by(note.title, page.properties)
+    links = tuple(
+        dict.fromkeys(each.path for each in note.links if each.kind in ("frontmatter", "property"))
+    )
+    kind = "journal" if note.journal else "note"
+    aliases, tags = note.aliases, note.tags
+    return Found(
+        read.path, text, note.title, tags, aliases, links, page.properties, kind,
+        day=note.journal or "", written=read.written,
+    )  # fmt: skip
+
+
+def _listed(home: str, folder: str) -> list[str]:
+    """The vaults in one list of Obsidian's."""
+    try:
+        given = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
+        known = given["vaults"].values()
+        return sorted(each["path"] for each in known if isinstance(each["path"], str))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+class Texts(NamedTuple):
+    """The source of any text; nothing is known of it but its folder, which has to be named."""
+
+    name: str
+    about: str
+
+    def places(self, home: str) -> tuple[str, ...]:  # noqa: ARG002 - as all sources
+        """None."""
+        return ()
+
+    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+        """All files of text; a file that is named may be called as it likes."""
+        wanted = re.compile("") if os.path.isfile(root) else _TEXT
+        for each in Tree(root, apart).texts(wanted):
+            if isinstance(each, Passed):
+                yield each
+            else:
+                found = marked(each.path, each.text, "text")
+                yield found._replace(written=each.written)
+
+
+obsidian = Notes("obsidian", "notes of an Obsidian vault")
+logseq = Notes("logseq", "pages and journals of a Logseq graph")
+text = Texts("text", "files of text (.txt, .md) of a folder, or one file")
+
+
+# The store of memory-cli (the seed of that name): its memories as lines of its own export, its settings as ours.
+
+_CONFIG = "config.yaml"
+_MEMORY = re.compile(r"^[^/]+/[^/]+\.md$")
+_SETTINGS = {  # theirs, and ours
+    "storage.short_term_ttl": "memories.inbox_ttl",
+    "daemon.decay_threshold": "memories.decay_after",
+    "daemon.upgrade_access_threshold": "memories.upgrade_reads",
+    "notification.timezone": "notify.timezone",
+}
+_METHODS = {"osascript": "desktop", "file": "file"}
+
+
+class Store(NamedTuple):
+    """What there is in a store."""
+
+    lines: bytes  # a memory each, in the shape memory-cli
+    paths: list[str]  # of its files, one for each line
+    settings: dict[str, object]  # of vaultmem, that mean the same
+
+
+def store(folder: str) -> Store:
+    """All of a store. Raises VaultmemError where there is none."""
+    root = os.path.abspath(os.path.expanduser(folder))
+    config = _config(root)
+    elsewhere = config.get("storage.root")
+    if not os.path.isdir(f"{root}/categories") and isinstance(elsewhere, str):
+        root = os.path.expanduser(elsewhere)
+    if not os.path.isdir(f"{root}/categories"):
+        raise VaultmemError(f"{folder} is no store of memory-cli: it has no folder categories")
+    lines: list[str] = []
+    found: list[str] = []
+    for each in Tree(f"{root}/categories").texts(_MEMORY):
+        found.append(f"categories/{each.path}")
+        if isinstance(each, Passed):
+            lines.append("{}")
+            continue
+        page = pages.read("frontmatter", each.text)
+        lines.append(json_line({**page.properties, "content": page.content.strip("\n")}))
+    return Store("".join(f"{line}\n" for line in lines).encode(), found, _meant(config))
+
+
+def _config(root: str) -> dict[str, object]:
+    """Its settings by their full names."""
+    try:
+        with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
+            given = yaml12.read(file.read(65_536)).properties
+    except (OSError, yaml12.UnreadableError):
+        return {}
+    return {
+        f"{part}.{key}": value
+        for part, held in given.items()
+        if isinstance(held, dict)
+        for key, value in held.items()
+    }
+
+
+def _meant(config: dict[str, object]) -> dict[str, object]:
+    """What they are called in vaultmem."""
+    meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
+    method = config.get("notification.method")
+    if config.get("notification.enabled") is False:
+        meant["notify.method"] = "none"
+    elif isinstance(method, str) and method in _METHODS:
+        meant["notify.method"] = _METHODS[method]
+    for name in ("logseq", "obsidian", "claude", "car-agent", "fingersaver"):
+        own = config.get(f"ingestion.{name}")
+        for key in ("path", "enabled"):
+            if isinstance(own, dict) and key in own:
+                value = own[key]
+                given = ("on" if value else "off") if isinstance(value, bool) else value
+                meant[f"ingestion.{name}.{key}"] = given
+    return meant

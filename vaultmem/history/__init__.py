@@ -1,0 +1,1 @@
+"""The history of everything vaultmem wrote, and undo."""

@@ -1,0 +1,343 @@
+"""History of everything that vaultmem wrote, and of what people did to the same files, in a private repository.
+
+The newest commit decides what is in it already: batches are forgotten only after it is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.history import commits
+from vaultmem.history.commits import (
+    Difference,
+    Entry,
+    FileChange,
+    Intake,
+    Message,
+    Read,
+    Record,
+    Stream,
+)
+from vaultmem.history.repository import BRANCH, NO_GIT, Repository, is_there
+from vaultmem.vault.batches import Batch, Batches
+
+log = logging.getLogger("vaultmem.memories")
+
+_WITHOUT_GIT = 1_000  # batches that are kept for the day on which there is one
+_OFF = "no history is kept: memories.history is off in the settings"
+_SHORTEST = 4  # letters of a hash
+_NOTHING = "0" * 40
+_FORMAT = "--format=%H%n%at%n%B"
+_DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv")
+
+
+class History:
+    """The history of a vault. Whoever calls take_in() or tidy() holds the lock of the state folder."""
+
+    def __init__(
+        self, folder: str, vault: str, memory_folder: str, *, is_kept: bool = True
+    ) -> None:
+        self.is_kept = is_kept
+        self._repository = Repository(folder)
+        self._vault = vault
+        self._memories = memory_folder
+        self._settled: str | None = None  # a newest commit that has no batch which still waits
+
+    def trouble(self) -> str | None:
+        """Why there is no history, and what to do."""
+        if not self.is_kept:
+            return _OFF
+        return None if is_there() else NO_GIT
+
+    # What happened
+
+    def take_in(self, batches: Batches, blobs: Mapping[str, str], now: float, read: Read) -> int:
+        """Make commits of the batches that wait, then one of what people did; how many commits.
+
+        `blobs`: paths and Git's blob ids of all files in the memory folder; `read` gives their bytes.
+        """
+        waiting = batches.waiting()
+        if not self.is_kept or not is_there():
+            for batch in waiting[: -_WITHOUT_GIT if self.is_kept else None]:
+                batches.forget(batch.number)
+            return 0
+        blobs = {path: held for path, held in blobs.items() if commits.storable(path)}
+        try:
+            count = self._take_in(waiting, blobs, now, read)
+        except StateError:
+            if not self._begins_again():
+                raise
+            count = self._take_in(waiting, blobs, now, read)
+        for batch in waiting:
+            batches.forget(batch.number)
+        self._settled = self._repository.tip()
+        return count
+
+    def _take_in(
+        self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
+    ) -> int:
+        self._repository.ensure()
+        tip = self._repository.tip()
+        try:
+            return self._import(waiting, blobs, now, read)
+        except StateError:
+            # A git that outlived its killed caller may have committed the same just now.
+            if self._repository.tip() == tip:
+                raise
+            return self._import(waiting, blobs, now, read)
+
+    def _begins_again(self) -> bool:
+        """Set a damaged repository aside; whether it was damaged."""
+        damage = self._repository.damage()
+        if damage is None:
+            return False
+        log.error("the history is damaged (%s) and set aside; a new one begins", damage)
+        self._repository.set_aside()
+        self._settled = None
+        return True
+
+    def _import(
+        self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
+    ) -> int:
+        """Commit what is not in the history yet, all or nothing; how many commits."""
+        tip = self._repository.tip()  # asked once: all below has to be of one and the same commit
+        known = self._tokens(tip, 2 * len(waiting) + 1)
+        fresh = [batch for batch in waiting if batch.token not in known]
+        with self._repository.spooled() as file:
+            stream = Stream(file, tip)
+            intake = Intake(stream, self._repository.tree(tip), self._memories)
+            if tip is None:
+                intake.found(fresh, blobs, read, now)
+            gone = intake.gone(fresh, blobs)
+            for batch in fresh:
+                intake.batch(batch, gone)
+            intake.now(blobs, read, now)
+            stream.end()
+            if stream.commits:
+                self._repository.take(file, intake.tree)
+        return stream.commits
+
+    def tidy(self) -> bool:
+        """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""
+        try:
+            return is_there() and self._repository.tip() is not None and self._repository.tidy()
+        except StateError:
+            if not self._begins_again():
+                raise
+            return False
+
+    def damage(self) -> str | None:
+        """What is wrong with it now; None when nothing is."""
+        return self._repository.damage()
+
+    def damaged(self) -> list[str]:
+        """The places of histories that were set aside."""
+        return self._repository.damaged()
+
+    def _tokens(self, tip: str | None, count: int) -> set[str]:
+        """The batches of the last commits, as far as some of them may still wait."""
+        if tip is None or tip == self._settled or count <= 1:
+            return set()
+        text = self._repository.run("log", f"--max-count={count}", "--format=%B", tip)
+        return set(commits.tokens(text.decode("utf-8", "replace")))
+
+    # What there is
+
+    def log(
+        self,
+        path: str | None = None,
+        limit: int | None = 20,
+        by: str | None = None,
+        since: float | None = None,
+    ) -> list[Record]:
+        """The newest commits first: all, or those of one file, under the names that it had before, too."""
+        tip = self._tip()
+        if tip is None:
+            return []
+        records = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
+        found: list[Record] = []
+        for record in records:
+            if len(found) == limit:
+                break
+            if (by is None or record.by == by) and (since is None or record.at >= since):
+                found.append(record)
+        return found
+
+    def show(self, commit: str) -> Record:
+        """One commit by its hash, or the beginning of it."""
+        return next(self._records([self.resolve(commit)]))
+
+    def files(self, commit: str) -> list[Difference]:
+        """The files of a commit with all bytes before and after."""
+        [(message, _, entries)] = self._read([self.resolve(commit)])
+        found = commits.changes_of(message, entries)
+        names = [name for _, *both in found for name in both if name]
+        data = self._repository.blobs(names)
+        return [
+            Difference(one.path, data[old] if old else None, one.target, data[new] if new else None)
+            for one, old, new in found
+        ]
+
+    def bytes_at(self, commit: str, path: str) -> bytes | None:
+        """What a file held after a commit; None when there was none."""
+        code, output = self._repository.ask("cat-file", "blob", f"{self.resolve(commit)}:{path}")
+        return None if code else output
+
+    def last_of(self, path: str) -> tuple[str, bytes] | None:
+        """The last commit that left something in a file, and what; the file may be gone by now."""
+        tip = self._tip()
+        if tip is None:
+            return None
+        output = self._repository.run(
+            "log",
+            "--max-count=1",
+            "--diff-filter=AM",
+            "--no-renames",
+            "--format=%H",
+            tip,
+            "--",
+            path,
+        )
+        commit = output.decode("ascii").strip()
+        data = self.bytes_at(commit, path) if commit else None
+        return None if data is None else (commit, data)
+
+    def moved_since(self, commit: str) -> dict[str, str]:
+        """Where files that had a place after a commit were moved to later, as far as we know."""
+        tip, places = self._tip(), dict[str, str]()
+        if tip is None:
+            return places
+        output = self._repository.run(
+            "log", "--reverse", "--format=%B%x00", f"{self.resolve(commit)}..{tip}"
+        )
+        for text in output.decode("utf-8", "replace").split("\0"):
+            for one in commits.read(text.lstrip("\n")).files:
+                if one.path and one.target and one.path != one.target:
+                    for place, there in places.items():
+                        places[place] = one.target if there == one.path else there
+                    places.setdefault(one.path, one.target)
+        return places
+
+    def resolve(self, given: str) -> str:
+        """The full hash for the beginning of one, of four letters or more."""
+        wanted = given.strip().lower()
+        if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", wanted):
+            raise VaultmemError(f"{given!r} is no commit; vaultmem history shows them")
+        if self._tip() is not None:
+            code, output = self._repository.ask(
+                "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}"
+            )
+            if code == 0:
+                return output.decode("ascii").strip()
+            found = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
+            if sum(one.startswith(wanted) for one in found) > 1:
+                raise VaultmemError(f"{given} could be several commits; give more of it")
+        raise VaultmemError(f"there is no commit {given}; vaultmem history shows them")
+
+    def diff(self, commit: str) -> str:
+        """What a commit changed, as text in the unified format."""
+        output = self._repository.run(
+            "diff-tree", "-p", "-r", "--root", "-M", *_DIFF[1:], "--no-color", "--format=", self.resolve(commit)
+        )  # fmt: skip
+        return output.decode("utf-8", "replace")
+
+    def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+        """Both sides' changes to the base; None when they touch the same lines, and without git."""
+        if ours in (base, theirs):
+            return theirs
+        if theirs == base:
+            return ours
+        if not is_there():
+            return None
+        self._repository.ensure()
+        above = os.path.dirname(self._repository.folder)
+        with tempfile.TemporaryDirectory(prefix="merge-", dir=above) as folder:
+            names = [f"{folder}/{name}" for name in ("ours", "base", "theirs")]
+            for name, data in zip(names, (ours, base, theirs), strict=True):
+                with open(name, "wb") as file:
+                    file.write(data)
+            code, output = self._repository.ask("merge-file", "-p", "-q", *names)
+        return output if code == 0 else None
+
+    # How
+
+    def _tip(self) -> str | None:
+        """The newest commit, where there are both git and a history."""
+        tip = self._repository.tip()
+        if tip is not None and not is_there():
+            raise VaultmemError(NO_GIT)
+        return tip
+
+    def _all(
+        self, tip: str, limit: int | None, by: str | None, since: float | None
+    ) -> Iterator[Record]:
+        """Commits that may be wanted; the files of the others are not looked at."""
+        if by is None and since is None:
+            return self._records(self._list(tip, *([] if limit is None else [f"-n{limit}"])))
+        rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
+        wanted = []
+        for row in rows.splitlines():
+            commit, at, name = row.split(" ", 2)
+            author = None if by is None else commits.author(by)
+            if author in (None, name) and (since is None or float(at) >= since):
+                wanted.append(commit)
+        return self._records(wanted)
+
+    def _of_path(self, tip: str, path: str) -> Iterator[Record]:
+        """The commits of a file, and before it was moved those of its former name."""
+        start, before = tip, path
+        while start:
+            at, start = start, ""
+            for record in self._records(self._list(at, "--", before)):
+                yield record
+                moved = (one for one in record.files if one.target == before != one.path)
+                former = next((one.path for one in moved if one.path), None)
+                if former:
+                    start, before = f"{record.commit}^", former
+                    break
+
+    def _list(self, *arguments: str) -> list[str]:
+        return self._repository.run("rev-list", *arguments).decode("ascii").split()
+
+    def _records(self, hashes: Sequence[str]) -> Iterator[Record]:
+        for message, commit, entries in self._read(hashes):
+            files: tuple[FileChange, ...] = tuple(
+                one for one, _, _ in commits.changes_of(message, entries)
+            )
+            ours = bool(message.token)
+            yield Record(commit, message.at, message.by, message.kind, message.why, files, ours)
+
+    def _read(self, hashes: Sequence[str]) -> Iterator[tuple[Message, str, list[Entry]]]:
+        """Messages, hashes and files of commits."""
+        if not hashes:
+            return
+        output = self._repository.run(
+            "diff-tree", "--stdin", "-r", "-z", "--root", "--always", "--raw", "--no-abbrev", *_DIFF, _FORMAT,
+            given="\n".join(hashes).encode() + b"\n",
+        )  # fmt: skip
+        parts = iter(output.split(b"\0"))
+        head: bytes | None = None
+        entries: list[Entry] = []
+        for part in parts:
+            if part.lstrip(b"\n").startswith(b":"):
+                _, _, before, after, _ = part.decode("ascii").split(" ")
+                path = os.fsdecode(next(parts))
+                entries.append(Entry(path, _name(before), _name(after)))
+                continue
+            if head is not None:
+                yield _message(head, entries)
+            head, entries = part.lstrip(b"\n") or None, []
+
+
+def _message(head: bytes, entries: list[Entry]) -> tuple[Message, str, list[Entry]]:
+    commit, at, text = head.decode("utf-8", "replace").split("\n", 2)
+    return commits.read(text)._replace(at=float(at)), commit, entries
+
+
+def _name(name: str) -> str | None:
+    return None if name == _NOTHING else name

@@ -1,0 +1,208 @@
+"""Undo commits: which files have to become what. Nothing is deleted, and nobody's later words are lost."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from vaultmem.errors import NoteChangedError
+from vaultmem.history.commits import Difference
+from vaultmem.memories.conversation import put_away
+from vaultmem.memories.model import ARCHIVE
+from vaultmem.vault.batches import Wish
+
+Refused = tuple[str, str]  # path and reason
+
+
+class Undone(NamedTuple):
+    """A commit that is to be undone."""
+
+    files: Iterable[Difference]
+    moved_since: Mapping[str, str]  # see History.moved_since()
+
+
+class Means(NamedTuple):
+    """What an undo needs to know of the vault."""
+
+    folder: str  # of the memories
+    read: Callable[[str], bytes | None]  # what a file holds now; None: there is none
+    merge: Callable[[bytes, bytes, bytes], bytes | None]  # base, ours, theirs; see History.merged()
+    archived: Callable[
+        [bytes], bytes
+    ]  # a memory's bytes with the properties of one that was deleted
+    same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
+
+
+class _File:
+    """A file as the undo has left it so far."""
+
+    def __init__(self, path: str | None, data: bytes) -> None:
+        self.path = path  # where it is on the disk; None: nowhere
+        self.place: str = path or ""
+        self.before = self.data = data
+        self.edits: list[Callable[[bytes], bytes]] = []
+
+    def edit(self, edit: Callable[[bytes], bytes]) -> None:
+        """Take one more edit; what it raises leaves the file as it was."""
+        self.data = edit(self.data)
+        self.edits.append(edit)
+
+    def render(self, newest: bytes | None) -> bytes:
+        """All edits, on what the file holds by then."""
+        data = self.before if newest is None else newest
+        for edit in self.edits:
+            data = edit(data)
+        return data
+
+
+def wishes(commits: Iterable[Undone], means: Means, why: str) -> tuple[list[Wish], list[Refused]]:
+    """What to write to undo these commits, newest first, as one batch; and what cannot be undone.
+
+    A file that is as its commit left it gets exactly its old bytes; a later change to other lines is
+    kept; a file that was created goes to the archive.
+    """
+    undo = _Undo(means)
+    for commit in commits:
+        for one in commit.files:
+            try:
+                undo.take(one, commit.moved_since)
+            except NoteChangedError as error:
+                undo.refuse(one, commit.moved_since, str(error))
+    return undo.ordered(why), undo.refused
+
+
+class _Undo:
+    """The vault as it will be."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._files: dict[str, _File | None] = {}  # by the place they have so far
+        self._all: list[_File] = []
+        self._stays: set[str] = set()  # places of files of which something could not be undone
+        self.refused: list[Refused] = []
+
+    def refuse(self, one: Difference, moved: Mapping[str, str], why: str) -> None:
+        """Something of a commit cannot be undone; what came before it to that file is left, too."""
+        self._stays |= {path for path in (one.path, one.target) if path is not None}
+        if one.target is not None:
+            self._stays.add(moved.get(one.target, one.target))
+        self.refused.append((one.target or one.path or "", why))
+
+    def take(self, one: Difference, moved: Mapping[str, str]) -> None:
+        """Undo one file of a commit; NoteChangedError says why not."""
+        if one.target is None:
+            self._bring_back(one)
+            return
+        file = self._now(moved.get(one.target, one.target)) or self._at(one.target)
+        if file is None:
+            raise NoteChangedError(f"{one.target} is not there any more")
+        if one.path is None or one.old is None or one.new is None:
+            self._expect_ours(one, file)
+            self._archive(file)
+            return
+        self._expect_free(one, file.place)
+        file.edit(self._reverse(one.target, one.new, one.old))
+        if one.path != one.target:
+            self._move(file, one.path)
+
+    def _reverse(self, name: str, new: bytes, old: bytes) -> Callable[[bytes], bytes]:
+        def reverse(data: bytes) -> bytes:
+            if data == new:
+                return old
+            merged = self._means.merge(new, data, old)
+            if merged is None:
+                raise NoteChangedError(f"{name} was changed since in the same lines")
+            return merged
+
+        return reverse
+
+    def _expect_ours(self, one: Difference, file: _File) -> None:
+        """Whether the file is the memory that was written, and may be put away."""
+        if not file.place.startswith(f"{self._means.folder}/"):
+            raise NoteChangedError(f"{file.place} is a note outside the memory folder, and stays")
+        if one.new is not None and not self._means.same(one.new, file.data):
+            raise NoteChangedError(f"{file.place} is another file by now, and stays")
+        if file.place in self._stays:
+            raise NoteChangedError(
+                f"{file.place} stays, because a later change of it could not be undone"
+            )
+
+    def _expect_free(self, one: Difference, place: str) -> None:
+        """Whether a file that was moved can go back."""
+        if one.path is None or one.path == one.target:
+            return
+        if place != one.target:
+            raise NoteChangedError(f"{one.target} was moved on to {place}; undo that first")
+        if self._at(one.path) is not None:
+            raise NoteChangedError(f"another file has the place {one.path} of {place}")
+
+    def _bring_back(self, one: Difference) -> None:
+        """A file that a person removed."""
+        assert one.path is not None
+        there = self._at(one.path)
+        if there is not None and there.data == one.old:
+            return
+        if there is not None:
+            raise NoteChangedError(f"another file has the place {one.path}")
+        file = _File(None, one.old or b"")
+        file.place = one.path
+        self._files[one.path] = file
+        self._all.append(file)
+
+    def _archive(self, file: _File) -> None:
+        """A file that was created: it goes where deleted memories are, and an entry of a conversation where those of
+        the conversation are, unless it is there already."""
+        inside = f"{self._means.folder}/{ARCHIVE}"
+        away = put_away(file.place[len(self._means.folder) + 1 :])
+        if away:
+            inside = f"{self._means.folder}/{posixpath.dirname(away)}"
+        if file.place.startswith(f"{inside}/"):
+            return
+        file.edit(self._means.archived)
+        stem, ending = posixpath.splitext(posixpath.basename(file.place))
+        mark = hashlib.sha256(file.place.encode("utf-8", "surrogateescape") + file.data).hexdigest()
+        names = (stem, f"{stem}, undone", f"{stem}, undone {mark[:6]}", f"{stem}, undone {mark}")
+        self._move(
+            file,
+            next(
+                path
+                for path in (f"{inside}/{name}{ending}" for name in names)
+                if self._at(path) is None
+            ),
+        )
+
+    def _move(self, file: _File, place: str) -> None:
+        self._files[file.place] = None
+        self._files[place] = file
+        file.place = place
+
+    def _now(self, path: str) -> _File | None:
+        """The file that has this path on the disk, wherever the undo has put it."""
+        if path not in self._files:
+            return self._at(path)
+        return next((file for file in self._all if file.path == path), None)
+
+    def _at(self, path: str) -> _File | None:
+        """The file that has this place by now."""
+        if path not in self._files:
+            data = self._means.read(path)
+            self._files[path] = file = None if data is None else _File(path, data)
+            if file:
+                self._all.append(file)
+        return self._files[path]
+
+    def ordered(self, why: str) -> list[Wish]:
+        """A wish for each file that changes, those that make room first."""
+        left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
+        found: list[Wish] = []
+        while left:
+            waiting = {file.path for file in left}
+            ready = [file for file in left if file.place == file.path or file.place not in waiting]
+            if not ready:
+                self.refused += [(file.place, "two files have changed places") for file in left]
+                return found
+            found += [Wish(file.path, file.place, file.render, why) for file in ready]
+            left = [file for file in left if file not in ready]
+        return found

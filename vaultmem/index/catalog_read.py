@@ -1,0 +1,400 @@
+"""Questions to the catalog: notes by name, blocks of a hit, links both ways, tasks, troubles, filters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from vaultmem.index.catalog import Catalog
+from vaultmem.search import query as language
+from vaultmem.text.values import TYPE_CHECKING, value
+
+MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    PlaceRow = list[Any]  # as it comes out of JSON
+
+
+@value
+class BlockPlace:
+    """Where a block is and what is known of its note."""
+
+    note: int
+    ordinal: int
+    path: str
+    raw: str | None  # the name on disk, where it is not the UTF-8 of `path`
+    title: str
+    line: int
+    end_line: int
+    headings: list[str]
+    label: str | None
+    day: str | None
+    category: str | None
+    dialect: str
+    properties: dict[str, object]
+    original: str | None  # the note of which this is a sync conflict copy
+
+
+@value
+class LinkView:
+    """A link as it stands in `source`, and where it leads."""
+
+    source: str
+    line: int
+    kind: str
+    path: str
+    subpath: str | None
+    display: str | None
+    target: str | None
+    choices: int
+
+
+_PLACE = """json_array(b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
+    n.category, n.dialect, o.path, n.properties)"""
+# Block numbers come as one JSON array, and all rows go back as one: each row that SQLite hands out
+# lets another thread of this process have its turn. CROSS keeps the order of the tables.
+_WANTED = """json_each(?) w CROSS JOIN blocks b
+    ON b.note = w.value / 1048576 AND b.ordinal = w.value % 1048576"""
+_NOTES = """CROSS JOIN files f ON f.id = b.note CROSS JOIN notes n ON n.id = b.note
+    LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
+_PLACES = f"SELECT json_group_array({_PLACE}) FROM {_WANTED} {_NOTES}"  # noqa: S608 - own text
+_RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
+_RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
+
+_BY_PATH = """SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path IN (?, ?)
+    ORDER BY f.path"""
+# Two looks at what is stored together: six times as fast as handing out all names.
+_BY_NAME = """SELECT f.path, n.title FROM (SELECT id FROM notes WHERE title LIKE ?
+    UNION SELECT id FROM files WHERE path LIKE ?) w
+    CROSS JOIN notes n ON n.id = w.id CROSS JOIN files f ON f.id = w.id ORDER BY f.path"""
+
+_LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
+    FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
+
+
+def places(catalog: Catalog, blocks: list[tuple[int, int]]) -> dict[tuple[int, int], BlockPlace]:
+    """The places of blocks given as (note, ordinal); those that are gone are left out."""
+    found = place_rows(catalog, blocks)
+    return {block: as_place(found[block]) for block in blocks if block in found}
+
+
+def place_rows(
+    catalog: Catalog, blocks: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], PlaceRow]:
+    """What as_place() makes a place of; light, so that many can be remembered."""
+    rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
+    return {(row[0], row[1]): row for row in rows}
+
+
+def as_place(row: PlaceRow) -> BlockPlace:
+    """A place that shares nothing with another one."""
+    note, ordinal, path, raw, title, line, end_line, headings, label, day = row[:10]
+    category, dialect, original, own = row[10:]
+    return BlockPlace(
+        note, ordinal, path, raw, title, line, end_line, headings.split("\n") if headings else [],
+        label, day, category, dialect, json.loads(own) if own else {}, original,
+    )  # fmt: skip
+
+
+def line_ranges(
+    catalog: Catalog, blocks: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """The first and last lines of blocks given as (note, ordinal); those that are gone are left out."""
+    rows: list[list[int]] = _one_answer(catalog, _RANGES, _numbers(blocks))
+    return {(note, ordinal): (line, end) for note, ordinal, line, end in rows}
+
+
+def _numbers(blocks: Iterable[tuple[int, int]]) -> str:
+    return json.dumps([note * 1048576 + ordinal for note, ordinal in blocks])
+
+
+def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:
+    return json.loads(catalog.db.execute(statement, values).fetchone()[0])
+
+
+def conflict_copies(catalog: Catalog) -> dict[int, int | None]:
+    """The ids of all sync conflict copies, each with that of its original if it is there."""
+    return dict(catalog.db.execute("SELECT copy, original FROM conflicts").fetchall())
+
+
+def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
+    """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
+    wanted = (
+        language.encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    )
+    exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
+    if found := [str(row[0]) for row in exact if row[0] not in but]:
+        return found
+    folded = wanted.lower()
+    low = folded.removesuffix(".md") + ".md"
+    names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%")
+    rows = [row for row in catalog.db.execute(_BY_NAME, names) if row[0] not in but]
+    stages = (
+        [path for path, _ in rows if path.lower() == low],
+        [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
+        [path for path, _ in rows if path.lower().endswith("/" + low)],
+    )
+    for found in stages:
+        if found:
+            return found
+    return [path for path in alias_owners(catalog, wanted) if path not in but]
+
+
+def _maybe(folded: str) -> str:
+    """A pattern for LIKE that fits all texts whose lower() is `folded`, and some others. LIKE folds ASCII
+    alone; lower() makes a k of the kelvin sign, too, and two characters of the dotted capital I."""
+    if len(folded) > MOST_LIKE or "\0" in folded or "\u0307" in folded:
+        return "%"
+    return "".join(c if (c not in "k%" if c.isascii() else c.upper() == c) else "_" for c in folded)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0].lower()
+
+
+def similar_titles(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
+    """Note paths whose title looks like a name that nothing answers to."""
+    from difflib import get_close_matches
+
+    by_title = {
+        title.lower(): path
+        for path, title in catalog.db.execute(
+            "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id"
+        )
+        if path not in but
+    }
+    return [by_title[title] for title in get_close_matches(name.lower(), by_title, 3, 0.6)]
+
+
+def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
+    """The paths of some notes."""
+    given = json.dumps(list(notes))
+    rows = "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(catalog.db.execute(rows, (given,)).fetchall())
+
+
+def note_paths(catalog: Catalog) -> list[str]:
+    """The paths of all notes, in order."""
+    rows = catalog.db.execute("SELECT path FROM files WHERE kind = 'note' ORDER BY path")
+    return [str(row[0]) for row in rows]
+
+
+def note_id(catalog: Catalog, path: str) -> int:
+    """The id of a file."""
+    row = catalog.db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+    return int(row[0])
+
+
+def links_from(catalog: Catalog, path: str) -> list[LinkView]:
+    """All links of a note, in the order they stand."""
+    rows = catalog.db.execute(f"{_LINK} WHERE f.path = ? ORDER BY l.ordinal", (path,))
+    return [LinkView(*row) for row in rows]
+
+
+def links_to(catalog: Catalog, path: str) -> list[LinkView]:
+    """All links that lead to a note or file, by source."""
+    rows = catalog.db.execute(
+        f"{_LINK} WHERE t.path = ? AND l.kind != 'self' ORDER BY f.path, l.ordinal", (path,)
+    )
+    return [LinkView(*row) for row in rows]
+
+
+def unresolved(catalog: Catalog) -> list[LinkView]:
+    """All links without a target, by source."""
+    rows = catalog.db.execute(f"{_LINK} WHERE l.target IS NULL ORDER BY f.path, l.ordinal")
+    return [LinkView(*row) for row in rows]
+
+
+def ambiguous(catalog: Catalog) -> list[LinkView]:
+    """All links that several files answer to, by source."""
+    rows = catalog.db.execute(f"{_LINK} WHERE l.choices > 1 ORDER BY f.path, l.ordinal")
+    return [LinkView(*row) for row in rows]
+
+
+def alias_owners(catalog: Catalog, alias: str) -> list[str]:
+    """The notes that have an alias."""
+    rows = catalog.db.execute(
+        "SELECT f.path FROM aliases a JOIN files f ON f.id = a.note WHERE a.folded = ? ORDER BY f.path",
+        (alias.lower(),),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
+    """Tasks as (path, fields), dated ones first; only open ones unless `everything`. What stands in a conflict copy
+    as it does in its original is one task."""
+    rows = catalog.db.execute(
+        "SELECT f.path, t.task FROM tasks t JOIN files f ON f.id = t.note"
+        " WHERE t.is_task = 1 AND (? OR t.open = 1 AND NOT EXISTS (SELECT 1 FROM conflicts c"
+        " JOIN tasks o ON o.note = c.original WHERE c.copy = t.note AND o.is_task = 1"
+        " AND json_remove(o.task, '$.line') = json_remove(t.task, '$.line')))"
+        " ORDER BY t.dated IS NULL, t.dated, f.path, t.line",
+        (everything,),
+    )
+    return [(path, json.loads(data)) for path, data in rows]
+
+
+def troubles(catalog: Catalog) -> list[tuple[str, str]]:
+    """Notes that could not be read, or not wholly, with the reason."""
+    found = catalog.db.execute("SELECT path, reason FROM troubles").fetchall()
+    broken = catalog.db.execute(
+        "SELECT f.path, n.error FROM notes n JOIN files f ON f.id = n.id WHERE n.error IS NOT NULL"
+    ).fetchall()
+    return sorted(found + [(path, f"front matter: {error}") for path, error in broken])
+
+
+def conflict_pairs(catalog: Catalog) -> list[tuple[str, str | None]]:
+    """Sync conflict copies with their originals."""
+    rows = catalog.db.execute(
+        "SELECT f.path, o.path FROM conflicts c JOIN files f ON f.id = c.copy LEFT JOIN files o ON o.id = c.original"
+        " ORDER BY f.path"
+    )
+    return [(str(copy), original) for copy, original in rows]
+
+
+def counts(catalog: Catalog) -> dict[str, int]:
+    """How much of everything there is."""
+    queries = {
+        "notes": "SELECT count(*) FROM notes",
+        "blocks": "SELECT count(*) FROM blocks",
+        "links": "SELECT count(*) FROM links",
+        "unresolved": "SELECT count(*) FROM links WHERE target IS NULL",
+        "ambiguous": "SELECT count(*) FROM links WHERE choices > 1",
+        "tags": "SELECT count(DISTINCT folded) FROM tags",
+        "open_tasks": "SELECT count(*) FROM tasks WHERE is_task = 1 AND open = 1",
+        "conflict_copies": "SELECT count(*) FROM conflicts",
+        "excluded": "SELECT count(*) FROM notes WHERE excluded = 1",
+        "unreadable": "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
+        " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')",
+    }
+    return {name: int(catalog.db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
+
+
+def ids(catalog: Catalog, statement: str, values: Sequence[str | float] = ()) -> set[int]:
+    """Ids, which SQLite hands out all at once: see _WANTED."""
+    whole = f"SELECT group_concat(id) FROM ({statement})"  # noqa: S608 - own text
+    found = catalog.db.execute(whole, values).fetchone()[0]
+    return set(json.loads(f"[{found}]")) if found else set()
+
+
+# Either spelling: Logseq has dashes. Read by SQLite, because most memories never fade and need no look.
+_AGING = ", ".join(
+    f"'$.{key}', '$.\"{key.replace('_', '-')}\"'"
+    for key in ("id", "decay_policy", "created_at", "last_reinforced_at", "updated_at")
+)
+
+
+def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Any]]]:
+    """The notes of the memory folder that have an id: number, category, and the properties id, decay_policy,
+    created_at, last_reinforced_at and updated_at."""
+    rows = _one_answer(
+        catalog,
+        f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
+        " FROM files f JOIN notes n ON n.id = f.id"
+        " WHERE f.path >= ? AND f.path < ? AND n.properties IS NOT NULL",
+        folder + "/",
+        folder + "0",
+    )
+    pairs = (
+        (note, category, zip(own[::2], own[1::2], strict=True)) for note, category, own in rows
+    )
+    found = [
+        (int(note), category, [one if one is not None else other for one, other in own])
+        for note, category, own in pairs
+    ]
+    return [each for each in found if each[2][0] is not None]
+
+
+def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:
+    """The number of the last change, and the notes that were written or removed after the change `since`;
+    None for them when nobody knows."""
+    last, first, notes = catalog.db.execute(
+        "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'),"
+        " (SELECT min(seq) FROM changes),"
+        " (SELECT group_concat(DISTINCT note) FROM changes WHERE seq > ?)",
+        (since or 0,),
+    ).fetchone()
+    if since is None or (last > since and (first is None or first > since + 1)):
+        return int(last), None  # of the oldest changes, the list no longer tells
+    return int(last), set(json.loads(f"[{notes or ''}]"))
+
+
+def block_hashes(
+    catalog: Catalog, notes: Iterable[int] | None = None
+) -> list[tuple[int, int, bytes]]:
+    """Note, ordinal and hash of all blocks that may be found, or of those of some notes."""
+    chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    asked = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
+        WHERE n.excluded = 0 {chosen}"""  # noqa: S608 - own text
+    return catalog.db.execute(asked, [] if notes is None else [json.dumps(list(notes))]).fetchall()
+
+
+def all_notes(catalog: Catalog) -> list[int]:
+    """The ids of all notes."""
+    return sorted(ids(catalog, "SELECT id FROM notes"))
+
+
+@value
+class NoteHead:
+    """A note by name."""
+
+    path: str
+    title: str
+    dialect: str
+
+
+def note_heads(catalog: Catalog, notes: list[int]) -> dict[int, NoteHead]:
+    """Path, title and link of notes by id."""
+    found = {}
+    for note in notes:
+        row = catalog.db.execute(
+            "SELECT f.path, n.title, n.dialect FROM notes n JOIN files f ON f.id = n.id WHERE n.id = ?",
+            (note,),
+        ).fetchone()
+        if row:
+            found[note] = NoteHead(*row)
+    return found
+
+
+def note_ids(catalog: Catalog, paths: list[str]) -> dict[str, int]:
+    """The ids of notes by path; other files are left out."""
+    found = {}
+    for path in paths:
+        row = catalog.db.execute(
+            "SELECT id FROM files WHERE path = ? AND kind = 'note'", (path,)
+        ).fetchone()
+        if row:
+            found[path] = int(row[0])
+    return found
+
+
+def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
+    """All blocks of a note, in order."""
+    ordinals = catalog.db.execute(
+        "SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)
+    ).fetchall()
+    return list(places(catalog, [(note, int(row[0])) for row in ordinals]).values())
+
+
+_LINKED = (
+    "SELECT DISTINCT source FROM links WHERE target = ?1 AND kind != 'self'",
+    "SELECT DISTINCT target FROM links WHERE source = ?1 AND target IS NOT NULL",
+    """SELECT DISTINCT target FROM (SELECT l.target FROM (SELECT DISTINCT source FROM links WHERE target = ?1
+    AND source != ?1) s JOIN links l ON l.source = s.source WHERE l.target != ?1 LIMIT 100000) LIMIT 500""",
+)
+
+
+def linked(catalog: Catalog, note: int) -> list[set[int]]:
+    """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
+    once, however many there are of one kind."""
+    return [{int(row[0]) for row in catalog.db.execute(each, (note,))} for each in _LINKED]
+
+
+def is_excluded(catalog: Catalog, path: str) -> bool:
+    """Whether the vault's settings hide a note from search."""
+    row = catalog.db.execute(
+        "SELECT n.excluded FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
+    ).fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,352 @@
+"""Writing what was read out of a note into the catalog, and resolving links again where needed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from vaultmem.adapter import Link, Note, Task
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.keyword import Entry
+from vaultmem.index.vectors import text_hash
+from vaultmem.languages import when_parts, when_words
+from vaultmem.vault import blocks
+from vaultmem.vault import blocks as blocking
+from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
+
+Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]
+
+
+class FileRow(NamedTuple):
+    """What the file system says about a file."""
+
+    path: str
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    raw: str | None = None  # the name on disk, where it is not the UTF-8 of `path`
+    hash: bytes | None = None
+    racy: bool = False  # changed so recently that the same size and time prove nothing
+
+
+class BlockRow(NamedTuple):
+    """Where a block is, and the hash of the text that is embedded for it."""
+
+    line: int
+    end_line: int
+    headings: tuple[str, ...]
+    label: str | None
+    hash: bytes
+
+
+class NoteRow(NamedTuple):
+    """All that the catalog keeps of a note."""
+
+    note: Note
+    dialect: str
+    day: str | None
+    category: str | None
+    excluded: bool
+    blocks: Sequence[BlockRow]
+    said: Mapping[
+        int, list[str]
+    ] = {}  # by line: sentences that may say when something is to be done
+    opening: str | None = None  # of a note whose properties say when it is due
+
+
+def put_file(catalog: Catalog, row: FileRow) -> int:
+    """Insert or update a file by its path; its id."""
+    found = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
+    if found:
+        catalog.db.execute(
+            "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ? WHERE id = ?",
+            (*row[1:], found[0]),
+        )
+        return int(found[0])
+    inserted = catalog.db.execute(
+        "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    return int(inserted.lastrowid or 0)
+
+
+def remove_file(catalog: Catalog, file: int) -> set[str]:
+    """Remove a file and all that was read out of it; the names it had."""
+    names = catalog.names_of(file)
+    catalog.forget_content(file)
+    catalog.db.execute("DELETE FROM files WHERE id = ?", (file,))
+    return names
+
+
+# What a row of the table tasks is about, in its column is_task.
+BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: of a note that is due itself
+_INSERTS = {
+    "names": "INSERT INTO names VALUES (?, ?)",
+    "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "links": "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+    "tags": "INSERT OR IGNORE INTO tags VALUES (?, ?, ?)",
+    "aliases": "INSERT OR IGNORE INTO aliases VALUES (?, ?, ?)",
+    "tasks": "INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?, ?, ?)",
+    "stale": "INSERT OR IGNORE INTO stale VALUES (?)",
+}
+
+
+class Batch:
+    """Rows of many notes, written together: one statement a table instead of seven a note."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._rows: dict[str, list[tuple[object, ...]]] = {table: [] for table in _INSERTS}
+
+    def names(self, file: int, names: Iterable[str]) -> None:
+        """The names under which links find a file."""
+        self._rows["names"] += [(name, file) for name in names]
+
+    def stale(self, keys: Iterable[str]) -> None:
+        """Links with these keys have to be resolved again."""
+        self._rows["stale"] += [(key,) for key in keys]
+
+    def note(self, file: int, row: NoteRow) -> None:
+        """All rows of a note whose old ones are gone. Its links are left to resolve_stale()."""
+        note = row.note
+        self._rows["notes"].append(
+            (file, row.dialect, note.title, row.day, row.category, row.excluded, note.journal, note.namespace,
+             note.frontmatter_error, _json(note.properties), _json(note.anchors))
+        )  # fmt: skip
+        self._rows["blocks"] += [
+            (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash)
+            for n, b in enumerate(row.blocks)
+        ]
+        self._rows["links"] += [
+            _link_row(file, number, link) for number, link in enumerate(note.links)
+        ]
+        self._rows["tags"] += [(tag.lower(), file, tag) for tag in note.tags]
+        self._rows["aliases"] += [(alias.lower(), file, alias) for alias in note.aliases]
+        self._rows["tasks"] += [_task_row(file, task, task=True) for task in note.tasks]
+        self._rows["tasks"] += [_task_row(file, dated, task=False) for dated in note.dates]
+        self._rows["tasks"] += [_said_row(file, line, each) for line, each in row.said.items()]
+        if row.opening is not None:
+            self._rows["tasks"].append(_opening_row(file, row.opening))
+
+    def write(self) -> None:
+        """Write everything. The caller holds the transaction."""
+        for table, statement in _INSERTS.items():
+            self._catalog.db.executemany(statement, self._rows[table])
+            self._rows[table] = []
+
+
+def _json(value: Mapping[str, object]) -> str | None:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else None
+
+
+def _link_row(file: int, number: int, link: Link) -> tuple[object, ...]:
+    own = None if link.key else file  # [[#heading]] leads to the note itself
+    return (
+        file,
+        number,
+        link.kind,
+        link.path,
+        link.subpath,
+        link.display,
+        link.line,
+        link.key,
+        own,
+    )
+
+
+def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
+    given = {k: v for k, v in item._asdict().items() if v not in (None, (), False)}
+    still_open = not item.done and not item.cancelled
+    dated = [d for d in (item.due, item.scheduled, item.remind, item.start) if d]
+    first = item.due or min(dated, default=None)
+    return (
+        file,
+        item.line,
+        int(task),
+        int(still_open),
+        first,
+        json.dumps(given, ensure_ascii=False),
+    )
+
+
+def _said_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
+    said = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
+    return file, line, SAID, 1, None, said
+
+
+def _opening_row(file: int, opening: str) -> tuple[object, ...]:
+    return file, 0, OPENING, 1, None, json.dumps({"line": 0, "text": opening}, ensure_ascii=False)
+
+
+def resolve_stale(
+    catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve
+) -> int:
+    """Resolve every link whose key is stale; how many links were looked at.
+
+    Of the note that holds a link, only its folder may count for where the link leads.
+    """
+    with catalog.transaction() as db:
+        rows = db.execute(  # CROSS keeps the order: SQLite would begin with all links
+            "SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM stale s"
+            " CROSS JOIN links l ON l.key = s.key CROSS JOIN files f ON f.id = l.source"
+        ).fetchall()
+        files = _Names(db)
+        known: dict[tuple[str, str, str], tuple[int | None, int]] = {}
+        changes = []
+        for source, ordinal, path, key, target, choices, source_path in rows:
+            link = path, key, source_path.rpartition("/")[0]
+            if link not in known:
+                known[link] = files.target(path, key, source_path, lookups(key), resolve)
+            found, count = known[link]
+            if (found, count) != (target, choices):
+                changes.append((found, count, source, ordinal))
+        db.executemany(
+            "UPDATE links SET target = ?, choices = ? WHERE source = ? AND ordinal = ?", changes
+        )
+        db.execute("DELETE FROM stale")
+    return len(rows)
+
+
+class _Names:
+    """Paths behind names, asked for once each."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._paths: dict[str, list[str]] = {}
+        self._ids: dict[str, int] = {}
+
+    def paths(self, name: str) -> list[str]:
+        if name not in self._paths:
+            rows = self._db.execute(
+                "SELECT f.path, f.id FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
+                (name,),
+            ).fetchall()
+            self._paths[name] = [path for path, _ in rows]
+            self._ids.update(rows)
+        return self._paths[name]
+
+    def target(
+        self, path: str, key: str, source: str, names: tuple[str, ...], resolve: Resolve
+    ) -> tuple[int | None, int]:
+        found, choices = resolve(path, key, source, [self.paths(name) for name in names])
+        return (None if found is None else self._ids[found]), choices
+
+
+# Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off
+
+Pair = tuple[str, str]  # the paths of a copy and its note
+
+_NOTE = "(SELECT id FROM files WHERE path = ? AND kind = 'note')"
+
+
+class Judged(NamedTuple):
+    """What has to be written."""
+
+    pairs: list[Pair]  # all that look like a copy and its note
+    again: list[Pair] | None  # of these, which were judged; None: everything was
+    found: list[Pair]  # what turned out to be copies
+
+
+class Copies:
+    """Marks what has to be judged again, in the transaction of each change, and judges it later. `text_of` reads
+    a note."""
+
+    def __init__(self, catalog: Catalog, text_of: Callable[[str], str]) -> None:
+        self._catalog = catalog
+        self._text_of = text_of
+        self._pairs: list[Pair] | None = None  # None: not known, or paths have come or gone
+        self._paired: set[str] = set()  # the paths in them
+        self._changed: set[str] = (
+            set()
+        )  # of these, whose texts are others than when they were judged
+
+    def is_settled(self) -> bool:
+        """Whether there is nothing to judge."""
+        return self._catalog.meta("settled") == "yes"
+
+    def paths_changed(self) -> None:
+        """Notes have come or gone."""
+        self._pairs = None
+        self._catalog.set_meta("settled", "no")
+
+    def texts_changed(self, paths: Set[str]) -> None:
+        """Notes that were there before have been read again."""
+        if self._pairs is None:
+            self.paths_changed()
+        elif not self._paired.isdisjoint(paths):
+            self._changed.update(paths)
+            self._catalog.set_meta("settled", "no")
+
+    def judged(self, breathe: Callable[[], None]) -> Judged | None:
+        """Judge what has to be; None when nothing has. Reads notes, so call it outside of a transaction."""
+        if self.is_settled():
+            return None
+        if self._pairs is not None:
+            again = [pair for pair in self._pairs if not self._changed.isdisjoint(pair)]
+            return Judged(self._pairs, again, self._alike(again, breathe))
+        rows = self._catalog.db.execute("SELECT path FROM files WHERE kind = 'note'")
+        places = Places(str(row[0]) for row in rows)
+        breathe()
+        pairs = doubtful(places)
+        breathe()
+        found = [*conflicts(places).items(), *self._alike(pairs, breathe)]
+        return Judged(pairs, None, found)
+
+    def write(self, judged: Judged) -> None:
+        """Write it down, in a transaction."""
+        db = self._catalog.db
+        if judged.again is None:
+            db.execute("DELETE FROM conflicts")
+        else:
+            copies = [(copy,) for copy, _ in judged.again]
+            db.executemany(f"DELETE FROM conflicts WHERE copy = {_NOTE}", copies)  # noqa: S608 - own text
+        db.executemany(f"INSERT INTO conflicts VALUES ({_NOTE}, {_NOTE})", judged.found)  # noqa: S608 - own text
+        self._catalog.set_meta("settled", "yes")
+
+    def know(self, judged: Judged | None) -> None:
+        """It has been written for good."""
+        if judged is not None:
+            self._pairs, self._changed = judged.pairs, set()
+            self._paired = {path for pair in judged.pairs for path in pair}
+
+    def _alike(self, pairs: Iterable[Pair], breathe: Callable[[], None]) -> list[Pair]:
+        """Of notes that only look like copies by name, those whose texts are alike."""
+        found = []
+        for pair in pairs:
+            breathe()
+            if nearly_equal(*map(self._text_of, pair)):
+                found.append(pair)
+        return found
+
+
+# What goes into the catalog and into the keyword index for each block of a note.
+
+
+def block_row(title: str, block: blocking.Block) -> BlockRow:
+    """A block's place, and the hash of the text that is embedded for it."""
+    digest = text_hash(blocks.embedded_text(title, block))
+    return BlockRow(block.line, block.end_line, block.headings, block.label, digest)
+
+
+def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:
+    """What the keyword index holds of each block of a note: its own text and what it has from the note."""
+    note = record.note
+    whole = {
+        "title": "\n".join((note.title, *note.aliases)),
+        "tag": " ".join(note.tags),
+        "path": path.rpartition("/")[0],
+    }
+    day = when_words.day_number(record.day or "")
+    for number, block in enumerate(grouped):
+        texts = {
+            "body": block.text,
+            "near": blocking.neighbour_text(grouped, number),
+            "heading": "\n".join(block.headings),
+            "label": block.label or "",
+            **whole,
+        }
+        yield Entry(number, texts, day, when_parts.is_temporal(block.text))

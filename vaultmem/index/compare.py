@@ -1,0 +1,219 @@
+"""How the folder differs from the catalog, and when a difference is too great to believe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from vaultmem.errors import VaultGoneError
+from vaultmem.index.catalog import Catalog
+from vaultmem.vault import identity
+from vaultmem.vault.dialects import Rulebook
+from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+
+VANISH_SHARE, VANISH_COUNT = 0.2, 20
+BREATH = 256  # entries that are compared in one go: a millisecond
+
+
+T = TypeVar("T")
+
+
+class Known(NamedTuple):
+    """A file as the catalog knows it."""
+
+    file: int
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    racy: int
+
+
+class Place(NamedTuple):
+    """A part of the vault: single files, and folders with all that is below. "" is the whole vault."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+
+class Diff(NamedTuple):
+    """How the folder differs from the catalog."""
+
+    put: list[Entry]  # new and changed files
+    touched: list[Entry]  # only the times differ, perhaps
+    gone: dict[int, str]  # file id -> path
+    known: dict[str, int]  # path -> file id, of files that stay
+    troubles: dict[str, str]
+    before: dict[str, Known]  # what the catalog knew of those that differ
+    hidden: frozenset[str] = frozenset()  # paths of those gone that still are on the disk
+
+
+def _nothing() -> None:
+    """Nobody wants to step in."""
+
+
+class Manner(NamedTuple):
+    """How to compare."""
+
+    kind_of: Callable[[str], str]  # whether a path is a "note", another "file" or "" (none of ours)
+    reread: bool = False  # every file counts as changed
+    breathe: Callable[[], None] = _nothing  # called now and then; what it raises ends it
+
+
+def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:
+    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes."""
+    troubles: list[Trouble] = []
+    if place is None or "" in place.folders:
+        old, found = _all_known(catalog, how.breathe), walk(folder, troubles)
+    else:
+        old, found = _known_at(catalog, place), _found_at(folder, place, troubles)
+    diff = Diff([], [], {}, {}, {}, {})
+    hidden: set[str] = set()
+    dirty = {row[0] for row in catalog.db.execute("SELECT note FROM dirty")}
+    for entry in _breathing(found, how.breathe):
+        kind = how.kind_of(entry.path)
+        if kind:
+            known = _same_kind(old, entry.path, kind)
+            must = how.reread or (known is not None and known.file in dirty)
+            _sort_in(diff, entry, known, must=must)
+        elif entry.path in old:
+            hidden.add(entry.path)
+    unlisted = tuple(trouble.path + "/" for trouble in troubles if trouble.folder)
+    for path, known in old.items():
+        if not path.startswith(unlisted):
+            diff.gone[known.file] = path
+            diff.before[path] = known
+    diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
+    return diff._replace(hidden=frozenset(hidden))
+
+
+def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
+    """The same, with a breath every few hundred."""
+    for number, item in enumerate(items):
+        if number % BREATH == 0:
+            breathe()
+        yield item
+
+
+def _same_kind(old: dict[str, Known], path: str, kind: str) -> Known | None:
+    """Take a known file off the list of those that are not seen yet; one of another kind stays there."""
+    known = old.get(path)
+    return old.pop(path) if known and known.kind == kind else None
+
+
+def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> None:
+    if known is None:
+        diff.put.append(entry)
+        return
+    diff.known[entry.path] = known.file
+    if must or known.size != entry.size:
+        diff.put.append(entry)
+    elif known.racy or (known.mtime_ns, known.inode) != (entry.mtime_ns, entry.inode):
+        diff.touched.append(entry)
+    else:
+        return
+    diff.before[entry.path] = known
+
+
+_ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy FROM files"
+
+
+def _all_known(catalog: Catalog, breathe: Callable[[], None]) -> dict[str, Known]:
+    rows = _breathing(catalog.db.execute(_ROWS), breathe)
+    return {row[0]: Known(*row[1:]) for row in rows}
+
+
+def _known_at(catalog: Catalog, place: Place) -> dict[str, Known]:
+    known = {}
+    for raw in place.files:
+        for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_stored(raw),)):
+            known[row[0]] = Known(*row[1:])
+    for raw in place.folders:
+        below = (_stored(raw) + "/", _stored(raw) + "0")  # "0" comes right after "/"
+        for row in catalog.db.execute(f"{_ROWS} WHERE path > ? AND path < ?", below):
+            known[row[0]] = Known(*row[1:])
+    return known
+
+
+def _stored(raw: str) -> str:
+    """A path as the catalog spells it; of bytes that are no UTF-8, something that no file has."""
+    try:
+        raw.encode()
+    except UnicodeEncodeError:
+        return "\0"
+    return nfc(raw)
+
+
+def _found_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:
+    look = Look(folder)
+    seen: set[str] = set()
+    for raw in place.folders:
+        if look.has_folder(raw):
+            for entry in walk(folder, troubles, raw):
+                if entry.path not in seen:
+                    seen.add(entry.path)
+                    yield entry
+    for raw in place.files:
+        single = look.at(raw)
+        if single and single.path not in seen:
+            seen.add(single.path)
+            yield single
+
+
+def lost(diff: Diff) -> list[str]:
+    """The paths that are gone and whose names turn up nowhere else: a moved file is not lost, nor is one that
+    the settings of an editor hide now."""
+    names = {entry.path.rpartition("/")[2] for entry in diff.put}
+    gone = [path for path in diff.gone.values() if path not in diff.hidden]
+    return [path for path in gone if path.rpartition("/")[2] not in names]
+
+
+def missing(diff: Diff) -> list[str]:
+    """The paths of files that are gone, and neither moved nor renamed."""
+    elsewhere = moved(diff)
+    return [path for path in lost(diff) if path not in elsewhere]
+
+
+def check_vanished(folder: str, diff: Diff) -> None:
+    """Refuse a folder that lost most of its files, or is another one and has not half of them: a drive that is not
+    mounted must not empty the index."""
+    total = len(diff.known) + len(diff.gone)
+    if 2 * len(diff.known) <= total:
+        identity.check(folder)
+    if diff.gone:
+        refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
+
+
+def check_rebuild(folder: str, rules: Rulebook, known: int) -> None:
+    """The same before an index is built anew; `known` is how many notes the old one had."""
+    found = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
+    if 2 * found <= known:
+        identity.check(folder)
+    if known:
+        refuse_if_lost(folder, known - found, known, empty=not found)
+
+
+def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:
+    """Raise VaultGoneError when so many of all files cannot have gone on purpose."""
+    if count > 0 and (empty or (count > VANISH_COUNT and count > VANISH_SHARE * total)):
+        raise VaultGoneError(
+            f"{count} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "
+            "drive is not mounted or still syncing, wait; if you removed them yourself, run "
+            "vaultmem sync --confirm-removals"
+        )
+
+
+def moved(diff: Diff) -> set[str]:
+    """The paths that are gone because their file has another path now: its inode is among the new ones."""
+    inodes = {entry.inode for entry in diff.put if entry.path not in diff.known}
+    return {path for path in diff.gone.values() if diff.before[path].inode in inodes}
+
+
+def without(diff: Diff, paths: Iterable[str]) -> Diff:
+    """The same differences without those at `paths`."""
+    left_out = set(paths)
+    return diff._replace(
+        put=[entry for entry in diff.put if entry.path not in left_out],
+        touched=[entry for entry in diff.touched if entry.path not in left_out],
+        gone={file: path for file, path in diff.gone.items() if path not in left_out},
+    )

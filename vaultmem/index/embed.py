@@ -1,0 +1,373 @@
+"""Texts to vectors with fastembed, in batches sorted by length, without the network."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vaultmem import machine
+from vaultmem.errors import ModelError
+from vaultmem.index import minilm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from vaultmem.index.models import Model
+
+# onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
+# machine in the home folder, unless it is told before (its pull request 27379; the other name is 29843's).
+for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
+    os.environ[_switch] = "1"
+
+BATCH_TOKENS = (
+    512  # rows times longest text of one batch: as fast as larger ones, memory stays flat
+)
+LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
+MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
+_registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
+
+
+class Embedder:
+    """Turns text into normalised vectors of `model`. Loads on first use; safe to share by threads.
+
+    Every method that needs the model raises ModelError when it cannot be loaded.
+    """
+
+    is_local = True  # what it embeds stays in this process
+
+    def __init__(self, model: Model, threads: int = 2) -> None:
+        self.model = model
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._counter: Tokenizer | None = None
+        self._loaded: _Running | None = None
+        self._asked: dict[str, NDArray[np.float32]] = {}  # questions; the oldest first
+
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._loaded is not None
+
+    def unload(self) -> None:
+        """Give the memory of the model back to the system; whoever is embedding now ends his batch.
+        The next use loads it again."""
+        with self._loading:
+            if self._loaded is None and self._counter is None:
+                return
+            self._loaded = self._counter = None
+        gc.collect()  # what holds the session refers to itself
+        machine.give_back()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text, in the order given."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.model.dimensions), dtype=np.float32)
+        for indices, rows in self.batches(texts):
+            vectors[indices] = rows
+        return vectors
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what
+        is done and stop in between. Short texts come first."""
+        if not texts:
+            return
+        running = self._running()
+        longest = running.longest
+        limit = longest * LETTERS_PER_TOKEN
+        lengths = [self.count_tokens(text[:limit]) for text in texts]
+        for indices in cut_batches(lengths, longest):
+            batch = [_encodable(texts[index][:limit]) for index in indices]
+            yield indices, normalised(running.passages(batch))
+        machine.give_back()
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question; some models treat it unlike the texts it is compared with."""
+        if (known := self._asked.get(text)) is not None:
+            return known
+        running = self._running()
+        cut = _encodable(text[: running.longest * LETTERS_PER_TOKEN])
+        vector: NDArray[np.float32] = normalised(running.question(cut))[0]
+        vector.setflags(write=False)
+        with self._loading:
+            while len(self._asked) >= MOST_QUESTIONS:
+                del self._asked[next(iter(self._asked))]
+            self._asked[text] = vector
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """The length of the text in tokens, with the model's own marks around it and before the
+        model cuts it off. Loads the tokenizer only."""
+        return len(self._tokenizer().encode(_encodable(text)).ids)
+
+    def _tokenizer(self) -> Tokenizer:
+        with self._loading:
+            if self._counter is None:
+                self._counter = _load_tokenizer(self.model)
+            return self._counter
+
+    def _running(self) -> _Running:
+        if self.model.name == minilm.NAME:
+            self._tokenizer()  # the same one counts
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _load(self.model, self._threads, self._counter)
+                machine.give_back()
+            return self._loaded
+
+
+class _Running(Protocol):
+    """A model in memory. It reads `longest` tokens of a text."""
+
+    longest: int
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """A vector for each text, in the order given."""
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """The one vector of a question."""
+
+
+class _Pooled:
+    """The default model, run as fastembed runs it, with the same vectors: fastembed itself takes 40 MB, for models of
+    images and much else."""
+
+    longest = minilm.MAX_TOKENS
+
+    def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
+        self._tokenizer, self._session = tokenizer, session
+
+    def __del__(self) -> None:
+        with machine.mapping:
+            self._session = None
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """The mean over the tokens of each text."""
+        import numpy as np
+
+        cut = [self._cut(one.ids) for one in self._tokenizer.encode_batch(texts)]
+        shape = len(cut), max(map(len, cut))
+        ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, each in enumerate(cut):
+            ids[row, : len(each)], mask[row, : len(each)] = each, 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        tokens = self._session.run(None, given)[0]
+        means: NDArray[np.generic] = (tokens * mask[..., None]).sum(1) / mask.sum(1)[:, None]
+        return means
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """Questions are texts like others."""
+        return self.passages([text])
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """With the mark of the end."""
+        return ids if len(ids) <= self.longest else [*ids[: self.longest - 1], ids[-1]]
+
+
+class _ByFastembed:
+    """Any other model."""
+
+    def __init__(self, running: TextEmbedding) -> None:
+        cut = getattr(running.model, "tokenizer", None)
+        settings = cut.truncation if cut is not None else None
+        self.longest = int(settings["max_length"]) if settings else BATCH_TOKENS
+        self._running = running
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """As the model treats texts."""
+        return self._running.passage_embed(texts, batch_size=len(texts))
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """As it treats questions."""
+        return self._running.query_embed(text)
+
+
+def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
+    """Positions by rising length, cut so that rows times longest row stays within BATCH_TOKENS.
+
+    `longest` is where the model cuts a text off. A text longer than a batch makes one of its own.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * min(lengths[index], longest) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def quiet_fastembed() -> type[TextEmbedding]:
+    """fastembed's class, with its log lines kept off the terminal."""
+    try:
+        from loguru import logger
+
+        logger.disable("fastembed")
+        from fastembed import TextEmbedding
+    except ImportError as error:
+        raise ModelError(
+            f"fastembed cannot be imported ({error}). Run: pip install --force-reinstall fastembed"
+        ) from error
+    return TextEmbedding
+
+
+def _load_tokenizer(model: Model) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
+    except Exception as error:  # tokenizers raises plain Exception for a damaged file
+        raise _unusable(model, error) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
+    try:
+        if tokenizer is None or model.name != minilm.NAME:
+            return _ByFastembed(_open(model, threads))
+        folder = Path(model.folder)
+        with machine.mapping:
+            return _Pooled(tokenizer, _session(folder / model.weights, threads, mapped=folder))
+    except ModelError:
+        raise
+    except (
+        Exception
+    ) as error:  # the border to fastembed and onnxruntime, which have kinds of their own
+        raise _unusable(model, error) from error
+
+
+def _open(model: Model, threads: int) -> TextEmbedding:
+    text_embedding = quiet_fastembed()
+    from fastembed.common.preprocessor_utils import load_tokenizer
+    from fastembed.text.onnx_embedding import OnnxTextEmbedding
+
+    running = text_embedding(
+        _registered(text_embedding, model) if model.pooling else model.name,
+        cache_dir=model.folder,  # unused, but fastembed makes a folder of its own without it
+        specific_model_path=model.folder,
+        providers=["CPUExecutionProvider"],
+        lazy_load=True,
+    )
+    inner = running.model
+    if isinstance(inner, OnnxTextEmbedding):
+        # fastembed takes no session options; a lazy model accepts a session that is ready.
+        inner.model = _session(Path(model.folder) / model.weights, threads)
+        inner.tokenizer, inner.special_token_to_id = load_tokenizer(Path(model.folder))
+    return running
+
+
+def _session(weights: Path, threads: int, mapped: Path | None = None) -> object:
+    """Runs the weights; where a folder of ours is given, as they are mapped there."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
+    # Threads that wait by spinning take the processor from everybody else and gain nothing here.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    only = ["CPUExecutionProvider"]
+    ready = mapped and _mapped(weights, mapped / f"mapped-{onnxruntime.__version__}")
+    if ready:
+        every = options.graph_optimization_level
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        try:
+            return onnxruntime.InferenceSession(str(ready), options, providers=only)
+        except Exception:  # noqa: BLE001 - damaged, in whatever words: it is made again the next time
+            shutil.rmtree(ready.parent, ignore_errors=True)
+            options.graph_optimization_level = every
+    return onnxruntime.InferenceSession(str(weights), options, providers=only)
+
+
+def _mapped(weights: Path, folder: Path) -> Path | None:
+    """The model as onnxruntime makes it ready, with its numbers in a file of their own, which the system reads page by
+    page and can let go of: 40 MB less than what is made ready in memory each time. None where it cannot be kept."""
+    ready = folder / weights.name
+    if ready.is_file():
+        return ready
+    import onnxruntime
+
+    try:
+        fresh = Path(tempfile.mkdtemp(prefix=".mapped-", dir=folder.parent))
+    except OSError:
+        return None
+    options = onnxruntime.SessionOptions()
+    # Beyond that, what is made ready would fit this processor only.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(fresh / weights.name)
+    entry = "session.optimized_model_external_initializers"
+    options.add_session_config_entry(f"{entry}_file_name", machine.NUMBERS)
+    options.add_session_config_entry(f"{entry}_min_size_in_bytes", "1024")
+    try:
+        onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+        for file in fresh.iterdir():
+            _settle(file)
+        fresh.rename(folder)
+    except Exception:  # noqa: BLE001 - a full disk, in whatever words, or another process was faster
+        shutil.rmtree(fresh, ignore_errors=True)
+    return ready if ready.is_file() else None
+
+
+def _settle(file: Path) -> None:
+    """On the disk for certain, and the owner's alone."""
+    file.chmod(0o600)
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+
+
+def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
+    """A name under which fastembed runs a folder that it does not know."""
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    kinds = {"mean": PoolingType.MEAN, "cls": PoolingType.CLS, "none": PoolingType.DISABLED}
+    name = f"vaultmem/{model.key}"
+    with _registering:
+        if all(known["model"] != name for known in text_embedding.list_supported_models()):
+            text_embedding.add_custom_model(
+                model=name,
+                pooling=kinds[model.pooling],
+                normalization=True,
+                sources=ModelSource(hf=name),  # asked for by fastembed, never used with a folder
+                dim=model.dimensions,
+                model_file=model.weights,
+            )
+    return name
+
+
+def normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
+    """Vectors of length 1. Not every model of fastembed, and not every service, gives such."""
+    import numpy as np
+
+    vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.maximum(lengths, np.float32(1e-12))
+    return vectors
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, as a damaged note may hold, is no text to the tokenizer."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unusable(model: Model, error: Exception) -> ModelError:
+    return ModelError(
+        f"The embedding model {model.name} cannot be loaded: {first_line(error)}. "
+        "Install it again, or set embedding.model to another one or to `off`."
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, short enough for one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200].rstrip(".")

@@ -1,0 +1,402 @@
+"""Put differences between the vault and the index into the index: the one writer's work.
+
+One batch: read and parse files; one catalog transaction that also marks the notes dirty; replace their
+blocks in the keyword index and commit; clear the marks. A kill between any two steps is healed by the
+next run, which does again what is marked. The result always equals an index built from nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from vaultmem import __version__
+from vaultmem import now as clock
+from vaultmem.config import Config
+from vaultmem.errors import VaultGoneError
+from vaultmem.index import catalog_write as rows
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog_write import Copies, Judged, block_row, index_entries
+from vaultmem.index.compare import (
+    Diff,
+    Manner,
+    Place,
+    check_vanished,
+    differences,
+    missing,
+    without,
+)
+from vaultmem.index.keyword import Entry, KeywordWriter
+from vaultmem.languages.intentions import sentences
+from vaultmem.progress import Progress
+from vaultmem.vault import blocks
+from vaultmem.vault import files as vault
+from vaultmem.vault.dialects import Rulebook, parse_note
+from vaultmem.vault.places import ours_as, page_path
+from vaultmem.vault.walk import Entry as File
+
+READER = f"{__version__}/3"  # raise the number when notes are read differently: all are read again
+BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
+RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
+
+
+class Report(NamedTuple):
+    """What a sync did. Counts are notes, `seconds` is wall time."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    troubles: int
+    rebuilt: bool
+    seconds: float
+
+
+class Work(NamedTuple):
+    """How to go about it."""
+
+    confirmed: bool  # that most notes are gone is believed
+    progress: Progress
+
+
+def _nothing(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class Indexer:
+    """The open catalog and keyword index, and the rules to read by. For one thread, under the lock.
+
+    Whoever keeps it open for long may set `breathe`, called between two notes, `committed`, called with the
+    changed notes as soon as searches can see them, `check`, which refuses differences that are too great to be
+    believed, `reads_on`, so that then only what is gone is refused, and `batch_notes`.
+    """
+
+    def __init__(self, folder: str, generation: str, rulebook: Rulebook, config: Config) -> None:
+        self.folder = folder
+        self.rules = rulebook
+        self.config = config
+        self.breathe: Callable[[], None] = _nothing
+        self.committed: Callable[[Iterable[int]], None] = _nothing
+        self.check: Callable[[str, Diff], None] = check_vanished
+        self.reads_on = False
+        self.batch_notes = BATCH_NOTES
+        self.fresh_paths: set[str] = set()  # read so soon after a change that the next may not show
+        self.generation = generation
+        self._fresh = not os.path.exists(f"{generation}/catalog.db")
+        self.catalog = Catalog(f"{generation}/catalog.db", create=True)
+        self._kw_folder = f"{generation}/kw"
+        self._keyword: KeywordWriter | None = None
+        self.batch = rows.Batch(self.catalog)
+        own = "|".join(
+            str(config[key]) for key in ("index.max_note_bytes", "memory_folder", "pending.path")
+        )
+        fingerprint = f"{READER}|{rulebook.fingerprint}|{own}"
+        self.reread = self.catalog.meta("reader") != fingerprint
+        self.fingerprint = fingerprint
+        self.copies = Copies(self.catalog, self._text)
+
+    def __enter__(self) -> Indexer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        try:
+            self.rest()
+        finally:
+            self.catalog.close()
+
+    def rest(self) -> None:
+        """Let go of the keyword writer and its memory until the next change."""
+        if self._keyword:
+            writer, self._keyword = self._keyword, None
+            writer.close()
+
+    @property
+    def keyword(self) -> KeywordWriter:
+        """The writer, opened when the first change needs it."""
+        if self._keyword is None:
+            self._keyword = KeywordWriter(self._kw_folder)
+        return self._keyword
+
+    def is_in_place(self) -> bool:
+        """Whether the files are still those that were opened: state may be deleted at any time."""
+        return self.catalog.is_in_place() and os.path.exists(f"{self._kw_folder}/meta.json")
+
+    def is_complete(self) -> bool:
+        """Whether it has once been made equal to the vault."""
+        return self.catalog.meta("synced") is not None
+
+    def note_count(self) -> int:
+        """How many notes it holds."""
+        return int(self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0])
+
+    def prepare(self) -> None:
+        """Make a new index that is empty, but can be searched. What is read into it is read by the rules of now,
+        also when that has to be gone on with later."""
+        self.keyword.commit()
+        self.catalog.set_meta("tidy", "yes")  # until blocks are removed, see sync.tidied()
+        self.catalog.set_meta("reader", self.fingerprint)
+        self._fresh = self.reread = False
+
+    def run(self, work: Work) -> Report:
+        """Bring everything up to date. Raises VaultGoneError when too much is gone, unless confirmed."""
+        if self._fresh:
+            self.prepare()  # an empty vault has an index, too
+        diff = self.differences()
+        doubt = None if work.confirmed else self._doubt(diff)
+        kept = set(missing(diff)) if doubt else set()
+        held = [file for file, path in diff.gone.items() if path in kept]
+        diff = without(diff, kept)
+        added = sum(path not in diff.known for path in self._notes(diff.put))
+        removed = sum(self._kind(path) == "note" for path in diff.gone.values())
+        changed_count = self.apply(diff, work)
+        self._finish(diff, held)
+        if doubt:
+            raise doubt
+        same, troubles = self.note_count() - changed_count, self._trouble_count()
+        return Report(added, changed_count - added, removed, same, troubles, False, 0.0)
+
+    def _doubt(self, diff: Diff) -> VaultGoneError | None:
+        """Why not all that is gone is believed to be, and yet the rest is taken over."""
+        try:
+            self.check(self.folder, diff)
+        except VaultGoneError as error:
+            if not self.reads_on:
+                raise
+            return error
+        return None
+
+    def _trouble_count(self) -> int:
+        """As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault."""
+        found = self.catalog.db.execute(
+            "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
+            " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')"
+        )
+        return int(found.fetchone()[0])
+
+    def apply(self, diff: Diff, work: Work) -> int:
+        """Take over what differs, and resolve the links anew; the number of notes that really changed."""
+        if (
+            self.reread
+        ):  # half of the notes by the rules of before, half by those of now, until _finish
+            self.catalog.set_meta("reader", "")
+        taken = {entry.path for entry in diff.put}
+        self._remove({file: path for file, path in diff.gone.items() if path in taken})
+        work.progress.stage("reading notes", len(diff.put))
+        changed_count = 0
+        for batch in _batches(diff.put + diff.touched, self.batch_notes):
+            changed_count += self._apply(batch, diff.known, work.progress)
+        # Last, so that whoever searches meanwhile finds a note that moved, if twice for a moment.
+        self._remove({file: path for file, path in diff.gone.items() if path not in taken})
+        work.progress.stage("resolving links", 0)
+        rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
+        return changed_count
+
+    def _notes(self, files: Iterable[File]) -> list[str]:
+        """The paths of those that are notes."""
+        return [file.path for file in files if self._kind(file.path) == "note"]
+
+    def preview(self) -> Report:
+        """What run() would do."""
+        diff = self.differences()
+        put = self._notes(diff.put)
+        gone = sum(self._kind(path) == "note" for path in diff.gone.values())
+        touched = sum(not diff.before[path].racy for path in self._notes(diff.touched))
+        new = sum(path not in diff.known for path in put)
+        changed = len(put) - new + touched
+        same = self.note_count() - changed - gone
+        return Report(new, changed, gone, same, len(diff.troubles), False, 0.0)
+
+    def differences(self, place: Place | None = None) -> Diff:
+        """Where the folder, or a part of it, and the catalog differ."""
+        how = Manner(self._kind, self.reread, self.breathe)
+        return differences(self.catalog, self.folder, how, place)
+
+    def _kind(self, path: str) -> str:
+        """What a file is to us."""
+        kind = self.rules.kind(path)
+        if kind != "note":
+            return kind
+        folder = self.config.text("memory_folder")
+        return ours_as(path, folder, page_path(folder, self.config.text("pending.path")))
+
+    def _remove(self, gone: dict[int, str]) -> None:
+        orphans = self.catalog.orphans()
+        if not gone and not orphans:
+            return
+        with self.catalog.transaction() as db:
+            for file in gone:
+                self.batch.stale(self._keys(rows.remove_file(self.catalog, file)))
+            self.batch.write()
+            db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
+            self.catalog.set_meta("tidy", "no")
+            self.copies.paths_changed()
+        for file in [*gone, *orphans]:
+            self.keyword.remove(file)
+        self.keyword.commit()
+        self._clear_dirty([*gone, *orphans])
+        self.committed(gone)
+
+    def _apply(self, batch: list[File], known: dict[str, int], progress: Progress) -> int:
+        """Read a batch and write it down; the number of notes that really changed."""
+        replaced: dict[int, list[Entry]] = {}
+        changed: set[str] = set()
+        with self.catalog.transaction() as db:
+            for entry in batch:
+                result = self._put(entry, known.get(entry.path))
+                if result:
+                    replaced[result[0]] = result[1]
+                    changed.add(entry.path)
+                progress.advance()
+                self.breathe()
+            self.batch.write()
+            db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
+            if not changed.isdisjoint(known):
+                self.catalog.set_meta("tidy", "no")
+            if not changed <= known.keys():
+                self.copies.paths_changed()
+            elif changed:
+                self.copies.texts_changed(changed)
+        if not replaced:
+            return 0
+        for note, entries in replaced.items():
+            self.keyword.remove(note)
+            for item in entries:
+                self.keyword.add(note, item)
+        self.keyword.commit()
+        self._clear_dirty(replaced)
+        self.committed(replaced)
+        return len(replaced)
+
+    def _clear_dirty(self, notes: Iterable[int]) -> None:
+        with self.catalog.transaction() as db:
+            db.executemany("DELETE FROM dirty WHERE note = ?", [(note,) for note in notes])
+
+    def _put(self, entry: File, file: int | None) -> tuple[int, list[Entry]] | None:
+        """Write one file's rows; for a note that changed, its id and the blocks to index."""
+        kind = self._kind(entry.path)
+        if kind != "note":
+            self._put_other(entry)
+            return None
+        read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
+        age = time.time_ns() - read.mtime_ns
+        racy = age < RACY_NS
+        if racy and age > -RACY_NS:  # a time in the future would be as fresh at every look
+            self.fresh_paths.add(entry.raw)
+        spelling = None if entry.raw == entry.path else entry.raw
+        content = bytes.fromhex(read.hash)
+        row = rows.FileRow(
+            entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, content, racy
+        )
+        if file is not None:
+            self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
+        if read.trouble:
+            self.catalog.db.execute(
+                "INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", (entry.path, read.trouble)
+            )
+        if file is not None and not self._differs(file, content):
+            rows.put_file(self.catalog, row)
+            return None
+        return self._put_note(row, read.text, new=file is None)
+
+    def _differs(self, file: int, content: bytes) -> bool:
+        if self.reread:
+            return True
+        db = self.catalog.db
+        known = db.execute("SELECT hash FROM files WHERE id = ?", (file,)).fetchone()
+        return known[0] != content or bool(
+            db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone()
+        )
+
+    def _put_other(self, entry: File) -> None:
+        new = rows.put_file(self.catalog, rows.FileRow(entry.path, "file", *entry[1:4]))
+        self._rename(new, self.rules.names(entry.path, None))
+
+    def _rename(self, file: int, names: set[str]) -> None:
+        before = self.catalog.names_of(file)
+        if before != names:
+            self.batch.stale(self._keys(before ^ names))
+            self.catalog.db.execute("DELETE FROM names WHERE file = ?", (file,))
+            self.batch.names(file, names)
+
+    def _keys(self, names: Iterable[str]) -> set[str]:
+        return {key for name in names for key in self.rules.affected(name)}
+
+    def _put_note(self, row: rows.FileRow, text: str, *, new: bool) -> tuple[int, list[Entry]]:
+        file = rows.put_file(self.catalog, row)
+        note, grouped = parse_note(self.rules, row.path, text)
+        note = self.rules.numbered(row.path, note)
+        names = self.rules.names(row.path, note)
+        before = set() if new else self._forget(file)
+        self.batch.names(file, names)
+        self.batch.stale(self._keys(before ^ names))
+        self.batch.stale({link.key for link in note.links if link.key})
+        record = rows.NoteRow(
+            note,
+            self.rules.dialect(row.path),
+            blocks.note_day(row.path, note.properties, note.journal),
+            blocks.category(row.path, note.properties, self.config.text("memory_folder")),
+            self.rules.excluded(row.path),
+            [block_row(note.title, block) for block in grouped],
+            sentences(note, text),
+            blocks.opening(note.pieces) if blocks.names_times(note.properties) else None,
+        )
+        self.batch.note(file, record)
+        return file, [] if record.excluded else list(index_entries(row.path, record, grouped))
+
+    def _forget(self, file: int) -> set[str]:
+        """Remove what was read out of a note that is being read again; the names it had. A copy stays one until
+        that is judged again."""
+        db = self.catalog.db
+        before = self.catalog.names_of(file)
+        copies = db.execute("SELECT * FROM conflicts WHERE copy = ?", (file,)).fetchall()
+        self.catalog.forget_content(file)
+        db.executemany("INSERT INTO conflicts VALUES (?, ?)", copies)
+        return before
+
+    def _finish(self, diff: Diff, held: list[int]) -> None:
+        """What was looked at is in the index; files that are `held` are gone, but kept."""
+        judged = self.copies.judged(self.breathe)
+        with self.catalog.transaction() as db:
+            self._settle(judged)
+            db.execute("DELETE FROM troubles WHERE walked = 1")
+            db.executemany("INSERT INTO troubles VALUES (?, 1, ?)", list(diff.troubles.items()))
+            for dialect, template in self.rules.uri_templates().items():
+                self.catalog.set_meta(f"uri {dialect}", template)
+            if self.reread:  # when they are back, they are read by the rules of now
+                db.executemany(
+                    "UPDATE files SET size = -1, hash = NULL WHERE id = ?",
+                    [(file,) for file in held],
+                )
+            self.catalog.set_meta("reader", self.fingerprint)
+            if not held:
+                self.catalog.set_meta("synced", str(int(clock.seconds())))
+        self.reread = False
+        self.copies.know(judged)
+
+    def settle(self) -> None:
+        """After single changes: what depends on the whole vault, which are conflict copies of which notes."""
+        judged = self.copies.judged(self.breathe)
+        with self.catalog.transaction():
+            self._settle(judged)
+        self.copies.know(judged)
+
+    def _settle(self, judged: Judged | None) -> None:
+        if judged:
+            self.copies.write(judged)
+            self.catalog.db.execute(
+                "DELETE FROM troubles WHERE walked = 0 AND path NOT IN (SELECT path FROM files)"
+            )
+
+    def _text(self, path: str) -> str:
+        return vault.read(self.folder, path, self.config.number("index.max_note_bytes")).text
+
+
+def _batches(entries: list[File], size: int) -> Iterator[list[File]]:
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]

@@ -1,0 +1,203 @@
+"""The keyword index: Tantivy over blocks (the only importer of tantivy).
+
+One analyzer serves English and CJK: every CJK character is a token, everything else is split into words,
+lower-cased, folded to ASCII and stemmed. CJK words are found as phrases of two characters. No text is
+stored: snippets are read from the notes, which are the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import tantivy
+
+from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.paths import keep_private, make_private
+from vaultmem.text.values import value
+
+ANALYZER = (
+    "vaultmem-2"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+)
+MAX_WORD = 64
+HEAP_BYTES = 30_000_000
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}"
+_PATTERN = rf"[{_CJK}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{_CJK}]]+"
+
+TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
+
+# The block number is note << ORD_BITS | ordinal of the block in its note.
+ORD_BITS = 20
+
+
+@value
+class Entry:
+    """What is indexed of one block: texts by field name, the day as YYYYMMDD or 0."""
+
+    ordinal: int
+    texts: dict[str, str]
+    day: int
+    temporal: bool
+
+
+def analyzer() -> tantivy.TextAnalyzer:
+    """The analyzer for notes and queries alike."""
+    filters = tantivy.Filter
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_PATTERN))
+        .filter(filters.remove_long(MAX_WORD))
+        .filter(filters.lowercase())
+        .filter(filters.ascii_fold())
+        .filter(filters.stemmer("english"))
+        .build()
+    )
+
+
+def normal(text: str) -> str:
+    """One spelling for characters that look the same (NFKC: composed accents, full-width letters)."""
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):
+        return text
+    return unicodedata.normalize("NFKC", text)
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    for name in TEXT_FIELDS:
+        builder = builder.add_text_field(name, tokenizer_name=ANALYZER, index_option="position")
+    builder = builder.add_unsigned_field("block", fast=True)
+    builder = builder.add_unsigned_field("note", indexed=True)
+    for name in ("day", "monthday", "temporal"):
+        builder = builder.add_unsigned_field(name, indexed=True)
+    return builder.build()
+
+
+def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
+    """Open (or create) the index in `folder`. Raises OSError or ValueError when it is damaged."""
+    if create:
+        make_private(folder)
+        index = tantivy.Index(_schema(), path=folder)
+    else:
+        index = tantivy.Index.open(folder)
+    index.register_tokenizer(ANALYZER, analyzer())
+    return index
+
+
+# In what Tantivy says when the disk is full, a limit is reached or writing is forbidden.
+_NO_ROOM = (
+    "StorageFull",
+    "FileTooLarge",
+    "QuotaExceeded",
+    "code: 27",
+    "PermissionDenied",
+    "ReadOnlyFilesystem",
+)
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Tantivy raises ValueError for all that can go wrong; tell a full disk from a damaged file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if any(sign in str(error) for sign in _NO_ROOM):
+            raise StateError(NO_ROOM.format(error)) from error
+        raise _damaged(error) from error
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # Rust's own, which is no Exception
+            raise _damaged(error) from error
+        raise
+
+
+def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
+    """Open the index to search; whether it can see what is written later. Even to read, Tantivy makes a lock: where the
+    disk is write-protected, it is opened through links in another folder, and stays as it is now."""
+    try:
+        return *_opened(folder), True
+    except DamagedError:
+        raise
+    except StateError:
+        import shutil  # most never need these
+        import tempfile
+
+        elsewhere = tempfile.mkdtemp(prefix="vaultmem-")
+        try:
+            for name in os.listdir(folder):
+                if not name.endswith(".lock"):
+                    os.symlink(os.path.join(folder, name), os.path.join(elsewhere, name))
+            return *_opened(elsewhere), False
+        finally:
+            # A thread of Tantivy looks once more and makes its lock there, maybe while the folder is being emptied.
+            os.rename(elsewhere, gone := f"{elsewhere}.gone")
+            shutil.rmtree(gone, ignore_errors=True)
+
+
+@spoken()
+def _opened(folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
+    index = open_index(folder)
+    return index, index.searcher()
+
+
+def _damaged(error: BaseException) -> DamagedError:
+    return DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild")
+
+
+def _remove_leftovers(folder: str) -> None:
+    """What Tantivy was about to rename when it was killed; it never looks at such files again."""
+    if os.path.isdir(folder):
+        for name in os.listdir(folder):
+            if name.startswith(".tmp"):
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(folder, name))
+
+
+class KeywordWriter:
+    """Adds and removes the blocks of notes. Nothing is visible to searches before commit()."""
+
+    @spoken()
+    def __init__(self, folder: str) -> None:
+        _remove_leftovers(folder)
+        self._folder = folder
+        index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
+        self._schema = index.schema
+        self._writer = index.writer(HEAP_BYTES, 1)
+        # A kill in the middle of a commit leaves files that would block every later one.
+        self._writer.garbage_collect_files()
+
+    def remove(self, note: int) -> None:
+        """Remove all blocks of a note."""
+        # Not by term: tantivy-py makes a signed term of a number, which no unsigned field has.
+        self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "note", note))
+
+    def add(self, note: int, entry: Entry) -> None:
+        """Add one block of a note."""
+        document = tantivy.Document()
+        for name, text in entry.texts.items():
+            if text:
+                document.add_text(name, normal(text))
+        document.add_unsigned("note", note)
+        document.add_unsigned("block", note << ORD_BITS | entry.ordinal)
+        if entry.day:
+            document.add_unsigned("day", entry.day)
+            document.add_unsigned("monthday", entry.day % 10000)
+        if entry.temporal:
+            document.add_unsigned("temporal", 1)
+        self._writer.add_document(document)
+
+    @spoken()
+    def commit(self) -> None:
+        """Make everything since the last commit durable and visible."""
+        self._writer.commit()
+        self._seal()
+
+    @spoken()
+    def close(self) -> None:
+        """Wait for merges and let go of the index."""
+        self._writer.wait_merging_threads()
+        self._seal()
+
+    def _seal(self) -> None:
+        """Tantivy makes its files for everybody to read."""
+        for name in os.listdir(self._folder):
+            keep_private(os.path.join(self._folder, name))

@@ -1,0 +1,259 @@
+"""From the setting `embedding.model` to files that fastembed can run."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from vaultmem.errors import ModelError
+from vaultmem.index import minilm
+from vaultmem.index.embed import Embedder, first_line, quiet_fastembed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+
+    from vaultmem.llm.llm import Settings
+
+
+DEFAULT = "default"
+OFF = "off"
+
+
+class Model(NamedTuple):
+    """One embedding model on this machine; `key` keeps the vectors of two models apart."""
+
+    key: str  # short, fit for a folder name; other weights, tokenizer or pooling give another key
+    name: str  # as fastembed or the user calls it
+    dimensions: int
+    folder: str  # holds the weights, tokenizer.json, tokenizer_config.json
+    sha256: str  # of the weights
+    weights: str = "model.onnx"  # path of the weights inside the folder
+    pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
+
+
+def resolve_model(setting: str, models_dir: str) -> Model:
+    """The model that the setting names, ready to load; cheap when it was ready before.
+
+    `default` is the model that is installed with vaultmem, an absolute path (or one with ~) is a
+    folder of one's own, all else is a name that fastembed knows and may be downloaded now. Raises
+    ModelError with what to do.
+    """
+    models = Path(models_dir)
+    if setting == DEFAULT:
+        folder = minilm.prepare(models)
+        key = model_key(minilm.NAME, minilm.SHA256)
+        return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), minilm.SHA256)
+    if setting == OFF:
+        raise ModelError("Search by meaning is switched off. Set embedding.model to `default`.")
+    # The two rarer ways cost more imports than most runs want to pay.
+
+    path = _as_folder(setting)
+    if path is None:
+        return named_model(setting, models)
+    return folder_model(path, models)
+
+
+def model_key(name: str, *parts: str) -> str:
+    """A readable folder name that differs whenever one of the parts differs."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.rsplit("/", 1)[-1].lower()).strip("-")[:32]
+    digest = hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+    return f"{plain or 'model'}-{digest}"
+
+
+def _as_folder(setting: str) -> Path | None:
+    try:
+        path = Path(setting).expanduser()
+    except RuntimeError as error:
+        raise ModelError(f"The model folder {setting} names no known home folder.") from error
+    return path if path.is_absolute() else None
+
+
+# Embedding models that a user names: a folder of one's own, or one that fastembed can fetch.
+
+WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+POOLING = "1_Pooling/config.json"  # where sentence-transformers keeps it
+
+
+class Fetching(Protocol):
+    """What is used of fastembed's model classes, whose common base does not declare it."""
+
+    model_description: object
+
+    def download_model(
+        self, model: object, cache_dir: str, *, local_files_only: bool
+    ) -> str | Path: ...
+
+
+def folder_model(folder: Path, models: Path) -> Model:
+    """The model in a folder of the user's, used where it lies. Raises ModelError."""
+    weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
+    if weights is None:
+        raise ModelError(f"{folder} is no embedding model: it has none of {', '.join(WEIGHTS)}.")
+    lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
+    if lacking:
+        raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
+    record = models / f"folder-{_seen(folder, (weights, *TOKENIZER, POOLING))}.json"
+    return _recorded(record) or _record(record, _inspect(folder, weights))
+
+
+def named_model(name: str, models: Path) -> Model:
+    """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
+    digest = hashlib.blake2b(name.lower().encode(), digest_size=6).hexdigest()
+    record = models / f"named-{digest}.json"
+    known = _recorded(record)
+    if known and (Path(known.folder) / known.weights).is_file():
+        return known
+    text_embedding = quiet_fastembed()
+    described = {model["model"]: model for model in text_embedding.list_supported_models()}
+    proper = {known_name.lower(): known_name for known_name in described}.get(name.lower())
+    if proper is None:
+        raise ModelError(_unknown(name, list(described)))
+    folder = _fetch(text_embedding, proper, models)
+    weights = str(described[proper]["model_file"])
+    digest = _sha256(folder / weights)
+    key = model_key(proper, digest)
+    found = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
+    return _record(record, found)
+
+
+def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
+    try:
+        running = text_embedding(name, cache_dir=str(models), lazy_load=True)
+        inner = cast("Fetching", running.model)
+        # The second call finds the files of the first and tells where they lie.
+        return Path(
+            inner.download_model(inner.model_description, str(models), local_files_only=True)
+        )
+    except Exception as error:  # the border to fastembed and its download: anything may be raised
+        raise ModelError(
+            f"The embedding model {name} cannot be downloaded: {first_line(error)}. "
+            "Check the connection, or set embedding.model to `default` or a local folder."
+        ) from error
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    by_end = {model.rsplit("/", 1)[-1].lower(): model for model in known}
+    close = difflib.get_close_matches(name.rsplit("/", 1)[-1].lower(), by_end, n=3, cutoff=0.4)
+    meant = ", ".join(by_end[end] for end in close) or "sentence-transformers/all-MiniLM-L6-v2"
+    return (
+        f"fastembed knows no embedding model {name!r}. Near names: {meant}. "
+        "Set embedding.model to one of them, to `default`, to `off`, or to an absolute folder."
+    )
+
+
+def _inspect(folder: Path, weights: str) -> Model:
+    """Load the weights once to learn what comes out of them."""
+    try:
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(
+            str(folder / weights), providers=["CPUExecutionProvider"]
+        )
+        shape = session.get_outputs()[0].shape
+    except Exception as error:  # onnxruntime raises its own kinds for every defect of a file
+        raise ModelError(
+            f"{folder / weights} cannot be loaded: {first_line(error)}. Put a sound copy there."
+        ) from error
+    dimensions = shape[-1] if shape else None
+    if not isinstance(dimensions, int) or len(shape) not in (2, 3):
+        raise ModelError(f"{folder / weights} gives no text vectors (output shape {shape}).")
+    pooling = "none" if len(shape) == 2 else _pooling(folder)
+    digest = _sha256(folder / weights)
+    tokenizers = [_sha256(folder / name) for name in TOKENIZER]
+    key = model_key(folder.name, digest, pooling, *tokenizers)
+    return Model(key, str(folder), dimensions, str(folder), digest, weights, pooling)
+
+
+def _pooling(folder: Path) -> str:
+    """Mean, as most models want it, unless the folder says that the first token stands for all."""
+    try:
+        settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "mean"
+    wants_first = isinstance(settings, dict) and settings.get("pooling_mode_cls_token") is True
+    return "cls" if wants_first else "mean"
+
+
+def _seen(folder: Path, names: tuple[str, ...]) -> str:
+    """Changes whenever one of the files does, without reading them."""
+    lines = [str(folder)]
+    for name in names:
+        path = folder / name
+        if path.is_file():
+            status = path.stat()
+            lines.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+    seen = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(seen, digest_size=6).hexdigest()
+
+
+def _recorded(record: Path) -> Model | None:
+    try:
+        return Model(**json.loads(record.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _record(record: Path, model: Model) -> Model:
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(prefix=".record-", dir=record.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(model._asdict(), file)
+        Path(fresh).replace(record)
+    except OSError as error:
+        raise ModelError(
+            f"{record.parent} cannot be written: {error.strerror}. Make the folder writable."
+        ) from error
+    return model
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# What embeds, by the settings: a model in this process, or a service.
+
+
+class TextEmbedder(Protocol):
+    """Turns texts into normalised vectors of one model. Raises ModelError when it cannot."""
+
+    model: Model
+
+    @property
+    def is_local(self) -> bool:
+        """Whether what it embeds stays in this process."""
+
+    def is_loaded(self) -> bool:
+        """Whether it can be used at once."""
+
+    def unload(self) -> None:
+        """Give the memory of the model back until the next use."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text, in the order given."""
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions in `texts` and their vectors, batch by batch."""
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question."""
+
+
+def open_embedder(settings: Settings, folder: str, threads: int) -> TextEmbedder:
+    """The one of the settings; `folder` holds what is known of models. Raises ModelError with what to do."""
+    if settings.text("embedding.base_url"):
+        from vaultmem.index.embedding_service import ServiceEmbedder, service_of
+
+        return ServiceEmbedder(service_of(settings), folder)
+    return Embedder(resolve_model(settings.text("embedding.model"), folder), threads)

@@ -1,0 +1,181 @@
+"""The state folder of one vault: manifest, generations, the lock of the one writer.
+
+<state>/manifest.json      format versions and the generation in force; swapped by rename
+<state>/gen-<n>/           catalog.db and kw/, built together, thrown away together
+<state>/vec/<model>/       vectors by text hash; survive rebuilds
+<state>/behind             there after a write that could not be indexed, until the next search or sync
+<state>/lock               flock of the process that writes, with its PID
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+
+from vaultmem.errors import LockedError, StateError
+from vaultmem.index import catalog, keyword
+from vaultmem.paths import make_private, state_folder
+
+FORMAT = 1
+_VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": keyword.ANALYZER}
+
+
+class State:
+    """Where the derived files of a vault are. Nothing in here is worth a backup."""
+
+    def __init__(self, vault: str, folder: str | None = None) -> None:
+        self.vault = vault
+        self.folder = folder or state_folder(vault)
+        self._held: int | None = None
+
+    def manifest(self) -> dict[str, object]:
+        """The manifest, or {} when there is none, or it is damaged or of another version."""
+        try:
+            with open(os.path.join(self.folder, "manifest.json"), encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(found, dict) or not isinstance(found.get("generation"), int):
+            return {}
+        return found if all(found.get(k) == v for k, v in _VERSIONS.items()) else {}
+
+    def generation(self) -> str | None:
+        """The folder of the generation in force, if its parts are there."""
+        number = self.manifest().get("generation")
+        if number is None:
+            return None
+        folder = self._generation_folder(number)
+        parts = (os.path.join(folder, "catalog.db"), os.path.join(folder, "kw", "meta.json"))
+        return folder if all(os.path.exists(part) for part in parts) else None
+
+    def is_complete(self) -> bool:
+        """Whether the index in force has once been whole; the first one is in force from its beginning."""
+        return self.generation() is not None and bool(self.manifest().get("complete", True))
+
+    def is_behind(self) -> bool:
+        """Whether something was written that could not be indexed."""
+        return os.path.exists(self.path("behind"))
+
+    def fall_behind(self) -> None:
+        """What was written just now could not be indexed; whoever searches next sees to it."""
+        with contextlib.suppress(OSError):  # then the next sync does
+            os.close(_no_link(self.path("behind"), os.O_WRONLY | os.O_CREAT))
+
+    def catch_up(self) -> None:
+        """The index knows all again."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path("behind"))
+
+    def complete(self, notes: int) -> None:
+        """The index in force is whole, with so many notes."""
+        number = self.manifest().get("generation")
+        if isinstance(number, int):
+            self.adopt(number, notes)
+
+    def restore(self, generation: str, notes: int, *, complete: bool) -> None:
+        """Put the generation in this folder in force again: somebody removed the manifest, or put another in
+        its place, though nobody but the one writer may."""
+        self.adopt(int(os.path.basename(generation).removeprefix("gen-")), notes, complete=complete)
+
+    def _generation_folder(self, number: object) -> str:
+        return os.path.join(self.folder, f"gen-{number}")
+
+    def new_generation(self) -> tuple[int, str]:
+        """An empty folder for a rebuild; searches go on in the old generation meanwhile."""
+        make_private(self.folder)
+        taken = [
+            int(n[4:]) for n in os.listdir(self.folder) if n.startswith("gen-") and n[4:].isdigit()
+        ]
+        number = max(taken, default=0) + 1
+        return number, make_private(self._generation_folder(number))
+
+    def note_count(self) -> int:
+        """How many notes the vault had when its index was last built anew."""
+        count = self.manifest().get("notes")
+        return count if isinstance(count, int) else 0
+
+    def adopt(self, number: int, notes: int, *, complete: bool = True) -> None:
+        """Put a generation in force and remove all others."""
+        path = os.path.join(self.folder, "manifest.json")
+        with open(path + ".tmp", "w", encoding="utf-8", opener=_no_link) as file:
+            manifest = {"generation": number, "notes": notes, "complete": complete}
+            json.dump({**_VERSIONS, **manifest, "vault": self.vault}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path + ".tmp", path)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what an interrupted rebuild has left."""
+        from shutil import rmtree  # searches do without
+
+        keep = f"gen-{self.manifest().get('generation')}"
+        for name in os.listdir(self.folder):
+            if name.startswith("gen-") and name != keep:
+                rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # of a kill just before it was renamed
+            os.unlink(self.path("manifest.json.tmp"))
+
+    def models_folder(self) -> str:
+        """Where prepared embedding models are: beside the states of all vaults, shared by them."""
+        return self.path("..", "models")
+
+    def path(self, *parts: str) -> str:
+        """A path inside the state folder."""
+        return os.path.join(self.folder, *parts)
+
+    def holds_lock(self) -> bool:
+        """Whether the lock that was taken still counts: the state folder may be deleted at any time."""
+        try:
+            return self._held is not None and os.path.samestat(
+                os.fstat(self._held), os.stat(self.path("lock"))
+            )
+        except OSError:
+            return False
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer, or raise StateError that names the process that is."""
+        make_private(self.folder)
+        try:
+            handle = _no_link(self.path("lock"), os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            if not _take(handle):
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                raise LockedError(
+                    f"another vaultmem (process {holder}) is at work on this vault; wait for it to end"
+                )
+            try:
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
+            except OSError as error:
+                raise self._unwritable(error) from error
+            self._held = handle
+            yield
+        finally:
+            self._held = None
+            os.close(handle)  # which also gives the lock back
+
+    def _unwritable(self, error: OSError) -> StateError:
+        return StateError(f"cannot write to the state folder {self.folder}: {error.strerror}")
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open for writing, but never through a link, which may lead to a note."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _take(handle: int) -> bool:
+    import fcntl
+
+    for pause in (0.01, 0.04, 0.0):  # somebody may only be looking whether it is held
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(pause)
+    return False

@@ -1,0 +1,196 @@
+"""Make the index equal to the vault: which index is worked on, and when a new one takes its place.
+
+The very first index is put in force while it is still empty, so that searches find what has been read so
+far and a kill loses nothing; a later rebuild is made beside the index in force and takes its place at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from vaultmem.config import Config
+from vaultmem.errors import DamagedError
+from vaultmem.index import catalog_write as rows
+from vaultmem.index.catalog import spoken
+from vaultmem.index.compare import Place, check_rebuild
+from vaultmem.index.indexer import BATCH_NOTES, Indexer, Report, Work
+from vaultmem.index.state import State
+from vaultmem.progress import Progress, Silent
+from vaultmem.vault import files, identity
+from vaultmem.vault.dialects import Rulebook, open_rulebook
+from vaultmem.vault.walk import walk
+
+__all__ = [
+    "Report", "built_elsewhere", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of",
+    "spelled", "sync", "tidied",
+]  # fmt: skip
+
+
+def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
+         progress: Progress | None = None) -> Report:  # fmt: skip
+    """Bring the index of the vault in `folder` up to date, or build it anew.
+
+    Raises VaultGoneError when the vault is empty or most notes are gone (unless confirmed), StateError
+    when another process is writing or the state folder cannot be used.
+    """
+    started = time.monotonic()
+    state = State(folder)
+    work = Work(confirm_removals, progress or Silent())
+    with state.lock():
+        try:
+            report = _sync_locked(state, config, work, rebuild=rebuild)
+        except DamagedError:
+            report = _sync_locked(state, config, work, rebuild=True)
+    return report._replace(seconds=time.monotonic() - started)
+
+
+def built_elsewhere(folder: str, config: Config) -> State:
+    """An index in a temporary folder, which lasts as long as this value: for who only reads, where the state folder
+    takes nothing."""
+    import shutil
+    import tempfile
+    import weakref
+
+    state = State(folder, tempfile.mkdtemp(prefix="vaultmem-"))
+    weakref.finalize(state, shutil.rmtree, state.folder, ignore_errors=True)
+    with state.lock(), spoken():
+        rebuilt(state, config, Work(True, Silent()))[0].close()
+    return state
+
+
+def changes(folder: str, config: Config) -> Report:
+    """What sync() would find to do, by sizes and times alone. Writes nothing."""
+    state = State(folder)
+    rulebook = rules_of(folder, config)
+    generation = state.generation()
+    if generation is None:
+        paths = [entry.path for entry in walk(folder, [])]
+        return Report(sum(rulebook.kind(path) == "note" for path in paths), 0, 0, 0, 0, True, 0.0)
+    with Indexer(folder, generation, rulebook, config) as indexer:
+        return indexer.preview()
+
+
+@spoken()
+def _sync_locked(state: State, config: Config, work: Work, *, rebuild: bool) -> Report:
+    if rebuild:
+        indexer, report = rebuilt(state, config, work)
+        indexer.close()
+    else:
+        state.sweep()
+        with open_indexer(state, config) as indexer:
+            report = first_or_next(state, indexer, work)
+    identity.remember(state.vault, config.text("memory_folder"))
+    return report
+
+
+def open_indexer(state: State, config: Config) -> Indexer:
+    """The index in force, opened for writing; where there is none, an empty one is put in force. The
+    caller holds the lock."""
+    rulebook = rules_of(state.vault, config)
+    generation = state.generation()
+    if generation:
+        return Indexer(state.vault, generation, rulebook, config)
+    number, fresh = state.new_generation()
+    indexer = Indexer(state.vault, fresh, rulebook, config)
+    try:
+        indexer.prepare()
+        state.adopt(number, 0, complete=False)
+    except BaseException:
+        indexer.close()
+        raise
+    return indexer
+
+
+def put_in_force(state: State, indexer: Indexer) -> bool:
+    """See to it that searches find the index that is open, for somebody may have removed its manifest or put
+    another in its place; whether that was needed. The caller holds the lock."""
+    if state.generation() == indexer.generation:
+        return False
+    state.restore(indexer.generation, indexer.note_count(), complete=indexer.is_complete())
+    return True
+
+
+def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
+    """Bring an open index up to date, and note when it is whole for the first time."""
+    first = not state.is_complete()
+    report = indexer.run(work)
+    if first:
+        state.complete(report.added + report.changed + report.unchanged)
+    return report._replace(rebuilt=first)
+
+
+def rebuilt(
+    state: State,
+    config: Config,
+    work: Work,
+    fitted: Callable[[Indexer], Indexer] = lambda indexer: indexer,
+) -> tuple[Indexer, Report]:
+    """A new index beside the one in force, which it replaces when it is whole. `fitted` may set what
+    Indexer says may be set."""
+    rulebook = rules_of(state.vault, config)
+    if not work.confirmed:
+        check_rebuild(state.vault, rulebook, state.note_count())
+    number, fresh = state.new_generation()
+    indexer = fitted(Indexer(state.vault, fresh, rulebook, config))
+    try:
+        report = indexer.run(work._replace(confirmed=True))
+        state.adopt(number, report.added)
+    except BaseException:
+        indexer.close()
+        raise
+    return indexer, report._replace(rebuilt=True)
+
+
+@spoken()
+def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
+    """Have the blocks that were removed leave the keyword index, so that it orders results as one that is built from
+    nothing. Tantivy's own merges do not help, for they only estimate how long texts are: all notes are indexed again
+    in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
+    if indexer.note_count() > BATCH_NOTES or indexer.catalog.meta("tidy") == "yes":
+        return False
+    found = indexer.catalog.db.execute(
+        "SELECT f.id, coalesce(f.raw, f.path) FROM files f JOIN notes n ON n.id = f.id"
+    ).fetchall()
+    before = {row[0] for row in indexer.catalog.db.execute("SELECT note FROM dirty")}
+    marks = [(note,) for note, _ in found if note not in before]
+    with indexer.catalog.transaction() as db:
+        db.executemany("INSERT INTO dirty VALUES (?)", marks)
+    diff = indexer.differences(Place(frozenset(raw for _, raw in found)))
+    usual, size = indexer.breathe, indexer.batch_notes
+
+    def breathe() -> None:
+        usual()
+        if is_wanted():
+            raise _WantedError
+
+    indexer.breathe, indexer.batch_notes = breathe, BATCH_NOTES
+    try:
+        indexer.apply(diff._replace(gone={}), Work(True, Silent()))
+    except _WantedError:
+        indexer.batch = rows.Batch(indexer.catalog)
+        with indexer.catalog.transaction() as db:
+            db.executemany("DELETE FROM dirty WHERE note = ?", marks)
+        return False
+    finally:
+        indexer.breathe, indexer.batch_notes = usual, size
+    indexer.catalog.set_meta("tidy", "yes")
+    indexer.settle()
+    return True
+
+
+class _WantedError(Exception):
+    """Somebody else needs the writer."""
+
+
+def rules_of(folder: str, config: Config) -> Rulebook:
+    """The rules by which the vault is read now."""
+    return open_rulebook(files.Root(folder), config.text("dialect"))
+
+
+def spelled(report: Report) -> str:
+    """A report for the log."""
+    return (
+        f"{report.added} added, {report.changed} changed, {report.removed} removed,"
+        f" {report.unchanged} unchanged in {report.seconds:.2f} s"
+    )

@@ -1,0 +1,1 @@
+"""English, Chinese and Japanese: times, facts, categories."""

@@ -1,0 +1,363 @@
+"""Small words of time expressions: one spelling for all widths and scripts, English numbers and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vaultmem.languages.when_parts import LAST
+from vaultmem.text.values import value
+
+# Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
+
+_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇か夕間间")
+_DAYS = dict(zip("月火水木金土日", "一二三四五六日", strict=True))
+_DAY = "[月火水木金土日]"
+_WORDS = {
+    "再来周": "下下周", "再来月": "下下月", "来周": "下周", "来月": "下月", "今周": "本周", "今月": "本月",
+    "先周": "上周", "先月": "上月", "明后日": " 后天", "あさって": "  后天", "あした": " 明天", "きょう": " 今天",
+    "今夜": "今晚", "の朝": "早上", "の夜": "晚上", "の晩": "晚上", "夕方": "傍晚", "ヶ月": "个月", "か月": "个月",
+    "毎朝": "每早", "毎": "每", "の": "的", "晩": "晚",
+}  # fmt: skip
+_PHRASE = re.compile(
+    rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
+    rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
+    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
+    r"|の朝(?![着向阳])|(?<![未本原后以将近年首领优率])(?:再?来|今|先)[周月](?![边岁])"
+    r"|明后日|あさって|あした|きょう|今夜|の[夜晩]|夕方|[ヶか]月|毎朝|[毎の晩]"
+)
+
+
+def as_chinese(text: str) -> str:
+    """The text, folded already, with Japanese words of time in the Chinese ones of the same length."""
+    if text.isascii() or _JAPANESE.isdisjoint(text):
+        return text
+    return _PHRASE.sub(_word, text)
+
+
+def _word(found: re.Match[str]) -> str:
+    if found["days"]:
+        return "".join(_DAYS.get(each, "、") for each in found["days"])
+    if found["day"]:
+        return ("星期" if found["long"] else "周") + _DAYS[found["day"]]
+    if found["hours"] or found["weeks"]:
+        return "小时" if found["hours"] else "个周"
+    return "和" if found["and"] else _WORDS[found[0]]
+
+
+# Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days.
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ["january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+         "august aug", "september sep sept", "october oct", "november nov", "december dec"],
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+@value
+class DaySpan:
+    """A day, month or year named in a question; what was not said is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+# Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+_ISO = r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)"
+_DAY_MONTH = rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
+_MONTH_DAY = rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?"
+_MONTH = (
+    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?"
+    rf"|\b({_NAMES}) (\d{{4}})\b"
+)
+_HAN_DIGITS = "〇一二三四五六七八九"
+_SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
+_FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
+_HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
+_WHEN = r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+_MAY_NAME_A_DAY = rf"\d|[{_HAN_DIGITS}十][年月]|{'|'.join(sorted({name[:3] for name in MONTHS}))}"
+
+
+def day_spans(text: str) -> list[DaySpan]:
+    """All days, months and years that a question names (at most eight)."""
+    low = text.lower()
+    if not re.search(_MAY_NAME_A_DAY, low):
+        return []
+    found = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
+    found += [DaySpan(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
+    found += [DaySpan(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
+    if not found:
+        found += [
+            DaySpan(_year(y1 or y2), MONTHS[m1 or m2], None)
+            for m1, y1, m2, y2 in re.findall(_MONTH, low)
+        ]
+    for year, month, day, alone in re.findall(_HAN, low):
+        found.append(DaySpan(_han_number(year or alone), _han_number(month), _han_number(day)))
+    return [s for s in found if _possible(s)][:8]
+
+
+def _year(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _han_number(text: str) -> int | None:
+    """The number of "12", "十二", "二十一" or "二〇二五"."""
+    if not text or text.isdecimal():
+        return _year(text)
+    tens, ten, ones = text.replace("零", "〇").partition("十")
+    if not ten:
+        return int("".join(str(_HAN_DIGITS.index(digit)) for digit in tens))
+    return 10 * (_han_number(tens) or 1) + (_han_number(ones) or 0)
+
+
+def _possible(span: DaySpan) -> bool:
+    return (span.month is None or 1 <= span.month <= 12) and (
+        span.day is None or 1 <= span.day <= 31
+    )
+
+
+def asks_when(text: str) -> bool:
+    """Whether the answer to this question is likely a date."""
+    return bool(re.search(_WHEN, text.lower()))
+
+
+def day_number(iso: str) -> int:
+    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
+    digits = iso[:10].replace("-", "")
+    return int(digits) if len(digits) == 8 and digits.isdecimal() else 0
+
+
+def number_range(span: DaySpan) -> tuple[int, int] | None:
+    """The YYYYMMDD range of a span with a year."""
+    if span.year is None:
+        return None
+    start = span.year * 10000 + (span.month or 1) * 100 + (span.day or 1)
+    end = span.year * 10000 + (span.month or 12) * 100 + (span.day or 31)
+    return start, end
+
+
+_TRADITIONAL = "後週點禮兩個鐘號這時過開間內節聖誕國慶勞動兒記繳還給買會來應須該請約"
+_SIMPLIFIED = "后周点礼两个钟号这时过开间内节圣诞国庆劳动儿记缴还给买会来应须该请约"
+_FOLD: dict[int, str | int | None] = {
+    **{0xFF01 + step: 0x21 + step for step in range(94)},
+    **dict(zip(map(ord, _TRADITIONAL), _SIMPLIFIED, strict=True)),
+    **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000\t"), " "),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\uff0d\uff5e\u301c"), "-"),
+}
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_LOWER |= {0xFF21 + step: chr(0x61 + step) for step in range(26)}
+_TABLE: dict[int, str | int | None] = {**_FOLD, **_LOWER}
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS = {word: number for number, word in enumerate(_UNITS)}
+_NUMBERS |= {word: 10 * number for number, word in enumerate(_TENS, 2)}
+_NUMBERS |= {"a": 1, "an": 1, "the": 1, "a couple of": 2, "a couple": 2}
+SPELLED = "|".join(sorted(_UNITS[1:] + _TENS, key=len, reverse=True))
+NUMBER = rf"(?:\d{{1,3}}(?:\.\d)?|a\scouple(?:\sof)?|{SPELLED}|an?)"
+END = r"(?![a-z0-9_])"
+
+DAY_NAME = (
+    "(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
+    "|sun(?:day)?)"
+)
+MONTH_NAME = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    rf"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?){END}\.?"
+)
+ORDINAL_WORDS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth",
+)  # fmt: skip
+ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}|last)"
+DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
+# What a number belongs to that stands behind it: no day of a month, and no date.
+NUMBERED = frozenset(
+    """act appendix article build chapter chapters edition episode exercise figure firmware item kernel lesson level
+    line lines no number page pages paragraph part release room row section sections slide step table v ver verse
+    version versions vol volume""".split()
+)
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_LEAD = re.compile(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
+
+
+def folded(text: str) -> str:
+    """The same text, character for character: half width, lower case, simplified Chinese."""
+    return as_chinese(text.translate(_TABLE))
+
+
+def amount(word: str) -> float:
+    """The number of "3", "1.5", "three", "an"."""
+    word = " ".join(word.split())
+    return float(_NUMBERS[word]) if word in _NUMBERS else float(word)
+
+
+def ordinal(word: str) -> int:
+    """The number of "5th", "fifth", "5", "last"."""
+    if word == "last":
+        return LAST
+    if word in ORDINAL_WORDS:
+        return ORDINAL_WORDS.index(word) + 1
+    return int(re.sub(r"\D", "", word))
+
+
+def weekday(word: str) -> int:
+    """The number of "Fri" or "Friday"; Monday is 0."""
+    return _WEEKDAYS.index(word[:3])
+
+
+def month(word: str) -> int:
+    """The number of "Dec." or "December"."""
+    return MONTHS[word.rstrip(".")]
+
+
+def lead(match: re.Match[str]) -> str:
+    """The word before a match, "the" not counted."""
+    start = match.start()
+    before = _LEAD.search(match.string[max(0, start - 16) : start])
+    return before[1] if before else ""
+
+
+# Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
+
+_UNIT = (
+    r"(?:sec|second|min|minute|hr|hour|day|night|morning|afternoon|evening|week|fortnight|weekend|weekday|workday"
+    rf"|month|quarter|season|year|moon|{DAY_NAME})s?(?![a-z])"
+)
+_NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
+_OFTEN = (
+    r"(?:bi|semi-?|twice-?)?-?(?:weekly|monthly|yearly|annually)|fortnightly|hourly|daily|nightly|quarterly"
+    r"|(?:bi|semi)-?annually"
+)
+_FEAST = (
+    r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
+    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
+    r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
+)
+_HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
+_FEASTS = re.compile(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
+# Of how often something happens, wherever it stands.
+_ANYWHERE = re.compile(
+    rf"(?<![a-z])(?:(?:every|each|alternate|alternating) (?:(?!(?:on|at|in|this|next) )[\w.-]+ )?{_UNIT}"
+    rf"|(?:once|twice|thrice|(?:\d+|two|three|four|five|several) times) (?:a|an|per|each|every) {_UNIT})"
+    r"|每(?:隔)?(?:[\d一二两三四五六七八九十半]*个?(?:小时|分钟|刻钟|秒)|[天日早晚周年]|星期|礼拜|个?月)|おき|ごと"
+)
+# Of a rule, wherever it stands.
+_OF_A_RULE = re.compile(
+    rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
+    rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
+    rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
+    r"|(?:spring|summer|autumn|fall|winter|season|holidays?|vacation|term|semester|ramadan|lent)(?: time)?)"
+    rf"|{_FEAST})(?![a-z])"
+    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
+    r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
+)
+_OFTEN_WORD = re.compile(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_OF_A_YEAR = re.compile(
+    r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
+)
+# Where it touches a time: behind it, and before it.
+_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
+_BEHIND = re.compile(
+    rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
+    rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
+    rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
+    r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
+    r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
+)
+_BEHIND_RULE = re.compile(
+    r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
+    r"|within|since|through|of|minus)(?![a-z]))"
+)
+_OF_DAYS = (
+    r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
+)
+_BEFORE = re.compile(
+    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
+    rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
+)
+_BEFORE_RULE = re.compile(
+    r"(?P<word>(?<![a-z])(?:not|only on|except|unless|some|most|all but|odd|even))[\s,]*$"
+)
+_NOUN = re.compile(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
+_GOES_ON = re.compile(r" [a-z\x80-\U0010ffff]")
+_BETWEEN = re.compile(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
+_NEAR = 32
+Span = tuple[int, int]
+
+
+def left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
+    """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
+    "", was made."""
+    hidden = _hidden(low, taken)
+    for found in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
+        if not any(start <= found.start() < end for start, end in taken):
+            yield found.span()
+    if repeats:
+        yield from (found.span() for found in _OF_A_RULE.finditer(hidden))
+    elif not taken:
+        yield from (found.span() for found in _FEASTS.finditer(low))
+    yield from _often(hidden, repeats)
+    for start, end in taken:
+        yield from _beside(hidden, start, end, repeats)
+
+
+def _often(hidden: str, repeats: str) -> Iterator[Span]:
+    for found in _OFTEN_WORD.finditer(hidden):
+        ends = not _GOES_ON.match(hidden, found.end())
+        if (repeats or ends) and not _is_noun(hidden, found, repeats):
+            yield found.span()
+
+
+def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
+    behinds = (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,)
+    if repeats in {"every year", "every month"}:  # on a day that nobody understands
+        behinds = (*behinds, _OF_A_YEAR)
+    for behind in behinds:
+        if found := behind.match(hidden, end):
+            yield found.span(found.lastgroup or 0)
+    for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
+        if found := before.search(hidden, max(0, start - _NEAR), start):
+            yield found.span("word")
+
+
+def is_noun(low: str, start: int, end: int) -> bool:
+    """Whether a time is what the text of a reminder speaks of: the 3pm meeting, Monday's list, slides for Monday."""
+    if low.startswith("'s", end) or low.startswith("'s", end - 2):
+        return True
+    return _NOUN.search(low, max(0, start - _NEAR), start) is not None
+
+
+def touches(low: str, taken: list[Span], start: int, end: int) -> bool:
+    """Whether nothing but a small word stands between a place and a part that is understood."""
+    return any(
+        _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
+        for first, last in taken
+        if last <= start or end <= first
+    )
+
+
+def _hidden(low: str, taken: list[Span]) -> str:
+    for start, end in taken:
+        low = low[:start] + "\0" * (end - start) + low[end:]
+    return low
+
+
+def _is_noun(hidden: str, found: re.Match[str], repeats: str) -> bool:
+    """The monthly report; write weekly report, every week."""
+    if not _GOES_ON.match(hidden, found.end()):
+        return False
+    if is_noun(hidden, *found.span()):
+        return True
+    unit = {"daily": "day", "nightly": "day"}.get(found[0], found[0].removesuffix("ly"))
+    return not repeats or repeats.startswith((f"every {unit}", "every weekday"))

@@ -1,0 +1,1 @@
+"""Language models behind OpenAI-compatible services: requests, answers, keys."""

@@ -1,0 +1,105 @@
+"""What the machine says of itself (owner of psutil): battery, load, memory. Fails soft where it cannot tell."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+NICE = 10
+
+
+def on_battery() -> bool | None:
+    """Whether the computer runs on its battery; None where nobody knows, or there is none."""
+    try:
+        battery = psutil.sensors_battery()
+    except (AttributeError, OSError, RuntimeError, psutil.Error):
+        return None  # a platform without batteries, or a container that may not look
+    if battery is None or battery.power_plugged is None:
+        return None
+    return not battery.power_plugged
+
+
+def load() -> float:
+    """How busy the processors were in the last minute: 1.0 is all of them, more is a queue. 0.0 where
+    nobody knows."""
+    try:
+        return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
+    except (AttributeError, OSError, RuntimeError, psutil.Error):
+        return 0.0
+
+
+def resident_bytes() -> int | None:
+    """The memory of this process that is in use now."""
+    try:
+        return int(psutil.Process().memory_info().rss)
+    except (AttributeError, OSError, psutil.Error):
+        return None
+
+
+def started(pid: int) -> float | None:
+    """When a process began, in seconds since the epoch; None where there is none, or nobody knows."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except (OSError, ValueError, OverflowError, psutil.Error):
+        return None
+
+
+def lower_priority_of_thread() -> None:
+    """Let everything else on the machine go before this thread. Only Linux knows such a thing."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+
+# Memory that glibc would keep for later: a process that lives for days gives it back.
+
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of mallopt(3)
+ARENAS = 2  # by default eight for each processor, and every thread leaves its crumbs in another
+# Bytes from which a piece has pages of its own, which the system has back when it is free. By default glibc raises
+# this to 32 MB as it goes, and what a batch of texts has used lies between the crumbs for good.
+LARGE = 131_072
+NUMBERS = "numbers.bin"  # the file of a model that is mapped for reading only
+_DONTNEED = 4  # of madvise(2)
+# Held by whoever maps or unmaps the numbers of a model. What takes their place in memory would be wiped by give_back().
+mapping = threading.RLock()
+
+
+def give_back() -> None:
+    """Return what is free to the system, and what can be read again from its file."""
+    if trim := _call("malloc_trim"):
+        trim(0)
+    if advise := _call("madvise"):
+        with mapping:
+            for start, end in _mapped():
+                advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)
+
+
+def _mapped() -> Iterator[tuple[int, int]]:
+    """Where the numbers of a model are."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as file:
+            lines = [line.split() for line in file if line.rstrip().endswith(f"/{NUMBERS}")]
+    except OSError:
+        return
+    for place, *_ in lines:
+        start, _, end = place.partition("-")
+        yield int(start, 16), int(end, 16)
+
+
+def keep_together() -> None:
+    """Let all threads share a few pools of memory, and nothing large be in them. To be called before there are
+    threads."""
+    if options := _call("mallopt"):
+        options(_ARENA_MAX, ARENAS)
+        options(_MMAP_THRESHOLD, LARGE)
+
+
+def _call(name: str) -> Any:
+    return getattr(ctypes.CDLL(None), name, None)

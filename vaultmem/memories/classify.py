@@ -1,0 +1,320 @@
+"""The category of a memory by what it says, in English and Chinese: weighted signals, and what an embedding adds.
+
+Each category collects the weights of its signals and, where the caller knows how close the text's meaning is to the
+category's prototypes (memories.prototypes), that closeness above the mean of all. A softmax over these sums, with one
+more seat for "none of them", is the confidence; below THRESHOLD the memory stays in the inbox.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.languages import reminder_phrase
+from vaultmem.languages.intentions import prose
+from vaultmem.languages.signals import SIGNALS, Signal
+from vaultmem.languages.when import Moment, find, iso, reminder
+from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.importance import importance, memory_type, novelty, salience
+from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.text.values import plural
+
+CAP = 4000  # characters; what a text is about shows early
+THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
+TARGETS = tuple(category for category in CATEGORIES if category != INBOX)
+SHARPNESS = 1.2  # of the softmax
+NONE_OF_THEM = 1.0  # the sum that "none of them" has without a word for it
+CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
+IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
+_MOST_SHOWN = 6
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_DENIAL = re.compile(
+    r"(?:(?<!\w)(?:not|never|no|nobody|without|cannot|hardly|yet to)|n['’]t)(?:\s+\w+){0,2}\s*$"
+    r"|(?:还没有?|没有?|尚未|未|并未|不用|无需|不必|别再?|不要)[\u4e00-\u9fff]{0,2}$"
+)
+_DENIAL_REACH = 32
+_PERSON = re.compile(
+    r"(?<!\w)(?:i|i['’]\w+|me|my|mine|we|us|our|you|your|he|she|him|her|his|they|their|who|user|users|team|someone|nobody|"
+    r"people|customers?|please|today|tomorrow|yesterday|next|last|let['’]s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?!\w)"
+    r"|[我你他她谁请您咱]|用户|大家|助手|团队|同事|客户|妈|爸|[今明昨后]天|周[一二三四五六日末]|星期|上周|下周|记得|\d月|[月年]底|了[，。！]|了$",
+)
+
+
+class Scored(NamedTuple):
+    """Sums of weights by category, those with any, and the signals behind them, strongest first."""
+
+    scores: Mapping[str, float]
+    why: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """What a text is; `category` is None where nobody can be sure enough."""
+
+    category: str | None
+    confidence: float  # 0.0 to 1.0, of the best category even where it is not given
+    why: tuple[str, ...]  # 'preferences: "prefers" +2.6'
+    scores: Mapping[str, float]
+
+
+class _Hit(NamedTuple):
+    category: str
+    word: str
+    weight: float
+
+
+def scores(text: str) -> Scored:
+    """What the signals alone say."""
+    hits = _hits(text[:CAP])
+    sums = {"knowledge": IMPERSONAL} if _is_impersonal(text[:CAP]) else {}
+    for hit in hits:
+        sums[hit.category] = round(sums.get(hit.category, 0.0) + hit.weight, 4)
+    hits.sort(key=lambda hit: (-hit.weight, hit.category, hit.word))
+    why = [f'{hit.category}: "{hit.word}" +{hit.weight:g}' for hit in hits]
+    if "knowledge" in sums and _is_impersonal(text[:CAP]):
+        why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
+    return Scored(sums, tuple(why))
+
+
+def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict:
+    """The category of a text. `closeness`: cosines by category, see memories.prototypes.closeness."""
+    found = scores(text)
+    sums = {category: found.scores.get(category, 0.0) for category in TARGETS}
+    for category, extra in _lifted(closeness).items():
+        sums[category] += extra
+    best = max(sums, key=sums.__getitem__)
+    confidence = round(_share(sums, best), 4)
+    why = [line for line in found.why if line.startswith(f"{best}: ")][:_MOST_SHOWN]
+    if closeness and best in closeness:
+        why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
+    rounded = {category: round(total, 4) for category, total in sums.items()}
+    return Verdict(best if confidence >= THRESHOLD else None, confidence, tuple(why), rounded)
+
+
+def _is_impersonal(text: str) -> bool:
+    """Whether a text of some length speaks of no person and of no day: facts are told so."""
+    return len(text.split()) + len(_HAN.findall(text)) > 3 and not _PERSON.search(text.lower())
+
+
+def _hits(text: str) -> list[_Hit]:
+    folded = text.lower()
+    han = _HAN.search(folded) is not None
+    latin = re.search(r"[a-z]", folded) is not None
+    hits: list[_Hit] = []
+    for signal in SIGNALS:
+        if han if signal.han else latin:
+            hits += _of_signal(signal, folded)
+    return hits
+
+
+def _of_signal(signal: Signal, text: str) -> list[_Hit]:
+    words: list[str] = []
+    for match in signal.pattern.finditer(text):
+        word = match[0].strip()
+        if not word or word in words or (signal.deniable and _is_denied(text, match.start())):
+            continue
+        words.append(word)
+        if len(words) == 2:
+            break
+    return [_Hit(signal.category, word, signal.weight) for word in words]
+
+
+def _is_denied(text: str, at: int) -> bool:
+    return _DENIAL.search(text[max(0, at - _DENIAL_REACH) : at]) is not None
+
+
+def _lifted(closeness: Mapping[str, float] | None) -> dict[str, float]:
+    """What each category gains by being closer in meaning than the others; loses, if further."""
+    given = (closeness or {}).items()
+    known = {c: min(1.0, max(-1.0, v)) for c, v in given if c in TARGETS and math.isfinite(v)}
+    if not known:
+        return {}
+    mean = sum(known.values()) / len(known)
+    return {category: CLOSENESS_WEIGHT * (v - mean) for category, v in known.items()}
+
+
+def _share(sums: Mapping[str, float], best: str) -> float:
+    top = max(*sums.values(), NONE_OF_THEM)
+    odds = {category: math.exp(SHARPNESS * (value - top)) for category, value in sums.items()}
+    return odds[best] / (sum(odds.values()) + math.exp(SHARPNESS * (NONE_OF_THEM - top)))
+
+
+# Asks the classifier about memories, in batches because the model is faster so.
+
+BATCH = 64
+JUDGED = 4000  # characters that the classifier looks at
+
+
+def judged(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
+    """Each memory with its content and the verdict on it."""
+    for start in range(0, len(memories), BATCH):
+        batch = memories[start : start + BATCH]
+        texts = [draft.content(memory) for memory in batch]
+        near = draft.view.closeness([text[:JUDGED] for text in texts]) or {}
+        for memory, text in zip(batch, texts, strict=True):
+            yield memory, text, classify(text, near.get(text[:JUDGED]))
+
+
+def guesses(verdict: Verdict) -> list[tuple[str, float]]:
+    """What it may be, likeliest first, without what is no category of content."""
+    rated = [
+        (name, score)
+        for name, score in verdict.scores.items()
+        if score > 0 and name in CATEGORIES and name not in (INBOX, REMINDERS)
+    ]
+    return sorted(rated, key=lambda each: (-each[1], each[0]))
+
+
+def best_guess(verdict: Verdict) -> str | None:
+    """The category it most likely has, however unsure that is; None when nothing tells."""
+    if verdict.category is not None:
+        return verdict.category
+    rated = guesses(verdict)
+    return rated[0][0] if rated else None
+
+
+# Files the memories of the inbox. A tie is no reason to leave one there: the stronger category wins, the other becomes
+
+OTHERWISE = "knowledge"
+UNSURE = "unsure"  # finding: filed, though no category is likelier than not
+SHORT = 240  # characters: a longer text has more to say than when to be reminded
+LATE = 86400.0  # seconds a reminder may be over and still be worth giving
+
+
+def file_inbox(draft: Draft) -> None:
+    """Move inbox memories to their category."""
+    file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
+    _fill_adopted(draft)
+
+
+def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
+    """File these memories of the inbox."""
+    for start in range(0, len(waiting), BATCH):
+        batch = waiting[start : start + BATCH]
+        texts: dict[str, str] = {}
+        for memory, text, verdict in judged(draft, batch):
+            texts[memory.path] = text
+            _file(draft, memory, text, verdict)
+        _fill(draft, batch, texts)
+
+
+def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
+    moment: Moment | None = None
+    names = [name for name, _ in guesses(verdict)]
+    category = best_guess(verdict) or OTHERWISE
+    if category == REMINDERS:
+        moment = due(draft, memory, text)
+        timed = _names_time(draft, memory, text) or any(
+            map(memory.properties.get, ("remind", "due"))
+        )
+        category = REMINDERS if is_plain(text) and timed else next(iter(names), OTHERWISE)
+    if not draft.may(memory):
+        return
+    signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
+    why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
+    draft.move(memory, category, why)
+    if verdict.category is None:
+        draft.find(Finding(UNSURE, memory.path, why))
+    if verdict.category is None and len(names) > 1 and names[1] not in memory.tags:
+        draft.set(memory, why, tags=[*memory.tags, names[1]])
+    if category == REMINDERS and moment is not None and "remind" not in memory.properties:
+        draft.set(memory, why, **times_of(moment))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a reminder and nothing else."""
+    return len(text) <= SHORT and text.strip().count("\n") < 2
+
+
+def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
+    """When a text wants to remind, reckoned from the day it was written; None when that is over. Where no words say
+    that something is to be done then, it is the first time to come that the text names."""
+    now, since = draft.view.now, _written(draft, memory)
+    moment = reminder(text, since) or _to_come(text, since)
+    if moment is not None and moment.repeat:
+        if not reminder_phrase.is_whole(text, since):
+            return None
+        return reminder(text, now) or _to_come(text, now) or moment
+    return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
+
+
+def _to_come(text: str, now: datetime) -> Moment | None:
+    for moment in find(prose(text), now):
+        if moment.when > now or (moment.all_day and moment.when.date() == now.date()):
+            return moment
+    return None
+
+
+def _names_time(draft: Draft, memory: Memory, text: str) -> bool:
+    """Whether it says when, be that over by now."""
+    return bool(find(prose(text), _written(draft, memory)))
+
+
+def _written(draft: Draft, memory: Memory) -> datetime:
+    now = draft.view.now
+    return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
+
+
+def times_of(moment: Moment) -> dict[str, Value]:
+    """The properties that say when to remind."""
+    repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
+    return {"remind": iso(moment), **repeat}
+
+
+def _fill_adopted(draft: Draft) -> None:
+    """People's files that came into a category's folder have passed no inbox."""
+    fresh = [
+        memory for memory in draft.memories() if memory.phase != INBOX and _is_new(draft, memory)
+    ]
+    for start in range(0, len(fresh), BATCH):
+        batch = fresh[start : start + BATCH]
+        _fill(draft, batch, {memory.path: draft.content(memory) for memory in batch})
+
+
+def _is_new(draft: Draft, memory: Memory) -> bool:
+    return (
+        draft.is_changed(memory) and not {"importance", "memory_type"} <= memory.properties.keys()
+    )
+
+
+def _fill(draft: Draft, batch: Sequence[Memory], texts: Mapping[str, str]) -> None:
+    """Judge importance and type where nobody has. Without a model nobody can say what is new: it waits."""
+    near = draft.view.familiarity([texts[memory.path][:JUDGED] for memory in batch])
+    for memory in batch:
+        seen, text = draft.see(memory), texts[memory.path]
+        sets: dict[str, Value] = {}
+        if "memory_type" not in seen.properties:
+            sets["memory_type"] = memory_type(text[:JUDGED])
+        if "importance" not in seen.properties and near is not None:
+            new = novelty(near.get(text[:JUDGED]))
+            sets["importance"] = importance(new, salience(text[:JUDGED]).score)
+        if sets and draft.may(memory):
+            draft.set(memory, "judged: " + ", ".join(sets), **sets)
+
+
+# What is read again and again while it waits in the inbox is worth a place of its own.
+
+READS = 3
+
+
+def upgrade(draft: Draft, reads: int = READS) -> None:
+    """File inbox memories that were read `reads` times under their likeliest category."""
+    waiting = [
+        memory
+        for memory in draft.memories()
+        if memory.phase == INBOX and draft.reads(memory) >= reads
+    ]
+    for memory, _, verdict in judged(draft, waiting):
+        if draft.may(memory):
+            draft.move(
+                memory, best(verdict), f"read {plural(draft.reads(memory), 'time')} in the inbox"
+            )
+
+
+def best(verdict: Verdict) -> str:
+    """The category that is most likely, and one for what nothing tells of."""
+    return best_guess(verdict) or OTHERWISE

@@ -1,0 +1,356 @@
+"""All files of the memory folder, known by their stats and read again only when they change."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, folded
+from vaultmem.memories.model import Memory
+from vaultmem.memories.snapshot import Names, Snapshot, is_suspect
+from vaultmem.text.similarity import resemblance, resembling
+from vaultmem.vault import files, pages
+from vaultmem.vault.files import Inside
+from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+
+# Which memory a person or an assistant means by what they typed.
+
+_SHORTEST = 4  # characters of the beginning of an id
+_ID_BEGIN = re.compile(r"[0-9a-z][0-9a-z-]*")
+_LINK = re.compile(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
+_SHOWN = 5
+_NEAR = 0.5  # share of letter pairs from which a title is worth asking about
+
+
+def chosen(given: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
+    """The memory with this id, path, title or beginning of an id, looked for in that order; None when there
+    is none. Raises NoteNotFoundError when it could be several."""
+    name = _bare(given)
+    if not name:
+        return None
+    paths = {
+        f"{prefix}{name}{ending}" for prefix in ("", f"{folded(folder)}/") for ending in ("", ".md")
+    }
+    last = name.rpartition("/")[2]
+    tails = {last, last.removesuffix(".md")}
+    for found in _ways(name, paths, tails, pool):
+        if len(found) > 1:
+            raise _several(given, found)
+        if found:
+            return found[0]
+    return None
+
+
+def _ways(
+    name: str, paths: set[str], tails: set[str], pool: Sequence[Memory]
+) -> Iterator[list[Memory]]:
+    """Who has the name as an id, a path, a title or the beginning of an id. Of ten thousand memories no more are
+    looked at closely than those whose file is called so."""
+    yield [memory for memory in pool if memory.id.lower() == name]
+    called = [memory for memory in pool if folded(memory.title) in tails]
+    yield [memory for memory in called if folded(memory.path) in paths]
+    yield [memory for memory in called if folded(memory.title) == name]
+    if len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name):
+        yield [memory for memory in pool if memory.id.lower().startswith(name)]
+
+
+def unknown(given: str, live: Iterable[Memory]) -> NoteNotFoundError:
+    """What to say when nothing answers."""
+    near = _nearest(_bare(given), live)
+    hint = "vaultmem list shows what there is"
+    if near:
+        hint = f"did you mean {' or '.join(repr(title) for title in near)}?"
+    return NoteNotFoundError(
+        f"Memory not found: nothing has the id, title or path {_short(given)!r}; {hint}"
+    )
+
+
+def deleted(memory: Memory) -> NoteNotFoundError:
+    """What to say when it is in the archive."""
+    day = memory.text("deleted_at")[:10]
+    when = f" on {day}" if day else ""
+    return NoteNotFoundError(
+        f"Memory not found: {memory.title!r} was deleted{when}; vaultmem restore {memory.id[:8]} brings it back"
+    )
+
+
+def _bare(given: str) -> str:
+    link = _LINK.fullmatch(given.strip())
+    return folded((link[1] if link else given).strip())
+
+
+def _short(given: str) -> str:
+    return given if len(given) <= 100 else f"{given[:99]}…"
+
+
+def _several(given: str, found: Sequence[Memory]) -> NoteNotFoundError:
+    more = ", …" if len(found) > _SHOWN else ""
+    if len({memory.id for memory in found}) < len(found):
+        paths = ", ".join(memory.path for memory in found[:_SHOWN])
+        return NoteNotFoundError(
+            f"{_short(given)!r} could mean {len(found)} memories: {paths}{more}; name one by its path"
+        )
+    shown = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in found[:_SHOWN])
+    return NoteNotFoundError(
+        f"{_short(given)!r} could mean {len(found)} memories: {shown}{more}; give more of the id"
+    )
+
+
+def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
+    """Up to three titles that look like it, the likeliest first."""
+    wanted = set(pairwise(name[:200]))
+    if not wanted:
+        return []
+    scored: list[tuple[float, str]] = []
+    for memory in live:
+        pairs = set(pairwise(folded(memory.title)))
+        score = 2 * len(wanted & pairs) / (len(wanted) + len(pairs))
+        if score >= _NEAR:
+            scored.append((-score, memory.title))
+    return [title for _, title in sorted(scored)[:3]]
+
+
+# A file written in the same tick of the file system's clock as it was read may have been written twice in it.
+_TICK_NS = 20_000_000
+
+
+class Collection:
+    """The memories of one vault, as of the last refresh(). Not for several threads at once."""
+
+    def __init__(
+        self, vault: str, folder: str, style: Callable[[str], str], cache: str | None
+    ) -> None:
+        self.vault = vault.rstrip("/")
+        self.folder = nfc(folder.strip("/"))
+        self._reader = Reader(self.folder, style)
+        self._cache = MemoryCache(cache, self.folder) if cache else None
+        self._names = Names()
+        self._suspects: set[str] = set()
+        self._again: set[str] = set()  # paths to be read again, whatever their stats say
+        self._unsaved: dict[str, None] = {}  # paths whose state the cache does not have
+        self._walked: list[Trouble] = []
+        self._loaded = False
+        self._now: Snapshot | None = None
+
+    def refresh(self, paths: Iterable[str] | None = None) -> bool:
+        """Look at the disk again: at all of the memory folder, or at these paths, files or folders of the vault.
+        Whether anything has changed."""
+        if not self._loaded:
+            self._load()
+            paths = None
+        if paths is None:
+            return self._refresh_all()
+        wanted = sorted({nfc(path.strip("/")) for path in paths} | self._again)
+        if any(
+            path == self.folder or not path or self.folder.startswith(f"{path}/") for path in wanted
+        ):
+            return self._refresh_all()
+        look = Look(self.vault)
+        changed = False
+        for path in wanted:
+            if path.startswith(f"{self.folder}/"):
+                changed |= self._refresh_at(path, look)
+        return changed
+
+    def live(self) -> list[Memory]:
+        """All that live, by path."""
+        return self._snapshot.live
+
+    def archived(self) -> list[Memory]:
+        """All that were put away, by path."""
+        return self._snapshot.archived
+
+    def copies(self) -> list[tuple[str, str | None]]:
+        """Sync conflict copies, which are no memories, each with its original when that is there."""
+        return sorted(self._snapshot.copies.items())
+
+    def content(self, memory: Memory) -> str:
+        """The content of a memory, read now. Raises NoteNotFoundError when there is no such file any more."""
+        found = files.read(self.vault, memory.path)
+        if not found.hash:
+            raise NoteNotFoundError(f"{memory.path} {found.trouble or 'cannot be read'}")
+        return pages.read(self._reader.style(memory.path), found.text).content
+
+    def find(
+        self, given: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
+    ) -> Memory:
+        """The memory that somebody means by an id, the beginning of one (4 characters), a path or a title, among those
+        that are `seen`; with `archived` one in the archive before one that lives. Raises NoteNotFoundError, which says
+        what to do."""
+        away, live = self.archived(), self.live()
+        if seen is not None:
+            away, live = list(filter(seen, away)), list(filter(seen, live))
+        kept = self._chosen(given, away) if archived else None
+        found = kept or self._chosen(given, live)
+        if found is not None:
+            return found
+        gone = None if archived else self._chosen(given, away)
+        raise deleted(gone) if gone else unknown(given, live)
+
+    def _chosen(self, given: str, pool: Sequence[Memory]) -> Memory | None:
+        return chosen(given, self.folder, pool)
+
+    def at(self, path: str) -> Memory | None:
+        """The memory at a path of the vault, alive or archived."""
+        known = self._snapshot.by_path
+        return known.get(path) or known.get(self._names.paths.get(folded(path), ""))
+
+    def titled(self, title: str) -> Memory | None:
+        """The one that lives with this title."""
+        return self._snapshot.by_title.get(folded(title))
+
+    def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
+        """Those that live with this content, see text.similarity.content_hash."""
+        return list(self._snapshot.by_hash.get(hash, ()))
+
+    def with_opening(self, opening: str) -> list[Memory]:
+        """Those that live and begin so, see text.similarity.opening."""
+        return [memory for memory in self.live() if memory.opening == opening]
+
+    def like(self, sketch: Sequence[int], least: float = 0.7) -> list[Memory]:
+        """Those that live whose content resembles this one, the likest first, see text.similarity.sketch."""
+        if not sketch:
+            return []
+        live, row = self.live(), self._snapshot.sketches
+        near = [live[place] for place in resembling(row, sketch, least)]
+        scored = [(resemblance(sketch, memory.sketch), memory) for memory in near]
+        found = [pair for pair in scored if pair[0] >= least]
+        return [memory for _, memory in sorted(found, key=lambda pair: (-pair[0], pair[1].path))]
+
+    def has_title(self, title: str) -> bool:
+        """Whether any note of the memory folder has this title, in any case of letters."""
+        return self._loaded_names.titles[folded(title)] > 0
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file at this path of the vault, in any case of letters."""
+        if folded(path).startswith(f"{folded(self.folder)}/"):
+            return folded(path) in self._loaded_names.paths
+        return files.on_disk(self.vault, path) is not None
+
+    def blobs(self) -> Mapping[str, str]:
+        """The Git blob id of every file in the memory folder."""
+        return {path: stored.blob.hex() for path, stored in self._files.items() if stored.blob}
+
+    def troubles(self) -> list[tuple[str, str]]:
+        """What cannot be read or was passed over, and why."""
+        found = [(stored.path, stored.trouble) for stored in self._files.values() if stored.trouble]
+        return sorted([*found, *((each.path, each.reason) for each in self._walked)])
+
+    @property
+    def _loaded_names(self) -> Names:
+        if not self._loaded:
+            self.refresh()
+        return self._names
+
+    @property
+    def _files(self) -> dict[str, Stored]:
+        return self._names.files
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        if not self._loaded:
+            self.refresh()
+        if self._now is None:
+            self._now = Snapshot(self._names, self._suspects)
+        return self._now
+
+    # Looking at the disk
+
+    def _load(self) -> None:
+        self._loaded = True
+        if self._cache is None:
+            return
+        style = self._reader.style
+        for path, stored in self._cache.load().items():
+            if not stored.style or stored.style == style(path):
+                self._names.put(path, stored)
+        self._suspects = {path for path in self._files if is_suspect(path)}
+
+    def _refresh_all(self) -> bool:
+        self._walked = []
+        raw = files.on_disk(self.vault, self.folder) or self.folder
+        there = Look(self.vault).has_folder(raw)
+        entries = walk(self.vault, self._walked, raw) if there else ()
+        changed = self._compare(entries, self._files)
+        self._save()
+        return changed
+
+    def _refresh_at(self, path: str, look: Look) -> bool:
+        raw = files.on_disk(self.vault, path) or path
+        entry = look.at(raw)
+        if entry is not None:
+            return self._compare([entry], [path])
+        below = [known for known in self._files if known.startswith(f"{path}/")]
+        self._walked = [each for each in self._walked if not f"{each.path}/".startswith(f"{path}/")]
+        entries = walk(self.vault, self._walked, raw) if look.has_folder(raw) else ()
+        return self._compare(entries, [path, *below])
+
+    def _compare(self, entries: Iterable[Entry], known: Iterable[str]) -> bool:
+        """Read what is new or changed, and forget what is gone of the known paths."""
+        missing = set(known)
+        changed = False
+        with Inside(self.vault) as inside:
+            for entry in entries:
+                missing.discard(entry.path)
+                stored = self._files.get(entry.path)
+                if stored is None or entry.path in self._again or not stored.is_of(entry):
+                    changed |= self._read(inside, entry, stored)
+        for path in missing:
+            changed |= not self._is_unlisted(path) and self._forget(path)
+        return changed
+
+    def _changed(self, path: str, old: Stored | None, new: Stored | None) -> None:
+        """Work out the next moment from this one where that is easy, else when it is asked for."""
+        if self._now is not None:
+            was, now = (each.memory if each else None for each in (old, new))
+            self._now = self._now.with_one(path, was, now)
+
+    def _is_unlisted(self, path: str) -> bool:
+        """Whether it lies in a folder that could not be looked into."""
+        return any(each.folder and path.startswith(f"{each.path}/") for each in self._walked)
+
+    def _read(self, inside: Inside, entry: Entry, known: Stored | None) -> bool:
+        try:
+            stored = self._reader.read(inside, entry)
+        except FileNotFoundError:
+            return self._forget(entry.path)
+        if stored is None:
+            self._again.add(entry.path)
+            return False
+        if abs(time.time_ns() - entry.mtime_ns) < _TICK_NS:
+            self._again.add(entry.path)
+        else:
+            self._again.discard(entry.path)
+        if not stored.blob and known is not None:  # it is there, though it cannot be read now
+            stored = stored._replace(blob=known.blob)
+        if stored == known:
+            return False
+        self._names.put(entry.path, stored)
+        self._changed(entry.path, known, stored)
+        self._unsaved[entry.path] = None
+        if is_suspect(entry.path):
+            self._suspects.add(entry.path)
+        return True
+
+    def _forget(self, path: str) -> bool:
+        self._again.discard(path)
+        self._suspects.discard(path)
+        gone = self._names.drop(path)
+        if gone is None:
+            return False
+        self._changed(path, gone, None)
+        self._unsaved[path] = None
+        return True
+
+    def _save(self) -> None:
+        """Tell the cache what it does not know; what may change unseen is left out of it."""
+        wanted = [path for path in self._unsaved if path not in self._again]
+        if self._cache is None or not wanted:
+            return
+        kept = [self._files[path] for path in wanted if path in self._files]
+        self._cache.save(kept, [path for path in wanted if path not in self._files])
+        for path in wanted:
+            del self._unsaved[path]

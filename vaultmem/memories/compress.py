@@ -1,0 +1,338 @@
+"""Old sessions among the memories are summed up: one new memory stands for many, which are kept and marked (the
+"logic" seed, section 3)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.memories import summaries as extractive
+from vaultmem.memories.conversation import NOTHING, TOKENS, derived_id, to_compress
+from vaultmem.memories.draft import Draft, Finding, New, is_own
+from vaultmem.memories.links import entries, folded, link_to
+from vaultmem.memories.model import REMINDERS, Memory, is_private, link_targets
+from vaultmem.memories.same import OPENERS
+from vaultmem.text import secrets
+from vaultmem.text.times import stamp
+from vaultmem.text.titles import free_title
+from vaultmem.text.values import plural
+from vaultmem.vault.places import ENTRIES
+
+LONGEST = 4_000  # characters of one, whoever wrote it
+MOST_OF_ONE = 2_000  # characters of a memory that a model is told,
+MOST_TOLD = 24_000  # and of a session
+FILED = "knowledge"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# A summary says whose words it sums up, so that nobody trusts it more than them: they are never mixed.
+_KEPT = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")
+_NO_EVENTS = ("preferences", REMINDERS)  # whatever session they come from
+
+
+class Means(NamedTuple):
+    """With what it is done."""
+
+    threshold: int  # sessions that are not compressed
+    count: Callable[[str], int]  # tokens
+    # By id, of those that are to be written now, "" where sentences have to do; None: all in sentences.
+    summaries: Mapping[str, str] | None = None
+
+
+class Spell(NamedTuple):
+    """A session: what is remembered of one sitting, in the order of time."""
+
+    scope: str
+    name: str
+    memories: tuple[Memory, ...]
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether summaries stand for all of it."""
+        return all(_is_compressed(one) for one in self.memories)
+
+
+class Part(NamedTuple):
+    """What one summary stands for: memories of one session, of one writer and origin."""
+
+    id: str  # of the summary
+    session: str
+    memories: tuple[Memory, ...]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the person keeps it from assistants and models."""
+        return is_private(self.memories[0].properties)
+
+
+def compress(draft: Draft, means: Means) -> None:
+    """Sum up the oldest sessions when there are too many. It can be done again after a kill: the id of a summary
+    follows from what it sums up."""
+    living = {memory.id for memory in draft.memories()}
+    for part in parts(draft, means.threshold):
+        if means.summaries is not None and part.id not in means.summaries:
+            draft.left |= {memory.path for memory in part.memories}
+        elif part.id in living:
+            _mark(draft, part, "a summary stands for it")
+        elif draft.may(*part.memories, new=1):
+            _sum_up(draft, part, means)
+
+
+def parts(draft: Draft, threshold: int) -> list[Part]:
+    """What is to be summed up now, the oldest first; not what a person has taken a summary away from."""
+    gone = {memory.id for memory in draft.view.archived()}
+    wanted = to_compress(_spells(draft), threshold)
+    found = (part for spell in wanted for part in _parts(spell))
+    return [part for part in found if part.id not in gone]
+
+
+def texts(draft: Draft, part: Part) -> list[str]:
+    """What a model is told of it: without secrets, and no more than it can take."""
+    found: list[str] = []
+    room = MOST_TOLD
+    for text in _texts(draft, part):
+        found.append(text[: min(MOST_OF_ONE, room)])
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return found
+
+
+def _texts(draft: Draft, part: Part) -> list[str]:
+    return [secrets.redact(draft.content(memory))[0].strip() for memory in part.memories]
+
+
+def _spells(draft: Draft) -> list[Spell]:
+    """All sessions, the oldest first. One of a single memory has nothing to sum up."""
+    groups: dict[tuple[str, str], list[Memory]] = {}
+    for memory in draft.memories():
+        name = _session_of(memory)
+        if name:
+            groups.setdefault((memory.scope, name), []).append(memory)
+    found = [
+        Spell(*key, tuple(sorted(group, key=_when)))
+        for key, group in groups.items()
+        if len(group) > 1
+    ]
+    return sorted(found, key=lambda spell: (_when(spell.memories[0]), spell.scope, spell.name))
+
+
+def _when(memory: Memory) -> tuple[float, str]:
+    return memory.created, memory.path
+
+
+def _session_of(memory: Memory) -> str:
+    """The session of what has happened; "" for what belongs to none, or holds beyond it."""
+    given, kind = (memory.properties.get(key) for key in ("session_id", "memory_type"))
+    if given in (None, "") or isinstance(given, (list, dict)) or kind not in (None, "", "episodic"):
+        return ""
+    is_sum = bool(memory.properties.get("compression_source"))
+    inner = f"/{ENTRIES}/" in f"/{memory.path}"
+    return "" if is_sum or inner or memory.category in _NO_EVENTS else str(given)
+
+
+def _is_compressed(memory: Memory) -> bool:
+    return memory.properties.get("compressed") is True
+
+
+def _parts(spell: Spell) -> list[Part]:
+    groups: dict[tuple[str, ...], list[Memory]] = {}
+    for memory in spell.memories:
+        if not _is_compressed(memory):
+            own = memory.properties
+            key = (*(repr(own.get(each) or "") for each in _KEPT), str(is_private(own)))
+            groups.setdefault(key, []).append(memory)
+    return [
+        Part(_id(spell, key, group), spell.name, tuple(group))
+        for key, group in sorted(groups.items())
+    ]
+
+
+def _id(spell: Spell, key: tuple[str, ...], group: list[Memory]) -> str:
+    said = sorted(f"{memory.id} {memory.hash}" for memory in group)
+    return derived_id("session", spell.scope, spell.name, *key, *said)
+
+
+def _sum_up(draft: Draft, part: Part, means: Means) -> None:
+    given = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
+    given = secrets.redact(given)[0].strip()[:LONGEST]
+    said = given or extractive.summary((), _texts(draft, part), TOKENS, means.count)
+    text = said[:LONGEST].strip() or NOTHING
+    last = part.memories[-1].created
+    title = free_title(text, stamp(last)[:10], part.id, draft.is_taken)
+    many = plural(len(part.memories), "memory", "memories")
+    by = "a model" if given else "their own sentences"
+    draft.create(
+        New(part.id, title, FILED, f"{text}\n", _properties(draft, part, last)),
+        f"sums up {many} of an old session, by {by}",
+    )
+    _mark(draft, part, f"“{title}” stands for it", title)
+
+
+def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
+    own = part.memories[0].properties
+    now = stamp(draft.view.now.timestamp())
+    rated = [one.importance for one in part.memories if one.importance is not None]
+    private: dict[str, Value] = {"private": True} if part.is_private else {}
+    return {
+        "id": part.id,
+        "phase": "organized",
+        "category": FILED,
+        "scope": part.memories[0].scope,
+        **{key: own[key] for key in _KEPT if own.get(key) not in (None, "", False)},
+        **private,
+        "memory_type": "semantic",
+        "compression_source": True,
+        "source_session_id": part.session,
+        **({"importance": max(rated)} if rated else {}),
+        "links": [link_to(memory) for memory in part.memories],
+        "created_at": stamp(last),
+        "updated_at": now,
+        "last_reinforced_at": now,
+    }
+
+
+def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
+    """Mark what is summed up, and link it with its summary. It stays where it is, also in the inbox."""
+    for memory in part.memories:
+        before = entries(memory)
+        known = {folded(name) for each in before for name in link_targets(each)}
+        new = [f"[[{title}]]"] if title and folded(title) not in known else []
+        links: list[Value] = [*before, *new]
+        draft.set(memory, why, compressed=True, **({"links": links} if new else {}))
+
+
+# Which memories belong together across categories: alike in meaning, or sharing names that few others have.
+
+NEAR = 0.8  # cosine
+RARE = 6  # memories; a name that more of them have connects nothing
+SHARED = 2  # rare names that two memories must have in common
+SMALLEST, LARGEST = 3, 25  # members of a cluster worth telling
+MOST = 20  # findings of a kind
+CAP = 4000  # characters of a memory
+NAMES = 40  # of a memory
+_ENTITY = re.compile(
+    r"[A-ZÀ-Þ][\w’'-]{1,40}(?: [A-ZÀ-Þ][\w’'-]{1,40}){0,3}"  # Grafana, Anne Miller
+    r"|(?<!\w)[a-z]+(?:[A-Z0-9_][a-z]*)+(?!\w)"  # camelCase, snake_case, vec2
+    r"|[《「『]([^《》「」『』\n]{2,20})[》」』]"
+)
+_BEGINNING = re.compile(r"(?:\A|[.!?:。！？：]\s*|\n\s*|[-*+#>]\s)\Z")
+_LOWER = re.compile(r"(?<![\w’'-])[a-zß-ÿ][a-zß-ÿ’'-]+(?!\w)")
+
+
+class _Named(NamedTuple):
+    """Where a name stands, and how it is written."""
+
+    shown: str
+    memories: dict[str, Memory]
+
+
+def clusters(draft: Draft) -> None:
+    """Find "cluster" (a name and its members) and "entity" (what several categories speak of)."""
+    memories = [memory for memory in draft.memories() if not is_own(memory)]
+    entities = _entities(draft, memories)
+    joined = _Joined(memory.path for memory in memories)
+    shared: Counter[tuple[str, str]] = Counter()
+    for _, named in sorted(entities.items()):
+        if len(named.memories) <= RARE:
+            shared.update(combinations(sorted(named.memories), 2))
+    for (one, other), count in shared.items():
+        if count >= SHARED:
+            joined.join(one, other)
+    for memory in memories:
+        for path, _ in draft.view.alike(memory, NEAR):
+            joined.join(memory.path, path)
+    by_path = {memory.path: memory for memory in memories}
+    groups = [[by_path[path] for path in group] for group in joined.groups()]
+    for group in [each for each in groups if SMALLEST <= len(each) <= LARGEST][:MOST]:
+        draft.find(_cluster(group, entities))
+    _shared_entities(draft, entities)
+
+
+def _cluster(group: list[Memory], entities: dict[str, _Named]) -> Finding:
+    paths = {memory.path for memory in group}
+    shared = [(-len(paths & named.memories.keys()), named.shown) for named in entities.values()]
+    count, name = min(shared, default=(0, ""))
+    name = name if count < -1 else group[0].title
+    said = f"“{name}”: {len(group)} memories belong together"
+    return Finding("cluster", group[0].path, said, tuple(memory.path for memory in group[1:]))
+
+
+def _shared_entities(draft: Draft, entities: dict[str, _Named]) -> None:
+    rated = []
+    for key, named in entities.items():
+        places = sorted({memory.category for memory in named.memories.values()})
+        if len(places) > 1 and SMALLEST <= len(named.memories) <= LARGEST:
+            rated.append((-len(places), -len(named.memories), key, places))
+    for _, _, key, places in sorted(rated)[:MOST]:
+        first, *others = sorted(entities[key].memories)
+        said = f"“{entities[key].shown}” comes up in {', '.join(places)}"
+        draft.find(Finding("entity", first, said, tuple(others)))
+
+
+def _entities(draft: Draft, memories: Iterable[Memory]) -> dict[str, _Named]:
+    """The names that at least two memories have. A single word is a name if nobody writes it small, and the first
+    word of a sentence belongs to a name ("Anne Miller", not "Ask Miller") if it does so within a sentence."""
+    found: dict[str, _Named] = {}
+    first: list[tuple[str, Memory]] = []
+    small: set[str] = set()
+    for memory in memories:
+        text = draft.content(memory)[:CAP]
+        small.update(_LOWER.findall(text))
+        for shown, begins in _names(text).items():
+            if begins:
+                first.append((shown, memory))
+            else:
+                _add(found, shown, memory)
+    inside = set(found)
+    for shown, memory in first:
+        _add(found, shown if shown.casefold() in inside else shown.partition(" ")[2], memory)
+    return {
+        key: named for key, named in found.items() if len(named.memories) > 1 and key not in small
+    }
+
+
+def _add(found: dict[str, _Named], shown: str, memory: Memory) -> None:
+    found.setdefault(shown.casefold(), _Named(shown, {})).memories[memory.path] = memory
+
+
+def _names(text: str) -> dict[str, bool]:
+    """The names in a text, and whether each is of several words of which the first begins a sentence."""
+    names: dict[str, bool] = {}
+    for match in _ENTITY.finditer(text):
+        words = (match[1] or match[0]).split(" ")
+        begins = _BEGINNING.search(text, max(0, match.start() - 4), match.start()) is not None
+        while words and words[0].casefold() in OPENERS:
+            words, begins = words[1:], False
+        if words and len(names) < NAMES:
+            shown = " ".join(words)
+            names[shown] = names.get(shown, True) and begins and len(words) > 1
+    return names
+
+
+class _Joined:
+    """Groups of paths that grow together."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._above = {path: path for path in paths}
+
+    def top(self, path: str) -> str:
+        """The first path of its group."""
+        while self._above[path] != path:
+            self._above[path] = path = self._above[self._above[path]]
+        return path
+
+    def join(self, one: str, other: str) -> None:
+        """Make one group of two; what is no member is left out."""
+        if one in self._above and other in self._above:
+            low, high = sorted((self.top(one), self.top(other)))
+            self._above[high] = low
+
+    def groups(self) -> list[list[str]]:
+        """All groups by their first path."""
+        groups: dict[str, list[str]] = {}
+        for path in sorted(self._above):
+            groups.setdefault(self.top(path), []).append(path)
+        return [group for _, group in sorted(groups.items())]

@@ -1,0 +1,227 @@
+"""Conversations in the memory folder: where their turns, facts and summaries lie, what they are called."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
+from typing import NamedTuple, Protocol, TypeVar
+
+from vaultmem.adapter import Value
+from vaultmem.vault.places import ENTRIES
+
+MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
+FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
+NAMESPACE = uuid.UUID("0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52")  # of ids that follow from others
+# Characters of a conversation's id; with its prefix it is a scope, which has 200 at most.
+LONGEST_ID = 180
+FINAL = "L3/final"  # the name of the summary of all
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_MADE = re.compile(r".*-[0-9a-f]{8}")  # as folder_of() makes names
+# Control characters, and what nobody sees but changes how a line looks; emoji need their joiner (U+200D).
+_ODD = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+_OTHER = re.compile(r"[^a-z0-9]+")
+_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
+
+
+class Entry(NamedTuple):
+    """One note of a conversation as it is on the disk. Times are seconds since the epoch."""
+
+    path: str  # in the vault
+    id: str
+    conversation: str
+    role: str  # see ROLES
+    content: str
+    created: float
+    updated: float
+    properties: Mapping[str, Value]
+    deleted: bool = False
+
+
+def scope_of(conversation: str) -> str:
+    """The scope of all that is said in a conversation."""
+    return f"conversation:{conversation}"
+
+
+def is_talk(name: str) -> bool:
+    """Whether a scope, or whoever wrote something, is a conversation."""
+    return name.startswith(scope_of(""))
+
+
+def folder_of(conversation: str) -> str:
+    """The name of its folder: the id itself where every file system takes it as it is, else one made of it and of its
+    hash, so that no two conversations share a folder."""
+    if _is_plain(conversation):
+        return conversation
+    short = _OTHER.sub("-", conversation.lower()).strip("-")[:40] or "conversation"
+    return f"{short}-{sha256(conversation.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def _is_plain(name: str) -> bool:
+    return (
+        _PLAIN.fullmatch(name) is not None
+        and _MADE.fullmatch(name) is None
+        and not _RESERVED.fullmatch(name.partition(".")[0])
+    )
+
+
+def problem(conversation: str) -> str:
+    """Why this can be no id of a conversation, in a few words; "" when it can."""
+    if not conversation:
+        return "is empty"
+    if len(conversation) > LONGEST_ID:
+        return f"has {len(conversation):,} characters, and may have {LONGEST_ID}"
+    if _ODD.search(conversation) or conversation != conversation.strip():
+        return "holds control characters, invisible ones, or blanks around it"
+    return "begins with a colon" if conversation.startswith(":") else ""
+
+
+def in_folder(folder: str, told: object) -> str:
+    """The id of the conversation of an entry that lies in this folder and tells that `conversation_id`; "" where
+    neither makes one: a folder that a person has renamed, or an entry of another conversation."""
+    if isinstance(told, str) and not problem(told) and folder_of(told) == folder:
+        return told
+    return folder if _is_plain(folder) else ""
+
+
+def role_in(inner: str) -> str:
+    """The role of an entry by its place, a path in the folder of its conversation; "" where that tells none."""
+    parts = inner.removeprefix(f"{DELETED}/").split("/")[:-1]
+    if parts[:1] == [TURNS]:
+        return parts[1] if parts[1:2] in ([USER], [ASSISTANT]) else ""
+    return {FACTS: MEMORY, SUMMARIES: SUMMARY}.get(parts[0], "") if parts else ""
+
+
+def entry_of(inner: str, properties: Mapping[str, Value]) -> tuple[str, str]:
+    """The conversation and the role of an entry at a path in the memory folder; "" for what cannot be told."""
+    parts = inner.split("/")
+    if len(parts) < 3:
+        return "", ""
+    scope, prefix = properties.get("scope"), scope_of("")
+    told: object = properties.get("conversation_id")
+    if isinstance(scope, str) and scope.startswith(prefix):
+        # Always text: an id such as 1.0 is a number where properties are typed.
+        told = scope.removeprefix(prefix)
+    role = role_in("/".join(parts[2:])) or str(properties.get("role") or "")
+    return in_folder(parts[1], told), role if role in ROLES else ""
+
+
+def is_away(inner: str) -> bool:
+    """Whether a path in the memory folder is that of an entry that was deleted."""
+    parts = inner.split("/")
+    return parts[0] == ENTRIES and parts[2:3] == [DELETED]
+
+
+def put_away(inner: str) -> str:
+    """Where an entry goes that is deleted; both are paths in the memory folder. "" for what is no entry."""
+    parts = inner.split("/")
+    if len(parts) < 3 or parts[0] != ENTRIES:
+        return ""
+    rest = parts[2:] if parts[2] == DELETED else [DELETED, *parts[2:]]
+    return "/".join((*parts[:2], *rest))
+
+
+def place_of(conversation: str, role: str, name: str, *, deleted: bool = False) -> str:
+    """The path of an entry in the memory folder. `name` is the file's, without .md; of a summary with its level
+    before it: "L1/chunk_0", "L3/final"."""
+    kind = {MEMORY: FACTS, SUMMARY: SUMMARIES}.get(role) or f"{TURNS}/{role}"
+    away = f"{DELETED}/" if deleted else ""
+    return f"{ENTRIES}/{folder_of(conversation)}/{away}{kind}/{name}.md"
+
+
+def name_of(created: str, id_: str) -> str:
+    """The name of a turn's or a fact's file, from its time as it is written and its id; times sort as names do."""
+    return f"{created.replace(':', '-')}__{id_}"
+
+
+def derived_id(*parts: str) -> str:
+    """The id of what follows from something that has one: the same again after a kill."""
+    return str(uuid.uuid5(NAMESPACE, "\x00".join(parts)))
+
+
+# The sessions of a conversation: which turns belong together, which are old enough to be compressed, and what has to
+
+TOKENS = 160  # of what stands for a session
+NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
+
+
+class Compressible(Protocol):
+    """A session, of whatever it is made."""
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether a summary stands for it."""
+
+
+Some = TypeVar("Some", bound=Compressible)
+
+
+class Session(NamedTuple):
+    """Turns that were spoken in one go, in their order."""
+
+    id: str
+    turns: tuple[Entry, ...]
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether a summary stands for it."""
+        return all(turn.properties.get("compressed") is True for turn in self.turns)
+
+
+def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
+    """The sessions of a conversation, the oldest first. A turn that names its session belongs to it; the others are
+    apart where nobody spoke for `gap` seconds."""
+    turns = sorted(
+        (one for one in entries if one.role in (USER, ASSISTANT)),
+        key=lambda one: (one.created, one.path),
+    )
+    named: dict[str, list[Entry]] = {}
+    spoken: list[Entry] = []
+    for turn in turns:
+        given = turn.properties.get("session_id")
+        if given not in (None, "") and not isinstance(given, (list, dict)):
+            named.setdefault(str(given), []).append(turn)
+        else:
+            spoken.append(turn)
+    found = [Session(name, tuple(each)) for name, each in named.items()]
+    found += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in _apart(spoken, gap)]
+    return sorted(found, key=lambda one: (one.turns[0].created, one.turns[0].path))
+
+
+def _apart(turns: Sequence[Entry], gap: float) -> list[list[Entry]]:
+    found: list[list[Entry]] = [[turn] for turn in turns[:1]]
+    for before, turn in pairwise(turns):
+        if turn.created - before.created > gap:
+            found.append([])
+        found[-1].append(turn)
+    return found
+
+
+def to_compress(found: Sequence[Some], threshold: int) -> list[Some]:
+    """The oldest sessions that nobody has compressed: half as many as the threshold once there are more sessions than
+    that, and as many again each time that many have come. It follows from how many there are, so that a job that
+    was cut off goes on where it was. The last one never: somebody may be speaking in it."""
+    if len(found) <= threshold:
+        return []
+    half = max(1, threshold // 2)
+    wanted = half * (1 + (len(found) - threshold - 1) // half)
+    done = sum(one.is_compressed for one in found)
+    loose = [one for one in found[:-1] if not one.is_compressed]
+    return loose[: max(0, wanted - done)]
+
+
+def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
+    """The oldest turns, until no more than `most` facts and turns are left; facts only when no turn is left to go: a
+    fact is what the turns were kept for. Summaries stay, also those of sessions."""
+    found = [
+        one
+        for one in entries
+        if one.role in (MEMORY, USER, ASSISTANT)
+        and one.properties.get("compression_source") is not True
+    ]
+    found.sort(key=lambda one: (one.role == MEMORY, one.created, one.path))
+    return found[: max(0, len(found) - most)]

@@ -1,0 +1,361 @@
+"""What a plan may look at, and the draft on which its steps work one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from vaultmem.adapter import Value
+from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
+from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets
+from vaultmem.reminders.due_notes import OWN
+from vaultmem.text.similarity import content_hash, opening, sketch
+from vaultmem.text.times import seconds, stamp
+from vaultmem.text.titles import free_path
+
+# What a job or a command wants to do to memories: a plan of changes, to be printed or applied.
+
+CREATE, EDIT, MOVE, TO_ARCHIVE, RESTORE = "create", "edit", "move", "archive", "restore"
+
+
+class Change(NamedTuple):
+    """One file that is to become another. Nothing is ever deleted: what goes, goes to the archive.
+
+    `properties` are set, in this order; None removes one. `content` is the whole new content; None keeps it.
+    """
+
+    action: str
+    id: str
+    path: str | None  # where it is now; None for a new one
+    target: str  # where it will be
+    properties: Mapping[str, Value]
+    content: str | None
+    expected: (
+        str | None
+    )  # the content's hash that the plan saw: when it is another one by then, nothing is done
+    why: str  # one line for a person
+    raw: bytes | None = (
+        None  # the whole file instead, for a note that is no memory; `expected` is its digest then
+    )
+
+
+class Finding(NamedTuple):
+    """What a job noticed and will not change by itself."""
+
+    kind: str  # contradiction, unsure, fading, ...
+    subject: str  # the path of the memory or note
+    said: str  # one line for a person
+    others: tuple[str, ...] = ()  # paths that are the evidence
+
+
+class Plan(NamedTuple):
+    """What a job wants to do and what it noticed. Deterministic for a given vault and clock."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    left: int = 0  # how many more changes there are than one run may do
+
+
+LEAVING = ("expire", "decay")  # steps that archive for age, and the kinds of their findings
+NOTICE = timedelta(days=7)  # for which a fact stands on the page before a job archives it
+
+
+class View(Protocol):
+    """The vault as a plan sees it: nothing in it changes while the plan is made."""
+
+    now: datetime  # aware, in the person's zone
+    folder: str  # the memory folder's path in the vault
+
+    def memories(self) -> Sequence[Memory]:
+        """All memories that live, by path; no conversations, no sync conflict copies."""
+
+    def archived(self) -> Sequence[Memory]:
+        """All memories in the archive, by path."""
+
+    def has_id(self, id_: str) -> bool:
+        """Whether any memory has this id, living or archived."""
+
+    def content(self, memory: Memory) -> str:
+        """The content of a memory, without its properties; read now, kept nowhere."""
+
+    def reads(self, memory: Memory) -> int:
+        """How often it was read (not: listed), as far as this machine knows."""
+
+    def confidence(self, memory: Memory) -> float:
+        """How sure it still is, from 0.0 to 1.0."""
+
+    def is_approved(self, memory: Memory) -> bool:
+        """Whether a person has approved it, whoever wrote it."""
+
+    def is_taken(self, title: str) -> bool:
+        """Whether a note or another file of the vault would answer to [[title]], in any case of letters."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file at this path of the vault, in any case of letters."""
+
+    def target(self, name: str) -> str | None:
+        """The path of the note that [[name]] leads to."""
+
+    def sources(self, path: str) -> Sequence[str]:
+        """The paths of all notes that link to this one."""
+
+    def closeness(self, texts: Sequence[str]) -> Mapping[str, Mapping[str, float]] | None:
+        """For each text its cosine to each category's prototypes; None without a usable model."""
+
+    def familiarity(self, texts: Sequence[str]) -> Mapping[str, float | None] | None:
+        """For each text its cosine to the centroid of all memories (None when there are none to compare with);
+        None without a usable model."""
+
+    def alike(self, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
+        """Paths of memories whose whole content has at least that cosine, nearest first; () without a model."""
+
+
+class New(NamedTuple):
+    """A memory that is to be written."""
+
+    id: str
+    title: str  # safe and free, see text.titles
+    category: str
+    content: str
+    properties: Mapping[str, Value]
+
+
+class _State:
+    """What a draft has made of one memory so far."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.before = self.memory = memory
+        self.sets: dict[str, Value] = {}
+        self.content: str | None = None
+        self.action = EDIT
+        self.whys: list[str] = []
+
+
+class Draft:
+    """Changes as they come together; what one step has done, the next one sees. `limit` memories at most are
+    changed: a step asks may() before it begins with one, which counts those that have to wait."""
+
+    def __init__(self, view: View, limit: int = 1_000_000_000) -> None:
+        self.view = view
+        self.limit = limit
+        self.left: set[str] = set()
+        self.at_work: set[str] = set()  # paths of files that a person is likely typing in
+        self.revision = 0  # goes up with every change
+        self.findings: list[Finding] = []
+        self.notices: Mapping[str, str] | None = None  # see is_over(); None where none are given
+        self._states: dict[str, _State] = {}  # by path
+        self._aside: set[str] = set()
+        self._new: list[Change] = []
+        self._titles: set[str] = set()
+        self._ids: set[str] = set()
+        self._targets: set[str] = set()
+
+    # What there is
+
+    def memories(self) -> list[Memory]:
+        """All that live and are adopted, as the steps so far have left them, by their path of before."""
+        found = [
+            self.see(memory) for memory in self.view.memories() if memory.path not in self._aside
+        ]
+        kept = [memory for memory in found if memory.adopted and not memory.archived]
+        return sorted(kept, key=lambda memory: memory.path)
+
+    def see(self, memory: Memory) -> Memory:
+        """One memory as the steps so far have left it; `path` stays the one it has on the disk."""
+        state = self._states.get(memory.path)
+        return state.memory if state else memory
+
+    def content(self, memory: Memory) -> str:
+        """Its content, as the steps so far have left it."""
+        state = self._states.get(memory.path)
+        if state and state.content is not None:
+            return state.content
+        return self.view.content(memory)
+
+    def reads(self, memory: Memory) -> int:
+        """How often it was read, by its file or by what this machine knows."""
+        return max(self.view.reads(memory), self.see(memory).stored_reads)
+
+    def is_changed(self, memory: Memory) -> bool:
+        """Whether a step has done something to it."""
+        return memory.path in self._states
+
+    def is_taken(self, title: str) -> bool:
+        """Whether a new memory may not be called so."""
+        return title.lower() in self._titles or self.view.is_taken(title)
+
+    def is_coming(self, title: str) -> bool:
+        """Whether a new memory will be called so."""
+        return title.lower() in self._titles
+
+    def has_id(self, id_: str) -> bool:
+        """Whether any memory has this id, also one that is yet to be written."""
+        return id_ in self._ids or self.view.has_id(id_)
+
+    def may(self, *memories: Memory, new: int = 0) -> bool:
+        """Whether these may all be changed, and as many written, within the limit; if not, they are counted as left."""
+        fresh = {memory.path for memory in memories} - self._states.keys()
+        if len(self._states) + len(self._new) + len(fresh) + new <= self.limit:
+            return True
+        self.left |= fresh or {memory.path for memory in memories}
+        return False
+
+    def is_over(self, memory: Memory, end: float, job: str) -> bool:
+        """Whether a memory whose time ends at `end` may go. An event or a working note passes by its nature. Of a fact
+        or a preference an unattended job gives notice first: `notices` has the day on which it leaves, by id."""
+        now = self.view.now
+        is_ended = end <= now.timestamp()
+        if self.notices is None or memory.is_passing:
+            return is_ended
+        day = self.notices.get(memory.id, "")
+        if is_ended and "" < day <= now.date().isoformat():
+            return True
+        soon = now + NOTICE
+        if end <= soon.timestamp():
+            self.find(Finding(job, memory.path, "its time ends soon"))
+        return False
+
+    def leave(self, memory: Memory) -> None:
+        """Let no step see it: a person is at work on it."""
+        self._aside.add(memory.path)
+
+    # What is to be
+
+    def set(self, memory: Memory, why: str, **properties: Value) -> None:
+        """Set properties; None removes one."""
+        state = self._state(memory, why)
+        self._count(state.memory.properties, properties)
+        state.sets.update(properties)
+        merged = {**state.memory.properties, **properties}
+        kept = {key: value for key, value in merged.items() if value is not None}
+        state.memory = _with(state.memory, kept, properties)
+
+    def rewrite(self, memory: Memory, content: str, why: str) -> None:
+        """Give it another content."""
+        state = self._state(memory, why)
+        self.revision += 1
+        state.content = content
+        state.memory = state.memory._replace(
+            hash=content_hash(content),
+            opening=opening(content),
+            sketch=sketch(content),
+            size=len(content),
+            links=link_targets(content),
+        )
+        self.set(memory, why, updated_at=stamp(self.view.now.timestamp()))
+
+    def move(self, memory: Memory, category: str, why: str) -> None:
+        """File it under a category."""
+        state = self._state(memory, why)
+        if state.action == EDIT:
+            state.action = MOVE
+        phase = "inbox" if category == INBOX else "organized"
+        self.set(memory, why, phase=phase, category=category)
+
+    def archive(self, memory: Memory, by: str, why: str, replaced_by: str | None = None) -> None:
+        """Move it to the archive; it takes along the category that so far only its folder may have told."""
+        state = self._state(memory, why)
+        state.action = TO_ARCHIVE
+        state.memory = state.memory._replace(archived=True)
+        now = stamp(self.view.now.timestamp())
+        extra: dict[str, Value] = {"replaced_by": replaced_by} if replaced_by else {}
+        extra |= {"category": state.memory.category, "phase": state.memory.phase}
+        self.set(memory, why, deleted_at=now, by=by, **extra)
+
+    def create(self, new: New, why: str) -> None:
+        """Write a new one."""
+        self.revision += 1
+        self._titles.add(new.title.lower())
+        self._ids.add(new.id)
+        target = f"{self.view.folder}/{new.category}/{new.title}.md"
+        self._new.append(
+            Change(CREATE, new.id, None, target, new.properties, new.content, None, why)
+        )
+
+    def find(self, finding: Finding) -> None:
+        """Say what will not be changed."""
+        self.findings.append(finding)
+
+    def _count(self, before: Mapping[str, Value], given: Mapping[str, Value]) -> None:
+        if any(before.get(key) != value for key, value in given.items()):
+            self.revision += 1
+
+    def _state(self, memory: Memory, why: str) -> _State:
+        state = self._states.get(memory.path)
+        if state is None:
+            state = self._states[memory.path] = _State(memory)
+        if why not in state.whys:
+            state.whys.append(why)
+        return state
+
+    def plan(self, name: str) -> Plan:
+        """All of it, in the order of paths; the new ones last."""
+        self._targets.clear()
+        changes = [self._change(path, state) for path, state in sorted(self._states.items())]
+        wanted = tuple(change for change in changes if change is not None)
+        return Plan(name, (*wanted, *self._new), tuple(self.findings), len(self.left))
+
+    def _change(self, path: str, state: _State) -> Change | None:
+        before = state.before
+        sets = {key: value for key, value in state.sets.items()
+                if value != before.properties.get(key)}  # fmt: skip
+        content = state.content if state.memory.hash != before.hash else None
+        target = self._target(path, state)
+        self._targets.add(target.lower())
+        if not sets and content is None and target == path:
+            return None
+        action = EDIT if target == path else state.action
+        return Change(
+            action, before.id, path, target, sets, content, before.hash, "; ".join(state.whys)
+        )
+
+    def _target(self, path: str, state: _State) -> str:
+        folder = {TO_ARCHIVE: ARCHIVE_FOLDER, MOVE: state.memory.category}.get(state.action)
+        wanted = f"{self.view.folder}/{folder}/{path.rpartition('/')[2]}"
+        if folder is None or wanted == path:
+            return path
+        return free_path(wanted, state.memory.id, self._path_taken)
+
+    def _path_taken(self, path: str) -> bool:
+        folded = path.lower()
+        return folded in self._targets or self.view.exists(path)
+
+
+def _with(memory: Memory, properties: Mapping[str, Value], given: Mapping[str, Value]) -> Memory:
+    """A memory with other properties, and what follows from those that were given. The others say nothing here:
+    a copied file has another's id, and its folder may have overruled its category."""
+    tags = given.get("tags", list(memory.tags))
+    return memory._replace(
+        properties=properties,
+        id=str(given.get("id", memory.id)),
+        adopted=memory.adopted or "id" in given,
+        tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
+        phase=str(given.get("phase", memory.phase)),
+        category=str(given.get("category", memory.category)),
+        scope=str(given.get("scope", memory.scope)),
+        created=_moment(given, "created_at", memory.created),
+        updated=_moment(given, "updated_at", memory.updated),
+    )
+
+
+def _moment(given: Mapping[str, Value], key: str, otherwise: float) -> float:
+    found = seconds(given.get(key))
+    return otherwise if found is None else found
+
+
+# What dream need not read: what it wrote itself, and what it has read this night.
+
+
+def is_own(memory: Memory) -> bool:
+    """Whether dream made this memory out of another one."""
+    return memory.category == REMINDERS and memory.text("source") == OWN
+
+
+def is_known(memory: Memory, looked: set[str]) -> bool:
+    """Whether it was looked at before as it is now; it is from now on."""
+    key = f"{memory.path} {memory.hash}"
+    known = key in looked
+    looked.add(key)
+    return known

@@ -1,0 +1,236 @@
+"""How much a memory is worth keeping, and of which type it is: the "logic" seed, sections 1.5 and 1.6.
+
+importance = 0.6 * novelty + 0.4 * salience. Novelty is how far the meaning lies from all that is known already;
+salience adds up what the words show: a name (0.3), a number or date (0.2), a preference (0.4), a technical term (0.1).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+from vaultmem.languages.statements import statements
+from vaultmem.memories.model import TYPES, is_event, is_working_note
+
+# What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
+
+_SURNAMES = (
+    "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆"
+    "郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
+)
+_TITLES = r"老师|先生|女士|小姐|医生|教授|总监|经理|主任|律师|师傅|阿姨|叔叔|奶奶|爷爷|姐|哥|总|工"
+_PLACES = (
+    "北京|上海|广州|深圳|杭州|成都|南京|武汉|西安|重庆|苏州|天津|厦门|青岛|长沙|香港|澳门|台北|台湾|东京|大阪|京都|巴黎|伦敦|纽约|柏林|里斯本|新加坡|"
+    "首尔|悉尼|旧金山|洛杉矶|波尔图|罗马|马德里|中国|美国|日本|英国|法国|德国|韩国|阿里|腾讯|百度|字节|华为|小米|美团|京东|微信|支付宝|淘宝|抖音|知乎|飞书|钉钉"
+)
+_HAN_NAME = re.compile(
+    rf"{_PLACES}|《[^》\n]{{1,40}}》|[小老阿][{_SURNAMES}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}(?:{_TITLES})"
+    rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}"
+    rf"|(?:^|[，。、；：\s和跟与找问给])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
+    r"|[\u4e00-\u9fff]{2,6}(?:大学|公司|银行|医院|集团|机场|车站|路|大街|中学|小学|科技|出版社|博物馆)"
+)
+# A capital inside a sentence; at its beginning only with what follows a name.
+_INNER_NAME = re.compile(
+    r"(?<=[\w,;:)] )(?!I\b)(?!(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|"
+    r"Sun)[a-z]*\b|May\b|"
+    r"TODO\b|OK\b)(?:[A-Z][a-zà-ÿ]+|[A-Z][a-z]*[A-Z]\w*|[A-Z]{2,})(?!\w)"
+)
+_FIRST_NAME = re.compile(
+    r"(?:^|[.!?\n] {0,3}|[-*] )(?!(?:The|This|That|These|Those|It|He|She|They|We|You|Who|What|There|Here|"
+    r"My|Our|Your|Today|"
+    r"User|Let|Everyone|Nobody|Server|Nothing|Everything|Build|Deploy|Project|Deadline)\b)"
+    r"[A-Z][a-zà-ÿ]+(?:['’]s? | [A-Z][a-zà-ÿ]+| (?:is|was|has|lives|works|likes|prefers|loves|hates|said|"
+    r"says|told|asked|"
+    r"wants|knows|speaks|called|met|moved|joined|uses|runs|will|and [A-Z])\b)"
+)
+_MIXED = re.compile(
+    r"\[\[[^\[\]\n]+\]\]|(?<!\w)@[A-Za-z]\w+|[a-z][A-Z]\w+|(?<![A-Za-z])[A-Z][a-z]+[A-Z]\w*"
+)
+_HAN_LATIN_NAME = re.compile(
+    r"[\u4e00-\u9fff，。、] ?[A-Z][A-Za-z]{2,}|[A-Z][a-z]{2,} ?[\u4e00-\u9fff]"
+)
+
+_NUMBER = re.compile(
+    r"\d|(?<!\w)(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|"
+    r"hundred|thousand|million|dozen|half|twice|once a|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
+    r"january|february|april|june|july|august|september|october|november|december|(?-i:March|May)|"
+    r"today|tomorrow|yesterday|tonight|weekend|next (?:week|month|year)|last (?:week|month|year)|midnight|noon)s?(?!\w)"
+    r"|[一二三四五六七八九十百千万两几][个天周月年点号日次倍岁元块小分条台种位本件名家层楼]|星期[一二三四五六日天]|周[一二三四五六日末]|礼拜"
+    r"|[今明昨后前][天晚早年]|[上下]个?[周月]|[一二三四五六七八九十]{1,3}月|凌晨|百分之|月底|月初|年底|年初",
+    re.IGNORECASE,
+)
+
+_SHAPE = re.compile(
+    r"`|[a-z][A-Z]|\w_\w|::|->|\(\)|[/\\]\w+[/\\.]\w|^--?\w|^v?\d+\.\d+|^0x[0-9a-f]+$|\w\.(?:py|js|ts|rs|go|md|json|yaml|yml|toml|"
+    r"sh|sql|csv|txt|conf|env|html|css|lock)\b|^[A-Z]{2,}\d*s?$|\d[a-z]{1,2}$|[a-z]\d|\w=\w|^https?:"
+)
+_FREQUENT = frozenset(
+    "a about after all also always an and any are as at be because been before but by can could did do does each every "
+    "few first for from get go good had has have he her here him his how i if in into is it its just "
+    "know last let like "
+    "long make many me more most much my never new no not now of off on once one only or other our out over own people "
+    "please put s said same say see she should so some still such t take than that the their them then "
+    "there these they "
+    "thing things this those time to today too two under until up us use used user uses very want was way we well went "
+    "were what when where which while who will with without work would year years yes yet you your".split()
+)
+_TERMS = frozenset(
+    "api apis async auth backend backup benchmark boolean branch bug bugs cache caching callback cli cluster codebase "
+    "compiler config container containers cookie cpu cron css daemon database databases debug debugger debugging "
+    "dependencies dependency deploy deployed deployment docker endpoint endpoints firewall framework frontend git gpu "
+    "gradient hash html http https index javascript json kernel kubernetes lambda latency linter linux localhost logs "
+    "middleware migration migrations mutex mysql namespace nginx node npm oauth onnx orm parser payload pip "
+    "pipeline port postgres proxy python query queries queue redis refactor regex regression repo repository rust "
+    "runtime schema script sdk semaphore server servers shell sql sqlite ssh ssl stack subprocess syntax tcp terminal "
+    "tests thread threads timeout tls token tokenizer tokens typescript unicode unix url vector webhook "
+    "websocket yaml".split()
+)
+_HAN_TERMS = re.compile(
+    "数据库|服务器|接口|部署|编译|缓存|线程|进程|内存|算法|函数|变量|索引|分支|端口|仓库|容器|镜像|脚本|配置文件|日志|死锁|框架|前端|后端|爬虫|回调|"
+    "并发|异步|协议|加密|令牌|正则|单元测试|流水线|命令行|终端|主机|路由|网关|集群|向量|模型|事务|主键|外键|字段|重构|依赖|版本号|测试用例|迁移"
+)
+_TOKEN = re.compile(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_RARE, _PLAIN = 4.0, 1.0
+_MEAN_RARITY = 1.25  # one technical term among twelve other words that mean something
+_HAN_PER_WORD = 2
+
+
+def has_name(text: str) -> bool:
+    """Whether it names a person, a place, an organisation or a product, as far as spelling shows it."""
+    return any(
+        pattern.search(text)
+        for pattern in (_MIXED, _INNER_NAME, _FIRST_NAME, _HAN_LATIN_NAME, _HAN_NAME)
+    )
+
+
+def has_number(text: str) -> bool:
+    """Whether it has a number, a day, a month or a word that counts."""
+    return _NUMBER.search(text) is not None
+
+
+def has_technical_terms(text: str) -> bool:
+    """Whether its words are rare enough on average: a frequent word does not count, a plain one counts 1, one with
+    the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
+    tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in _TOKEN.findall(text)]
+    rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
+    han_terms = len(_HAN_TERMS.findall(text))
+    han_words = max(han_terms, len(_HAN.findall(text)) // _HAN_PER_WORD)
+    count = len(rarities) + han_words
+    total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)
+    return count > 0 and total / count >= _MEAN_RARITY
+
+
+def _rarity(token: str) -> float:
+    folded = token.lower()
+    if folded in _FREQUENT:
+        return 0.0
+    return _RARE if folded in _TERMS or _SHAPE.search(token) else _PLAIN
+
+
+THRESHOLD = 0.3  # below it, a text is not worth a memory
+NOVELTY_SHARE, SALIENCE_SHARE = 0.6, 0.4
+NAME, NUMBER, PREFERENCE, TECHNICAL = 0.3, 0.2, 0.4, 0.1
+CAP = 4000  # characters; a signal that comes later does not make a text salient
+
+_WHO = r"(?:i|we|you|they|he|she|users?|the user|[A-Z][a-z]+|(?:my|her|his|our|their) \w+)"
+_PREFERENCE = re.compile(
+    rf"(?<!\w)(?:(?:{_WHO}) (?:(?:really|just|absolutely|strongly|still|also|much|would|usually) )*"
+    r"(?:(?:do not|don['’]t|does not|doesn['’]t|can['’]t|cannot) (?:really )?)?"
+    r"(?:prefers?|hates?|loves?|likes?|enjoys?|dislikes?|stand|rather)"
+    r"|(?:i|user|we)(?: would|['’]d) (?:rather|prefer)|(?:i|we|user) (?:always|never)|(?:my|['’]s|user) favou?rite"
+    r"|prefer(?:s|red|ence|ences)?|(?:likes|loves|hates|dislikes|enjoys)(?= \w))(?!\w)",
+    re.IGNORECASE,
+)
+_HAN_PREFERENCE = re.compile(
+    r"喜欢|偏好|偏爱|最爱|讨厌|反感|受不了|更愿意|宁愿|宁可|倾向于|看不惯|爱[吃喝听看玩用]|(?:我|用户|本人)[^，。！？\n]{0,6}(?:总是|从不|从来不|一向)"
+)
+_NOW = re.compile(
+    r"(?<!\w)(?:right now|for now|at the moment|this session|current(?:ly)? (?:session|task|working|"
+    r"debugging|editing|file|"
+    r"step|looking|writing|running|testing|fixing|reading|on)|this (?:conversation|chat)|"
+    r"today['’]s session|in progress|"
+    r"just now|so far (?:today|this session)|"
+    r"(?:i am|i['’]m|we are|we['’]re|user is) (?:now|currently|just)|next step (?:is|:)|until this is done)(?!\w)"
+    r"|本次(?:会话|对话|任务)|这次(?:会话|对话)|当前(?:会话|对话|任务|文件|步骤|正在)?(?=[^的]|$)|此刻|眼下|正在|刚刚|现在(?:在|正|先|要)|目前正|下一步",
+    re.IGNORECASE,
+)
+_HAN_FACT = re.compile(
+    r"[\u3400-\u9fff](?:位于|属于|支持|需要|包含|等于|具有|拥有|住在|毕业于|负责|依赖)"
+)
+_SUBJECT = re.compile(  # the word before a verb that states something
+    r"(\w+)\s+(?:is|are|has|have|supports?|requires?|needs?|uses?|means|contains?|includes?|belongs?|runs?|stores?|"
+    r"returns?|depends|consists|provides?|speaks?|owns?|lives?|works?|costs?|equals|must|should|cannot)\s+\S",
+    re.IGNORECASE,
+)
+_VAGUE = frozenset(
+    "i it that this there these those they we what which how who you he she all and or".split()
+)
+_EVENT = re.compile(
+    r"(?<!\w)(?:yesterday|today|this morning|tonight|last (?:night|week|month|year|time)|ago|discussed|"
+    r"reported|asked|met|"
+    r"talked|went|fixed|shipped|released|visited|told|said|decided|called|had|was|were|did|finished|moved|started)(?!\w)"
+    r"|昨[天晚]|今[天早晚]|前天|刚才|上次|上周|上个?月|去年|讨论了?|聊了|说了|去了|见了|修复了|发布了|完成了|开了|决定了?|了[，。！]|过[，。]",
+    re.IGNORECASE,
+)
+
+
+class Salience(NamedTuple):
+    """From 0.0 to 1.0, and what it is made of, readable."""
+
+    score: float
+    why: tuple[str, ...]
+
+
+def salience(text: str) -> Salience:
+    """What the words of a text promise."""
+    said = text[:CAP]
+    parts = (
+        ("named entity", NAME, has_name(said)),
+        ("number or date", NUMBER, has_number(said)),
+        ("preference", PREFERENCE, has_preference(said)),
+        ("technical term", TECHNICAL, has_technical_terms(said)),
+    )
+    found = [(name, weight) for name, weight, there in parts if there]
+    score = round(min(1.0, sum((weight for _, weight in found), 0.0)), 4)
+    return Salience(score, tuple(f"{name} +{weight}" for name, weight in found))
+
+
+def novelty(cosine: float | None) -> float:
+    """From 0.0 to 1.0: how far from the centroid of all memories; None when there are none yet."""
+    if cosine is None or not math.isfinite(cosine):
+        return 1.0
+    return min(1.0, max(0.0, 1.0 - cosine))
+
+
+def importance(novelty: float, salience: float) -> float:
+    """From 0.0 to 1.0, rounded to four digits."""
+    return round(NOVELTY_SHARE * novelty + SALIENCE_SHARE * salience, 4)
+
+
+def has_preference(text: str) -> bool:
+    """Whether somebody's preference speaks from it: "I prefer", "my favorite", "讨厌"."""
+    return bool(_PREFERENCE.search(text) or _HAN_PREFERENCE.search(text))
+
+
+def memory_type(text: str, hint: str | None = None) -> str:
+    """episodic, semantic, procedural or working; `hint` rules. Raises ValueError for a hint that is none of them."""
+    if hint is not None:
+        if hint not in TYPES:
+            raise ValueError(f"{hint!r} is no memory type. Use one of {', '.join(TYPES)}.")
+        return hint
+    said = text[:CAP]
+    if has_preference(said):
+        return "procedural"
+    if is_working_note(said):
+        return "working"
+    return "episodic" if is_event(said) else "semantic"
+
+
+def says_something(text: str) -> bool:
+    """Whether it states a fact, tells of something that happened, or of work in hand."""
+    said = text[:CAP]
+    if statements(said) or _EVENT.search(said) or _NOW.search(said) or _HAN_FACT.search(said):
+        return True
+    return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(said))

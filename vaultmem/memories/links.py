@@ -1,0 +1,356 @@
+"""Links between memories, kept in the property `links` of both sides, where both editors follow them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from vaultmem.adapter import Value
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.model import Memory, link_targets
+
+# Who answers to a [[name]]: a living memory, the one that took an archived one's place, something else, or nobody.
+
+_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
+_FENCE = re.compile(r"\s*(?:[-*+] )?(`{3,}|~{3,})")
+_CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
+_STEPS = 20  # how often a memory may have been replaced by one that was replaced
+
+
+def folded(name: str) -> str:
+    """A title or a link's target as it is compared: no path, no ending, no case."""
+    bare = unicodedata.normalize("NFC", name.strip()).lower()
+    return bare.rpartition("/")[2].removesuffix(".md")
+
+
+class Names:
+    """The titles of all memories, as a draft has left them."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        everyone = [draft.see(memory) for memory in draft.view.memories()]
+        living = [memory for memory in everyone if not memory.archived]
+        gone = [memory for memory in everyone if memory.archived]
+        self._living = {folded(memory.title): memory for memory in living}
+        self._by_id = {memory.id: memory for memory in living}
+        self._by_path = {memory.path: memory for memory in living}
+        self._gone = {folded(memory.title): memory for memory in [*draft.view.archived(), *gone]}
+        self._gone_by_id = {memory.id: memory for memory in self._gone.values()}
+        self._targets: dict[str, str | None] = {}
+
+    def living(self, name: str) -> Memory | None:
+        """The memory that lives and answers to a name."""
+        if "/" not in name and (found := self._living.get(folded(name))):
+            return found
+        target = self._target(name)
+        if target is not None:
+            return self._by_path.get(target)
+        return self._living.get(folded(name)) if "/" in name else None
+
+    def successor(self, name: str) -> Memory | None:
+        """The memory that took the place of the archived one of that name."""
+        memory = self._gone.get(folded(name))
+        for _ in range(_STEPS):
+            if memory is None:
+                return None
+            after = memory.text("replaced_by")
+            if after in self._by_id:
+                return self._by_id[after]
+            memory = self._gone_by_id.get(after)
+        return None
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a note answers to the name that is no memory, and not in the archive, or a memory yet to come."""
+        if self._draft.is_coming(name.strip()):
+            return True
+        if folded(name) in self._gone:
+            return False
+        target = self._target(name)
+        return target is not None and target not in self._by_path
+
+    def _target(self, name: str) -> str | None:
+        if name not in self._targets:
+            self._targets[name] = self._draft.view.target(name)
+        return self._targets[name]
+
+
+def link_to(memory: Memory) -> str:
+    """How a memory is linked to; both editors understand it."""
+    return f"[[{memory.title}]]"
+
+
+def retargeted(content: str, old: str, new: str) -> str:
+    """The content with its links to one title leading to another; what they show, and code, stay as they are."""
+    if "[[" not in content:
+        return content
+    wanted = folded(old)
+
+    def _link(match: re.Match[str]) -> str:
+        return f"[[{new}{match[2] or ''}]]" if folded(match[1]) == wanted else match[0]
+
+    lines, mark = content.split("\n"), ""
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if mark:
+            mark = "" if line.strip().startswith(mark) else mark
+        elif fence:
+            mark = fence[1]
+        elif "[[" in line:
+            lines[number] = _outside_code(line, _link)
+    return "\n".join(lines)
+
+
+def _outside_code(line: str, link: Callable[[re.Match[str]], str]) -> str:
+    parts: list[str] = []
+    at = 0
+    for code in _CODE.finditer(line) if "`" in line else ():
+        parts += [_WIKILINK.sub(link, line[at : code.start()]), code[0]]
+        at = code.end()
+    return "".join([*parts, _WIKILINK.sub(link, line[at:])])
+
+
+class Linkers:
+    """Which memories link to which titles, in their content or their property `links`."""
+
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self._paths: dict[str, dict[str, Memory]] = {}
+        for memory in memories:
+            self.add(memory)
+
+    def add(self, memory: Memory) -> None:
+        """Take in the links of a memory."""
+        for name in (*memory.links, *memory.linked):
+            self._paths.setdefault(folded(name), {})[memory.path] = memory
+
+    def of(self, title: str) -> list[Memory]:
+        """Those that link to a title, by path."""
+        return [each for _, each in sorted(self._paths.get(folded(title), {}).items())]
+
+
+def resolve(draft: Draft) -> None:
+    """Make the [[wikilinks]] in contents and the entries of `links` bidirectional; entries that lead to an archived
+    memory lead to what took its place, and those that lead nowhere are removed."""
+    names = Names(draft)
+    memories = draft.memories()
+    wanted: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}
+    for memory in memories:
+        for name in (*memory.links, *memory.linked):
+            other = names.living(name) or names.successor(name)
+            if other is not None and other.path != memory.path and other.path in wanted:
+                wanted[memory.path][other.path] = other
+                wanted[other.path][memory.path] = memory
+    for memory in memories:
+        _settle(draft, memory, names, wanted[memory.path])
+
+
+def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
+    """Write the entries of one memory, if they are others now."""
+    before = entries(memory)
+    after = [entry for each in before if (entry := _led(each, memory, names))]
+    known = {folded(name) for entry in after for name in link_targets(entry) or (entry,)}
+    added = [other for _, other in sorted(wanted.items()) if folded(other.title) not in known]
+    after = list(dict.fromkeys([*after, *map(link_to, added)]))
+    if after == before or not draft.may(memory):
+        return
+    parts = [f"linked with “{other.title}”" for other in added[:3]] or [
+        "links that led nowhere are gone"
+    ]
+    links: list[Value] = [*after]
+    draft.set(memory, "; ".join(parts), links=links or None)
+
+
+def _led(entry: str, memory: Memory, names: Names) -> str | None:
+    """What an entry becomes; None when it leads nowhere or to the memory itself."""
+    targets = link_targets(entry)
+    if len(targets) != 1:
+        return entry  # no link of ours: a person's word
+    other = names.living(targets[0])
+    if other is not None:
+        return entry if other.path != memory.path else None
+    other = names.successor(targets[0])
+    if other is not None:
+        return link_to(other) if other.path != memory.path else None
+    return entry if names.is_elsewhere(targets[0]) else None
+
+
+def entries(memory: Memory) -> list[str]:
+    """The entries of its property `links`, each with one link where it has any."""
+    given = memory.properties.get("links")
+    found: list[str] = []
+    for each in given if isinstance(given, list) else [given]:
+        if each is None or each == "":
+            continue
+        targets = link_targets(each)
+        found += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(each)]
+    return found
+
+
+def link(draft: Draft, one: Memory, other: Memory) -> None:
+    """Link two memories with each other."""
+    for memory, target in ((one, other), (other, one)):
+        before = entries(draft.see(memory))
+        if folded(target.title) not in {
+            folded(name) for each in before for name in link_targets(each)
+        }:
+            links: list[Value] = [*before, link_to(target)]
+            draft.set(memory, f"linked with “{target.title}”", links=links)
+
+
+def unlink(draft: Draft, one: Memory, other: Memory) -> None:
+    """Take the link between two memories out of both; what their contents say stays."""
+    for memory, target in ((one, other), (other, one)):
+        before = entries(draft.see(memory))
+        links: list[Value] = [each for each in before if not _leads_to(each, target)]
+        if len(links) != len(before):
+            draft.set(memory, f"no longer linked with “{target.title}”", links=links or None)
+
+
+def redirected(memory: Memory, old: Memory, new: Memory) -> Value:
+    """The property `links` of a memory with another target in one's place, once; as it is where nothing changes."""
+    before = entries(memory)
+    if not any(_leads_to(each, old) or _leads_to(each, new) for each in before):
+        return memory.properties.get("links")
+    after = [link_to(new) if _leads_to(each, old) else each for each in before]
+    after = [
+        each for each in dict.fromkeys(after) if memory.path != new.path or not _leads_to(each, new)
+    ]
+    links: list[Value] = [*after]
+    return links or None
+
+
+def _leads_to(entry: str, memory: Memory) -> bool:
+    return [folded(name) for name in link_targets(entry)] == [folded(memory.title)]
+
+
+# Whether a name is another one misspelt: rather never than for a name that means something else.
+
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_KEPT = re.compile(r"[^\w+#]|_")  # C, C++ and C# are three things
+_DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W_]+")
+_ENDING = re.compile(r"\.[A-Za-z]\w{1,4}$")  # of a file that is no note
+_FILLED_IN = ("{{", "<%", "{%")  # by a template, later
+_DAY_PART = re.compile(
+    r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}"
+    r"|(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)"
+    r"|(?:january|february|march|april|august|september|october|november|december)"
+    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+    r"|(?:周|星期|週|礼拜|禮拜)[一二三四五六日天]",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"[\W_年月日号號]+")
+_TELLING = frozenset(  # one of these more or less makes another name of it
+    "不非无無未没沒反前后後上下左右内內外新旧舊大小多少一二三四五六七八九十男女"
+)
+_TRADITIONAL = (
+    "習學時間個們國說這來會過對開關電腦機網頁書讀寫記憶檔資訊設計實驗問題運動飲練體點線數"
+    "據庫務業產經濟與從發現為無難應該測試錄標簽專項組織級類別結構邏輯選擇編歷語詞譯財貨幣"
+)
+_SIMPLIFIED = (
+    "习学时间个们国说这来会过对开关电脑机网页书读写记忆档资讯设计实验问题运动饮练体点线数"
+    "据库务业产经济与从发现为无难应该测试录标签专项组织级类别结构逻辑选择编历语词译财货币"
+)
+_PICTURE = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
+_AS_SIMPLIFIED = dict(zip(map(ord, _TRADITIONAL), _SIMPLIFIED, strict=True))
+
+SHORT = 5  # letters: so short a name is another one with any other letter
+LETTERS_PER_SLIP = 6
+SHORT_WORD = 3  # letters: "Team A" is not "Team B"
+SHORT_CJK = 5
+
+
+def spelling(name: str) -> str:
+    """A name without case, blanks, marks and the difference of traditional and simplified characters."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return _KEPT.sub("", folded).translate(_AS_SIMPLIFIED)
+
+
+def is_day(name: str) -> bool:
+    """Whether a name is a day, week or month, however it is written."""
+    parts = [part for part in _BETWEEN.split(name) if part]
+    has_digit = any(letter.isdigit() for letter in name)
+    return bool(parts) and has_digit and all(_DAY_PART.fullmatch(part) for part in parts)
+
+
+def slips(name: str, title: str) -> int | None:
+    """How many slips make the name of the title; None when it is no slip, but another name."""
+    if any(mark in name + title for mark in _FILLED_IN) or is_day(name) or is_day(title):
+        return None
+    if _DIGITS.findall(name) != _DIGITS.findall(title) or _ending(name) != _ending(title):
+        return None
+    if _differ_in_pictures(name, title):
+        return None
+    one, other = spelling(name), spelling(title)
+    if one == other:
+        return 0 if len(one) > 1 else None
+    if _CJK.search(name) or _CJK.search(title):
+        return 1 if _one_character_more(one, other) else None
+    return _letters(name, title, one, other)
+
+
+def _differ_in_pictures(name: str, title: str) -> bool:
+    """The book of a film is another note than the film."""
+    one, other = set(_PICTURE.findall(name)), set(_PICTURE.findall(title))
+    return bool(one and other and one != other)
+
+
+def _ending(name: str) -> str:
+    found = _ENDING.search(name.removesuffix(".md"))
+    return found[0].lower() if found else ""
+
+
+def _one_character_more(one: str, other: str) -> bool:
+    """Never another character in the place of one: that is another word."""
+    short, long = sorted((one, other), key=len)
+    if len(short) <= SHORT_CJK or len(long) != len(short) + 1:
+        return False
+    at = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    return short[at:] == long[at + 1 :] and long[at] not in _TELLING
+
+
+def _letters(name: str, title: str, one: str, other: str) -> int | None:
+    short, long = sorted((one, other), key=len)
+    if not short or short[0] != long[0]:
+        return None
+    if _is_plural(short, long):
+        return 1 if len(short) >= SHORT_WORD else None
+    most = 0 if len(short) <= SHORT else len(short) // LETTERS_PER_SLIP
+    count = edits(short, long, most)
+    return count if count is not None and _words_agree(name, title) else None
+
+
+def _is_plural(short: str, long: str) -> bool:
+    return long in {short + "s", short + "es"} or (
+        short.endswith("y") and long == short[:-1] + "ies"
+    )
+
+
+def _words_agree(name: str, title: str) -> bool:
+    """Whether each word is the other's, with one slip at most; a short one has none."""
+    one, other = (_WORD.findall(each.casefold()) for each in (name, title))
+    if len(one) != len(other):
+        return False
+    differ = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+    return all(
+        min(len(a), len(b)) > SHORT_WORD and a[0] == b[0] and edits(a, b, 1) is not None
+        for a, b in differ
+    )
+
+
+def edits(one: str, other: str, most: int) -> int | None:
+    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
+    if abs(len(one) - len(other)) > most:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, earlier[j - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return None
+    return row[-1] if row[-1] <= most else None

@@ -1,0 +1,368 @@
+"""One file of the memory folder: its stat, its Git blob id, and the memory in it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import stat as modes
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import StateError
+from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
+from vaultmem.paths import keep_private, make_private
+from vaultmem.text.similarity import content_hash, opening, sketch
+from vaultmem.text.times import seconds
+from vaultmem.vault import pages
+from vaultmem.vault.files import CAP, Inside, decode, reason_of, same_moment
+from vaultmem.vault.places import (
+    ARCHIVE,
+    ARCHIVED_NOTES,
+    CATEGORIES,
+    ENTRIES,
+    GENERATED,
+    INBOX,
+    category_of,
+)
+from vaultmem.vault.walk import Entry, nfc
+
+NAMESPACE = uuid.UUID("6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21")  # of ids that follow from a path
+_CHUNK = 1 << 20
+_BETWEEN_TAGS = re.compile(r"[,，\s]+")
+_LONGEST_ID = 200
+_SHORT = 30  # characters of a text that many memories may have in a property
+
+
+class Stored(NamedTuple):
+    """A file as it was read."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    blob: bytes  # SHA-1 of "blob <size>\\0" and the bytes: what Git calls it
+    style: str
+    memory: Memory | None  # None: no memory, or one that cannot be read
+    trouble: str | None = None
+
+    def is_of(self, entry: Entry) -> bool:
+        """Whether the file has not changed since."""
+        return (self.size, self.mtime_ns, self.inode) == (entry.size, entry.mtime_ns, entry.inode)
+
+
+class Reader:
+    """Reads files of one memory folder; `style` tells by a path how pages are written there."""
+
+    def __init__(self, folder: str, style: Callable[[str], str]) -> None:
+        self.folder = folder
+        self.style = style
+
+    def read(self, inside: Inside, entry: Entry) -> Stored | None:
+        """The file, or None when somebody was writing it meanwhile. Raises FileNotFoundError."""
+        try:
+            found = _content(inside.open(entry.raw), entry)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            return _stored(entry, b"", "", None, f"cannot be read: {reason_of(error)}")
+        if found is None:
+            return None
+        blob, data = found
+        if not self.may_be_memory(entry.path):
+            return _stored(entry, blob, "", None)
+        style = self.style(entry.path)
+        text, trouble = decode(data)
+        if entry.size > CAP:
+            trouble = (
+                f"{entry.size / 1e6:.1f} MB long, too much for a memory; move it to your notes"
+            )
+        page = pages.read(style, text)
+        trouble = trouble or page.error
+        memory = None if trouble else self._memory(entry, page)
+        return _stored(entry, blob, style, memory, trouble)
+
+    def may_be_memory(self, path: str) -> bool:
+        """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
+        a person that was put away."""
+        inner = path[len(self.folder) + 1 :]
+        if not inner.lower().endswith(".md") or inner in GENERATED:
+            return False
+        return not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
+
+    def _memory(self, entry: Entry, page: pages.Page) -> Memory | None:
+        inner = entry.path[len(self.folder) + 1 :]
+        top = inner.partition("/")[0]
+        given = _id(page.properties.get("id"))
+        if given is None and top != ARCHIVE and top not in CATEGORIES:
+            return None  # a person may keep other things in the memory folder
+        properties = compact(page.properties)
+        category = category_of(inner, properties.get("category"))
+        mtime = entry.mtime_ns / 1e9
+        created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
+        return Memory(
+            path=entry.path,
+            id=given or provisional(entry.path),
+            title=title_of(entry.path),
+            category=sys.intern(category),
+            phase=phase_of(category),
+            scope=sys.intern(_scope(properties)),
+            tags=_tags(properties.get("tags")),
+            created=mtime if created is None else created,
+            updated=mtime if updated is None else updated,
+            properties=properties,
+            hash=content_hash(page.content),
+            opening=opening(page.content),
+            sketch=sketch(page.content),
+            size=len(page.content),
+            archived=top == ARCHIVE,
+            adopted=given is not None,
+            links=link_targets(page.content) if "[[" in page.content else (),
+            mtime=mtime,
+        )
+
+
+def provisional(path: str, number: int = 1) -> str:
+    """The id that a file without one will get; another number, another id."""
+    return str(uuid.uuid5(NAMESPACE, path if number == 1 else f"{path}#{number}"))
+
+
+def compact(properties: Mapping[str, Value]) -> dict[str, Value]:
+    """Properties of which thousands may be kept: what says the same in many memories is kept once."""
+    return {sys.intern(key): _compact(value) for key, value in properties.items()}
+
+
+def _compact(value: Value) -> Value:
+    if isinstance(value, str):
+        return sys.intern(value) if len(value) <= _SHORT else value
+    if isinstance(value, list):
+        return [_compact(each) for each in value]
+    return value
+
+
+def title_of(path: str) -> str:
+    """The title of the memory at a path."""
+    name = path.rpartition("/")[2]
+    return name[:-3] if name[-3:].lower() == ".md" else name
+
+
+def phase_of(category: str) -> str:
+    """The phase of a memory in a category."""
+    return "inbox" if category == INBOX else "organized"
+
+
+def folded(text: str) -> str:
+    """Titles and paths that are equal folded are one."""
+    return nfc(text).lower()
+
+
+def _stored(
+    entry: Entry, blob: bytes, style: str, memory: Memory | None, trouble: str | None = None
+) -> Stored:
+    return Stored(entry.path, entry.size, entry.mtime_ns, entry.inode, blob, style, memory, trouble)
+
+
+def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
+    """The blob id and the first megabytes of an open file, which is closed; None when it changes."""
+    try:
+        before = os.fstat(handle)
+        if not modes.S_ISREG(before.st_mode):
+            raise OSError(0, "not a regular file")
+        if before.st_size != entry.size:
+            return None
+        sha = hashlib.sha1(b"blob %d\0" % before.st_size, usedforsecurity=False)
+        head, length = b"", 0
+        while chunk := os.read(handle, min(_CHUNK, before.st_size - length + 1)):
+            sha.update(chunk)
+            length += len(chunk)
+            if len(head) < CAP:
+                head += chunk
+        quiet = length == before.st_size and same_moment(before, os.fstat(handle))
+        return (sha.digest(), head[:CAP]) if quiet else None
+    finally:
+        os.close(handle)
+
+
+def _id(given: Value) -> str | None:
+    """The id in a property; a number that a person wrote counts as its digits."""
+    if isinstance(given, bool) or not isinstance(given, (str, int)):
+        return None
+    text = str(given).strip()
+    return text if text.isprintable() and 0 < len(text) <= _LONGEST_ID else None
+
+
+def _scope(properties: Mapping[str, Value]) -> str:
+    """As written, even where it makes no sense: what nobody can name, nobody may see."""
+    given = properties.get("scope")
+    return given.strip() or DEFAULT_SCOPE if isinstance(given, str) else DEFAULT_SCOPE
+
+
+def _tags(given: Value) -> tuple[str, ...]:
+    listed = _BETWEEN_TAGS.split(given) if isinstance(given, str) else given
+    if not isinstance(listed, list):
+        return ()
+    names = (str(each).strip().lstrip("#") for each in listed if isinstance(each, (str, int)))
+    found: dict[str, str] = {}
+    for name in names:
+        if name:
+            found.setdefault(name.lower(), name)
+    return tuple(found.values())
+
+
+# What was read of the memory folder, so that the next process need not read it again.
+
+_FORMAT = 2  # raise it when the same file would be read differently
+_SCHEMA = """
+CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT, sketch BLOB)
+    WITHOUT ROWID;
+CREATE TABLE folder (path TEXT NOT NULL);
+"""
+_BUSY = 2  # seconds to wait for another process; then nothing is kept this time
+
+
+class _DamagedError(Exception):
+    """The file is not what save() wrote."""
+
+
+class _Facts(NamedTuple):
+    """A memory as JSON, without what follows from its path and the columns beside it."""
+
+    id: str
+    category: str
+    scope: str
+    tags: list[str]
+    created: float
+    updated: float
+    properties: dict[str, Value]
+    hash: str
+    opening: str
+    size: int
+    archived: bool
+    adopted: bool
+    links: list[str]
+
+
+class MemoryCache:
+    """The cache of one memory folder. Never raises."""
+
+    def __init__(self, path: str, folder: str) -> None:
+        self._path = path
+        self._folder = folder
+
+    def load(self) -> dict[str, Stored]:
+        """All files as they were saved; {} where there is nothing usable."""
+        if not os.path.exists(self._path):
+            return {}
+        try:
+            with self._open() as db:
+                return {
+                    row[0]: _stored_memory_cache(row) for row in db.execute("SELECT * FROM files")
+                }
+        except sqlite3.OperationalError:
+            return {}  # in use, or made by another version
+        except (sqlite3.Error, _DamagedError, ValueError, TypeError, KeyError):
+            self._remove()
+            return {}
+
+    def save(self, changed: Iterable[Stored], gone: Iterable[str]) -> None:
+        """Keep files as they are now, and forget some."""
+        rows = [_row(stored) for stored in changed]
+        try:
+            make_private(os.path.dirname(self._path))
+            with self._open() as db, db:
+                db.execute("BEGIN IMMEDIATE")
+                db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
+                db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?,?,?)", rows)
+        except sqlite3.OperationalError:
+            return  # no room, in use, read-only: the files are read again next time
+        except (sqlite3.Error, _DamagedError):
+            self._remove()
+        except (OSError, StateError):
+            return
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(
+            sqlite3.connect(keep_private(self._path), timeout=_BUSY, isolation_level=None)
+        ) as db:
+            db.execute("PRAGMA synchronous = OFF")
+            if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+                self._begin(db)
+            if db.execute("SELECT path FROM folder").fetchall() != [(self._folder,)]:
+                with db:
+                    db.executescript("BEGIN IMMEDIATE; DELETE FROM files; DELETE FROM folder;")
+                    db.execute("INSERT INTO folder VALUES (?)", (self._folder,))
+            yield db
+
+    def _begin(self, db: sqlite3.Connection) -> None:
+        """Make the tables anew, whatever was there."""
+        with db:
+            db.executescript(
+                "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
+                f"{_SCHEMA} PRAGMA user_version = {_FORMAT};"
+            )
+
+    def _remove(self) -> None:
+        for ending in ("", "-journal"):
+            with contextlib.suppress(OSError):
+                os.remove(self._path + ending)
+
+
+def _row(stored: Stored) -> tuple[object, ...]:
+    memory = stored.memory
+    told = picture = None
+    if memory is not None:
+        facts = [getattr(memory, name) for name in _Facts._fields]
+        told, picture = json.dumps(facts, separators=(",", ":")), bytes(memory.sketch)
+    return (*stored[:6], stored.trouble, told, picture)
+
+
+def _stored_memory_cache(row: tuple[object, ...]) -> Stored:
+    path, size, mtime_ns, inode, blob, style, trouble, told, picture = row
+    if not (
+        isinstance(path, str)
+        and isinstance(size, int)
+        and isinstance(mtime_ns, int)
+        and isinstance(inode, int)
+        and isinstance(blob, bytes)
+    ):
+        raise _DamagedError
+    memory = None
+    if isinstance(told, str) and isinstance(picture, bytes):
+        memory = _memory(path, mtime_ns / 1e9, _Facts(*json.loads(told)), picture)
+    said = trouble if isinstance(trouble, str) else None
+    return Stored(path, size, mtime_ns, inode, blob, sys.intern(str(style)), memory, said)
+
+
+def _memory(path: str, mtime: float, facts: _Facts, picture: bytes) -> Memory:
+    properties = compact(facts.properties)
+    if properties.get("id") == facts.id:
+        properties["id"] = facts.id  # one text instead of two
+    return Memory(
+        path=path,
+        id=facts.id,
+        title=title_of(path),
+        category=sys.intern(facts.category),
+        phase=phase_of(facts.category),
+        scope=sys.intern(facts.scope),
+        tags=tuple(facts.tags),
+        created=facts.created,
+        updated=facts.updated,
+        properties=properties,
+        hash=facts.hash,
+        opening=facts.opening,
+        sketch=tuple(picture),
+        size=facts.size,
+        archived=facts.archived,
+        adopted=facts.adopted,
+        links=tuple(facts.links),
+        mtime=mtime,
+    )

@@ -1,0 +1,207 @@
+"""How often memories were read and when, how vaultmem left each of them, and what of it was undone: parts of the
+ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.memories.ledger import Ledger
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+TIMES = 30  # of the last reads, for policies that learn from them
+
+
+class ReadCount(NamedTuple):
+    """What is known of the reading of one memory. Times are seconds since the epoch, oldest first."""
+
+    number: int
+    last: float
+    times: tuple[float, ...]
+
+
+class Left(NamedTuple):
+    """A memory as vaultmem left it: what differs now, a person did."""
+
+    path: str
+    hash: str
+    category: str
+
+
+def counts(ledger: Ledger) -> dict[str, ReadCount]:
+    """All that were ever read, by id."""
+    found = ledger.rows("SELECT id, count, last, times FROM reads", _count)
+    return dict(found)
+
+
+def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]:
+    """Count a read of each memory; `stored` gives what its file says. The counts of now, by id."""
+    known: dict[str, ReadCount] = {}
+    with ledger.writing(now) as db:
+        for memory, of_file in stored.items():
+            before = _known(db, memory, now)
+            times = (*before.times, now)[-TIMES:]
+            known[memory] = ReadCount(max(before.number, of_file) + 1, now, times)
+            _put(db, memory, known[memory])
+    return {memory: count.number for memory, count in known.items()}
+
+
+def use(ledger: Ledger, told: Mapping[str, float], now: float) -> None:
+    """Memories were told of unasked, by id and time: they are in use, and counted once however often that is. What is
+    told at every start is not worth more for it, and its file is not to be written each night for the count."""
+    with ledger.writing(now) as db:
+        for memory, at in told.items():
+            before = _known(db, memory, at)
+            times = tuple(sorted({*before.times, at})[-TIMES:])
+            _put(db, memory, ReadCount(max(before.number, 1), max(before.last, at), times))
+
+
+def seen(ledger: Ledger) -> dict[str, Left]:
+    """How vaultmem left the memories that it wrote or filed, by id."""
+    found = ledger.rows("SELECT id, path, hash, category FROM seen", _left)
+    return dict(found)
+
+
+def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
+    """Remember how memories were left."""
+    with ledger.writing(now) as db:
+        db.executemany(
+            "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", [(id_, *one) for id_, one in left]
+        )
+
+
+def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
+    """The memories for which the work of a job was undone, by id: path and hash after that."""
+    found = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))
+    return {id_: (path, hash_) for id_, path, hash_ in found}
+
+
+def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: float) -> None:
+    """Remember id, path and hash of memories that jobs shall leave as they are now."""
+    with ledger.writing(now) as db:
+        db.executemany("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows)
+
+
+def _known(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
+    """What is known of the reading of a memory that is read at a time."""
+    found = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,))
+    row = found.fetchone()
+    return _count(row)[1] if row else ReadCount(0, at, ())
+
+
+def _put(db: sqlite3.Connection, memory: str, one: ReadCount) -> None:
+    values = (memory, one.number, one.last, json.dumps(one.times))
+    db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", values)
+
+
+def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
+    id_, count, last, times = row
+    moments = tuple(float(each) for each in json.loads(str(times)))
+    return str(id_), ReadCount(int(str(count)), float(str(last)), moments)
+
+
+def _left(row: tuple[object, ...]) -> tuple[str, Left]:
+    id_, path, hash_, category = map(str, row)
+    return id_, Left(path, hash_, category)
+
+
+# What was proposed to a person and what the person said, and what jobs noticed: part of the ledger.
+
+OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
+ASKED = "asked"  # a model was asked, and had nothing to propose
+MODEL = "model"  # who proposed it; nobody is named where dreams did by themselves
+
+
+class Kept(NamedTuple):
+    """One proposal as it was made."""
+
+    id: str
+    at: float
+    state: str
+    fields: dict[str, object]
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model proposed it, or was asked about it."""
+        return self.fields.get("who") == MODEL
+
+
+def kept(ledger: Ledger) -> list[Kept]:
+    """All that were ever made and are open, accepted or rejected, by id."""
+    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _kept)
+
+
+def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
+    """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
+    again, and what nobody would propose any more is forgotten. What a model proposed stays."""
+    with ledger.writing(now) as db:
+        rows = map(_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
+        known = {one.id: one.state for one in rows if not one.is_of_model}
+        gone = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
+        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in gone])
+        fresh = sorted(made.keys() - known.keys())
+        new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
+        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
+        # The evidence may have moved a few lines.
+        again = [
+            (json.dumps(made[id_], ensure_ascii=False), id_)
+            for id_, state in known.items()
+            if state == OPEN and id_ in made
+        ]
+        db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
+    return len(fresh)
+
+
+def advised(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
+    """What a model was asked about, by id, with the state and the fields. What is known already stays as it is."""
+    rows = [
+        (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
+        for id_, (state, fields) in sorted(made.items())
+    ]
+    with ledger.writing(now) as db:
+        db.executemany("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows)
+
+
+def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
+    """Drop proposals of which nothing is left."""
+    gone = [(id_,) for id_ in ids]
+    if gone:
+        with ledger.writing(now) as db:
+            db.executemany("DELETE FROM proposals WHERE id = ?", gone)
+
+
+def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
+    """Remember what the person said."""
+    with ledger.writing(now) as db:
+        db.execute("UPDATE proposals SET state = ?, at = ? WHERE id = ?", (state, now, id_))
+
+
+def keep_findings(
+    ledger: Ledger, kinds: Iterable[str], found: Iterable[dict[str, object]], now: float
+) -> None:
+    """What a job has noticed takes the place of what was known of these kinds."""
+    rows = [(each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in found]
+    with ledger.writing(now) as db:
+        db.executemany("DELETE FROM findings WHERE kind = ?", [(kind,) for kind in kinds])
+        db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
+
+
+def findings(ledger: Ledger) -> list[dict[str, object]]:
+    """What jobs noticed last, by kind and subject."""
+    return ledger.rows("SELECT fields FROM findings ORDER BY kind, subject, fields", _fields)
+
+
+def _fields(row: tuple[object, ...]) -> dict[str, object]:
+    found = json.loads(str(row[0]))
+    if not isinstance(found, dict):
+        raise ValueError("neither a proposal nor a finding")  # noqa: TRY004 - damage, not a wrong call
+    return found
+
+
+def _kept(row: tuple[object, ...]) -> Kept:
+    id_, at, state, fields = row
+    return Kept(str(id_), float(str(at)), str(state), _fields((fields,)))

@@ -1,0 +1,274 @@
+"""The memory folder at one moment: which files are memories, which are copies, and who has which id."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from operator import attrgetter
+from typing import TypeVar
+
+from vaultmem.memories.memory_file import Stored, folded, provisional, title_of
+from vaultmem.memories.model import Memory
+from vaultmem.text.similarity import SIZE, resemblance
+from vaultmem.vault.conflicts import Places, conflicts, doubtful
+
+_COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
+_SUSPECT = re.compile(
+    r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE
+)
+
+
+def is_suspect(path: str) -> bool:
+    """Whether the name of a file could be that of a sync conflict copy."""
+    return _SUSPECT.search(path) is not None
+
+
+class _Suspects(Places):
+    """The files with such names, among all others."""
+
+    def __init__(self, suspects: Iterable[str], exists: Callable[[str], str | None]) -> None:
+        super().__init__(suspects)
+        self._exists = exists
+        # Folded paths: nothing but a file at one of them could change what is found.
+        self.asked: set[str] = set()
+
+    def find(self, path: str, copy: str) -> str | None:
+        """The path as it is in the vault, unless it is the copy itself or nothing."""
+        self.asked.add(folded(path))
+        found = self._exists(path)
+        return None if found == copy else found
+
+
+class Names:
+    """The files of the memory folder, and what they are called without regard to case."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Stored] = {}
+        self.paths: dict[str, str] = {}  # by their folded spelling
+        self.titles: Counter[str] = Counter()  # of notes, folded
+
+    def put(self, path: str, stored: Stored) -> None:
+        """A file is there."""
+        if path not in self.files:
+            self.paths[folded(path)] = path
+            if path[-3:].lower() == ".md":
+                self.titles[folded(title_of(path))] += 1
+        self.files[path] = stored
+
+    def drop(self, path: str) -> Stored | None:
+        """A file is gone; what it was."""
+        stored = self.files.pop(path, None)
+        if stored is not None:
+            self.paths.pop(folded(path), None)
+            if path[-3:].lower() == ".md":
+                self.titles[folded(title_of(path))] -= 1
+        return stored
+
+
+_path = attrgetter("path")
+T = TypeVar("T")
+
+
+class Snapshot:
+    """All that follows from the files, each part worked out when it is first asked for."""
+
+    def __init__(self, names: Names, suspects: Iterable[str]) -> None:
+        self._names = names
+        self._files = names.files
+        self._suspects = sorted(suspects)
+
+    def with_one(self, path: str, old: Memory | None, new: Memory | None) -> Snapshot | None:
+        """The next moment, when one file has come, gone or changed, and that changes nothing of the others; else
+        None. Lists are made anew, for somebody may still go through them; all else is handed on, and this
+        moment is over."""
+        if self._bears_on_copies(path) or not (self._is_simple(old) and self._is_simple(new)):
+            return None
+        if old is not None:
+            self.ids.discard(old.id)
+        if new is not None:
+            if new.id in self.ids:
+                return None
+            self.ids.add(new.id)
+        is_archived = any(each is not None and each.archived for each in (old, new))
+        made = Snapshot(self._names, ())
+        made.__dict__ |= self.__dict__
+        made.__dict__.pop("_memories", None)
+        if is_archived:
+            made.__dict__["archived"] = _with(self.archived, path, new)
+        else:
+            self._bring_up_to_date(made, path, old, new)
+        if "by_path" in self.__dict__:
+            _put(self.by_path, path, new)
+        return made
+
+    def _bring_up_to_date(
+        self, made: Snapshot, path: str, old: Memory | None, new: Memory | None
+    ) -> None:
+        """What follows from those that live."""
+        live, contested = self._living
+        made.__dict__["_living"] = _with(live, path, new), contested
+        if "sketches" in self.__dict__:
+            at = bisect_left(live, path, key=_path) * SIZE
+            self.sketches[at : at + SIZE * (old is not None)] = _sketch(new) if new else b""
+        if "by_hash" in self.__dict__:
+            for each in (old, new):
+                if each is not None:
+                    same = self.by_hash.get(each.hash, [])
+                    _put(self.by_hash, each.hash, _with(same, path, new if each is new else None) or None)  # fmt: skip
+        title = folded(title_of(path))
+        if self._names.titles[title] + (new is None) == 1 and "by_title" in self.__dict__:
+            _put(self.by_title, title, new)
+        else:
+            made.__dict__.pop("by_title", None)
+
+    def _is_simple(self, memory: Memory | None) -> bool:
+        return memory is None or (memory.adopted and memory.id not in self._living[1])
+
+    def _bears_on_copies(self, path: str) -> bool:
+        """Whether a file could make another a copy, or no copy any more, or be one itself."""
+        copies, originals = self._told_apart
+        if path in copies or folded(path) in originals:
+            return True
+        if not is_suspect(path):
+            return False
+        alone = _Suspects([path], self._spelled)
+        found = conflicts(alone) or doubtful(alone)
+        originals.update(alone.asked)
+        return bool(found)
+
+    @cached_property
+    def ids(self) -> set[str]:
+        """All ids; handed on from one moment to the next."""
+        return {memory.id for memory in (*self.live, *self.archived)}
+
+    @cached_property
+    def by_path(self) -> dict[str, Memory]:
+        """All of them, alive or archived."""
+        return {memory.path: memory for memory in (*self.archived, *self.live)}
+
+    @cached_property
+    def copies(self) -> dict[str, str | None]:
+        """Sync conflict copies, each with its original when that is there."""
+        return self._told_apart[0]
+
+    @cached_property
+    def _told_apart(self) -> tuple[dict[str, str | None], set[str]]:
+        """The copies, and the folded paths of files that would make others copies, or no copies any more."""
+        places = _Suspects(self._suspects, self._spelled)
+        found = {copy: self._spelled(original) for copy, original in conflicts(places).items()}
+        for copy, original in doubtful(places):
+            one, other = self._files[copy].memory, self._files[original].memory
+            if one and other and original not in found and _is_copy(one, other):
+                found[copy] = original
+        return found, places.asked
+
+    @cached_property
+    def archived(self) -> list[Memory]:
+        """What was put away, by path."""
+        return [memory for memory in self._memories if memory.archived]
+
+    @property
+    def live(self) -> list[Memory]:
+        """What lives, by path; each has an id of its own."""
+        return self._living[0]
+
+    @cached_property
+    def _living(self) -> tuple[list[Memory], set[str]]:
+        """What lives, and the ids that several files claim."""
+        found = [memory for memory in self._memories if not memory.archived]
+        owners = _owners(found)
+        taken = {*owners, *(memory.id for memory in self.archived)}
+        live, contested = list[Memory](), set[str]()
+        for memory in found:
+            if memory.adopted and owners[memory.id] is memory:
+                live.append(memory)
+                continue
+            live.append(_with_own_id(memory, taken))
+            if memory.adopted:
+                contested.add(memory.id)
+        return live, contested
+
+    @cached_property
+    def _memories(self) -> list[Memory]:
+        copies = self.copies
+        found = [
+            stored.memory
+            for path, stored in self._files.items()
+            if stored.memory is not None and path not in copies
+        ]
+        return sorted(found, key=attrgetter("path"))
+
+    @cached_property
+    def by_title(self) -> dict[str, Memory]:
+        """Those that live by their folded titles; of several the one whose path comes first."""
+        return {folded(memory.title): memory for memory in reversed(self.live)}
+
+    @cached_property
+    def by_hash(self) -> dict[str, list[Memory]]:
+        """Those that live by what they say, see text.similarity.content_hash; each list by path."""
+        found: dict[str, list[Memory]] = {}
+        for memory in self.live:
+            found.setdefault(memory.hash, []).append(memory)
+        return found
+
+    @cached_property
+    def sketches(self) -> bytearray:
+        """The sketches of those that live, one behind the other; SIZE zeros for what has none."""
+        return bytearray(b"".join(map(_sketch, self.live)))
+
+    def _spelled(self, path: str) -> str | None:
+        return path if path in self._files else self._names.paths.get(folded(path))
+
+
+def _sketch(memory: Memory) -> bytes:
+    return bytes(memory.sketch or SIZE)
+
+
+def _with(memories: list[Memory], path: str, new: Memory | None) -> list[Memory]:
+    """A list by path with the memory that is now at a path, or without one."""
+    at = bisect_left(memories, path, key=_path)
+    is_there = at < len(memories) and memories[at].path == path
+    return [*memories[:at], *([new] if new else ()), *memories[at + is_there :]]
+
+
+def _put(known: dict[str, T], key: str, found: T | None) -> None:
+    if found is None:
+        known.pop(key, None)
+    else:
+        known[key] = found
+
+
+def _is_copy(one: Memory, other: Memory) -> bool:
+    if one.adopted and other.adopted and one.id != other.id:
+        return False  # two memories, however alike
+    return one.hash == other.hash or resemblance(one.sketch, other.sketch) >= _COPY
+
+
+def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
+    """By id, the memory that keeps it: of several files the one in its category's folder, then the oldest."""
+    owners: dict[str, Memory] = {}
+    for memory in memories:
+        if memory.adopted:
+            known = owners.get(memory.id)
+            owners[memory.id] = memory if known is None else min(known, memory, key=_seniority)
+    return owners
+
+
+def _seniority(memory: Memory) -> tuple[bool, float, float, str]:
+    parts = memory.path.split("/")
+    return memory.text("category") != parts[-2], memory.created, memory.mtime, memory.path
+
+
+def _with_own_id(memory: Memory, taken: set[str]) -> Memory:
+    number = 1
+    while (own := provisional(memory.path, number)) in taken:
+        number += 1
+    taken.add(own)
+    return (
+        memory
+        if not memory.adopted and own == memory.id
+        else memory._replace(id=own, adopted=False)
+    )

@@ -1,0 +1,390 @@
+"""Searching the keyword index: a parsed query becomes Tantivy queries, never through its own parser."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import tantivy  # the second half of keyword.py, which owns it
+
+from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken
+from vaultmem.languages import when_words
+from vaultmem.search import rank
+from vaultmem.search.query import Query, Term
+
+MAX_PREFIX_TERMS = 50
+MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
+MOST_REMEMBERED = 5000  # counts of words, and words as the analyzer spells them
+_PHRASE_FIELDS = ("body", "title", "heading")
+_SAID_FIELDS = ("body", "near")
+_CHARACTER_FIELDS = ("body", "title")
+_SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
+_T = tantivy.Query
+_MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
+
+
+class Question:
+    """A query made ready for the engine: the clauses, and which words were corrected."""
+
+    def __init__(
+        self, text: str, query: Query, notes: Iterable[int] | None, all_but: bool = False
+    ) -> None:
+        self.text = text
+        self.query = query
+        self.notes = None if notes is None else list(notes)
+        self.all_but = all_but
+
+
+class KeywordSearcher:
+    """Reads one state of the index. Cheap to open; safe beside a writer in another process."""
+
+    @spoken()
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._commit = self._last_commit()
+        self._index, self._searcher, self._is_live = open_to_read(folder)
+        self._schema = self._index.schema
+        self._counts: dict[tuple[str, str], int] = {}  # by field and token
+        self._tokens: dict[str, list[str]] = {}  # by word
+
+    @cached_property
+    def _analyzer(self) -> tantivy.TextAnalyzer:
+        return analyzer()
+
+    @spoken()
+    def refresh(self) -> bool:
+        """See what was committed since; whether there is anything."""
+        commit = self._last_commit()
+        if commit == self._commit or not self._is_live:
+            return False
+        self._index.reload()
+        self._searcher = self._index.searcher()
+        self._counts.clear()
+        self._commit = commit
+        return True
+
+    def _last_commit(self) -> bytes:
+        """The list of the index's parts, which every commit replaces."""
+        with open(f"{self._folder}/meta.json", "rb") as file:
+            return file.read()
+
+    def block_count(self) -> int:
+        """How many blocks are indexed."""
+        return int(self._searcher.num_docs)
+
+    def tokens(self, text: str) -> list[str]:
+        """What the analyzer makes of a text."""
+        known = self._tokens.get(text)
+        if known is None:
+            known = self._analyzer.analyze(normal(text))
+            if len(text) <= MAX_WORD:
+                if len(self._tokens) >= MOST_REMEMBERED:
+                    self._tokens.clear()
+                self._tokens[text] = known
+        return list(known)
+
+    def terms(self, text: str) -> list[str]:
+        """The words of a text as they are searched for: stems, and pairs of CJK characters."""
+        found = []
+        for unit in _units(self.tokens(text)):
+            found += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
+        return found
+
+    @spoken()
+    def frequency(self, term: str) -> int:
+        """In how many blocks a term stands (of a CJK pair: its rarer character)."""
+        parts = list(term) if len(term) == 2 and _is_han(term[0]) else [term]
+        return min(self._count("body", part) for part in parts)
+
+    def _count(self, field: str, token: str) -> int:
+        """How many blocks have a token in a field."""
+        found = self._counts.get((field, token))
+        if found is None:
+            if len(self._counts) >= MOST_REMEMBERED:
+                self._counts.clear()
+            found = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
+        return found
+
+    @spoken()
+    def search(self, question: Question, limit: int) -> dict[int, float]:
+        """The best blocks: block number -> score.
+
+        Stop words only add points to what the other words find, unless that is too little: nearly
+        every block has some, and looking at all of them takes most of the time in a large vault.
+        """
+        telling, weak = self._by_weight(question.query.words)
+        found = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
+        if weak and len(found) < limit:
+            found = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
+        return found
+
+    @spoken()
+    def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
+        """For one note: what each field gives to each of its blocks, {field: {block: points}}."""
+        only = Question(question.text, question.query, [note])
+        parts = {}
+        for field in rank.FIELDS:
+            query = self._whole(only, (field,), question.query.words, extras=False)
+            parts[field] = {b: s for b, s in self._run(query, 1000).items() if s > 0}
+        dates = self._filtered([(_SHOULD, q) for q in self._date_clauses(question.text)], only)
+        parts["date"] = {b: s for b, s in self._run(dates, 1000).items() if s > 0}
+        return parts
+
+    def _run(self, query: tantivy.Query, limit: int) -> dict[int, float]:
+        hits = self._searcher.search(query, limit, count=False).hits
+        blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
+        return {int(block or 0): score for block, (score, _) in zip(blocks, hits, strict=True)}
+
+    def _whole(
+        self,
+        question: Question,
+        fields: Collection[str],
+        telling: list[Term],
+        weak: Sequence[Term] = (),
+        extras: bool = True,
+    ) -> tantivy.Query:
+        query = question.query
+        clauses = [(_SHOULD, q) for term in telling for q in self._term(term, fields)]
+        required = [[term] for term in query.must] + query.groups
+        for group in required:
+            either = [q for term in group for q in self._term(term, fields, strict=extras)]
+            clauses.append((_MUST if extras else _SHOULD, self._any(either)))
+        if extras and (query.words or required):
+            clauses = self._with_dates(question.text, clauses, bool(required))
+        clauses += [(_SHOULD, q) for term in weak for q in self._term(term, fields)]
+        for term in query.excluded:
+            clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
+        return self._filtered(clauses, question)
+
+    def is_weak(self, term: Term) -> bool:
+        """Whether a term is made of stop words only."""
+        return rank.STOP_WORDS.issuperset(self.tokens(term.text))
+
+    def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
+        """Words that tell something, and stop words; a query of stop words only has no others."""
+        weak = [word for word in words if self.is_weak(word)]
+        if len(weak) == len(words):
+            return words, []
+        return [word for word in words if word not in weak], weak
+
+    def _with_dates(
+        self, text: str, clauses: list[tuple[tantivy.Occur, tantivy.Query]], required: bool
+    ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        """Dates add points. A day that is named is found by itself; "when" alone finds nothing."""
+        if not required:
+            clauses = [(_MUST, self._any([q for _, q in clauses] + self._day_clauses(text)))]
+        elif day_clauses := self._day_clauses(text):
+            clauses += [(_SHOULD, q) for q in day_clauses]
+        return clauses + [(_SHOULD, q) for q in self._when_clause(text)]
+
+    def _date_clauses(self, text: str) -> list[tantivy.Query]:
+        return self._day_clauses(text) + self._when_clause(text)
+
+    def _day_clauses(self, text: str) -> list[tantivy.Query]:
+        found = []
+        for span in when_words.day_spans(text):
+            bounds, field = when_words.number_range(span), "day"
+            if not bounds and span.month is not None:
+                first = span.month * 100
+                bounds, field = (first + (span.day or 1), first + (span.day or 31)), "monthday"
+            if not bounds:
+                continue
+            low, high = bounds
+            inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
+            found.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
+        return found
+
+    def _when_clause(self, text: str) -> list[tantivy.Query]:
+        if not when_words.asks_when(text):
+            return []
+        return [_T.const_score_query(_T.term_query(self._schema, "temporal", 1), rank.WHEN_WEIGHT)]
+
+    def _filtered(
+        self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
+    ) -> tantivy.Query:
+        positive = any(occur != _NOT for occur, _ in clauses)
+        if not positive:
+            clauses = [*clauses, (_MUST, _T.const_score_query(_T.all_query(), 0.0))]
+        elif not any(occur == _MUST for occur, _ in clauses):
+            scored = [(o, q) for o, q in clauses if o == _SHOULD]
+            clauses = [(o, q) for o, q in clauses if o != _SHOULD] + [
+                (_MUST, _T.boolean_query(scored))
+            ]
+        if question.notes is not None:
+            inside = _T.term_set_query(self._schema, "note", question.notes)
+            if question.all_but:
+                clauses.append((_NOT, inside))
+            else:
+                clauses.append((_MUST, _T.const_score_query(inside, 0.0)))
+        return _T.boolean_query(clauses)
+
+    def _any(self, queries: list[tantivy.Query]) -> tantivy.Query:
+        return _T.boolean_query([(_SHOULD, q) for q in queries]) if queries else _T.empty_query()
+
+    def _term(
+        self, term: Term, fields: Collection[str], strict: bool = False
+    ) -> list[tantivy.Query]:
+        """The queries of which any finds this term. `strict`: its words must stand side by side."""
+        tokens = self.tokens(term.text)
+        if term.kind == "prefix":
+            return self._prefix(term.text, fields)
+        if term.kind == "phrase" or (strict and len(tokens) > 1):
+            return self._phrase(tokens, fields)
+        queries: list[tantivy.Query] = []
+        for unit in _units(tokens):
+            queries += self._han(unit, fields) if len(unit) > 1 else self._word(unit[0], fields)
+        if "body" in fields and _belongs_together(tokens):
+            queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: better side by side
+        return queries
+
+    def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
+        """BM25 where a field's length and repetition tell something, plain presence elsewhere."""
+        weight = rank.word_weight(token)
+        counts = {field: self._count(field, token) for field in ("body", *fields)}
+        as_label = counts.get("label") or self._count("label", token)
+        said = weight * rank.said_weight(as_label, counts["body"])
+        frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self._searcher.num_docs
+        queries = []
+        for field in fields:
+            if not counts[field]:
+                continue
+            query = _T.term_query(self._schema, field, token, "freq")
+            points = said if field in _SAID_FIELDS else weight
+            bm25, presence = rank.field_weights(field, frequent)
+            if bm25:
+                queries.append(_T.boost_query(query, points * bm25))
+            if presence:
+                # How rare a word is says its frequency in texts, which nearly all blocks have.
+                found = counts["label" if field == "label" else "body"]
+                points *= rank.rarity(found, self._searcher.num_docs)
+                queries.append(_T.const_score_query(query, points * presence))
+        return queries
+
+    def _han(self, run: list[str], fields: Collection[str]) -> list[tantivy.Query]:
+        pairs = ["".join(pair) for pair in pairwise(run)]
+        queries = [
+            _T.boost_query(
+                _T.phrase_query(self._schema, field, list(pair)),
+                rank.PHRASE_WEIGHTS[field] * rank.pair_weight(pair),
+            )
+            for pair in pairs
+            for field in fields
+        ]
+        queries += [
+            _T.boost_query(
+                _T.term_query(self._schema, field, character, "freq"),
+                rank.character_weight(character),
+            )
+            for character in run
+            for field in _CHARACTER_FIELDS
+            if field in fields
+        ]
+        return queries
+
+    def _phrase(self, tokens: list[str], fields: Collection[str]) -> list[tantivy.Query]:
+        if not tokens:
+            return []
+        found = []
+        for field in _PHRASE_FIELDS:
+            if field not in fields:
+                continue
+            query = (
+                _T.phrase_query(self._schema, field, list(tokens))
+                if len(tokens) > 1
+                else _T.term_query(self._schema, field, tokens[0], "freq")
+            )
+            found.append(_T.boost_query(query, rank.PHRASE_WEIGHTS[field]))
+        return found
+
+    def _prefix(self, text: str, fields: Collection[str]) -> list[tantivy.Query]:
+        tokens = self.tokens(text)
+        if not tokens:
+            return []
+        if _is_han(tokens[-1]):
+            return self._term(Term("word", text), fields)
+        written = normal(text).lower()
+        stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
+        queries: list[tantivy.Query] = []
+        for field in _PHRASE_FIELDS:
+            if field in fields:
+                known = self._searcher.terms_with_prefix(field, written, limit=MAX_PREFIX_TERMS)
+                names = {name for name, _ in known} | stems
+                queries += [
+                    _T.boost_query(
+                        _T.term_query(self._schema, field, name, "freq"), rank.PHRASE_WEIGHTS[field]
+                    )
+                    for name in sorted(names)
+                    if self._count(field, name)
+                ]
+        return queries
+
+    @spoken()
+    def unknown_words(self, query: Query) -> list[str]:
+        """The words (stemmed) that no block has: misspelt, most likely."""
+        fields = ("body", "title", "heading", "label", "tag", "path")
+        tokens = [t for term in query.words if term.kind == "word" for t in self.tokens(term.text)]
+        return [t for t in tokens if not any(self._count(f, t) for f in fields)]
+
+    @spoken()
+    def corrections(self, token: str) -> list[str]:
+        """Indexed words one letter away from an unknown one (two letters for long words)."""
+        if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
+            return []
+        distance = 2 if len(token) > 6 else 1
+        near = self._near_spellings(token, distance)
+        found = [(word, _edits(word, token, distance)) for word in near]
+        least = min((edits for _, edits in found), default=distance + 1)
+        return [word for word, edits in found if edits == least <= distance][:5]
+
+    def _near_spellings(self, token: str, distance: int) -> list[str]:
+        """Words of the index that begin alike and have nearly the same letters, the frequent first."""
+        letters = set(token)
+        low, high = len(token) - distance, len(token) + distance
+        counts: dict[str, int] = {}
+        for field in ("title", "body"):
+            for start in {token[0], token[1]}:  # the first two may be swapped
+                for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
+                    if low <= len(word) <= high and len(letters ^ set(word)) <= 2 * distance:
+                        counts[word] = counts.get(word, 0) + count
+        return sorted(counts, key=lambda word: (-counts[word], word))
+
+
+def _is_han(token: str) -> bool:
+    return len(token) == 1 and ord(token) >= 0x3040
+
+
+def _belongs_together(tokens: list[str]) -> bool:
+    """Whether tokens of one written word are parts of a name or number, not "Anne's" or "I'm"."""
+    if len(tokens) < 2 or _is_han(tokens[0]):
+        return False
+    return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS
+
+
+def _units(tokens: list[str]) -> list[list[str]]:
+    """Runs of CJK characters together, every other token alone."""
+    units: list[list[str]] = []
+    for token in tokens:
+        if units and _is_han(token) and _is_han(units[-1][-1]):
+            units[-1].append(token)
+        else:
+            units.append([token])
+    return units
+
+
+def _edits(a: str, b: str, limit: int) -> int:
+    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        last, before, row = before, row, [i]
+        for j, y in enumerate(b, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]

@@ -1,0 +1,139 @@
+"""The last tier of a search: memories of the archive, which are in no index, where live hits leave room."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from vaultmem import now as clock
+from vaultmem.memories import decay, model
+from vaultmem.search import query as language
+from vaultmem.search import snippet
+from vaultmem.search.search import Ask, Result, Searcher
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.vault.places import category_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vaultmem.adapter import Value
+    from vaultmem.search.query import Filter, Query, Term
+    from vaultmem.vault.dialects import Rulebook
+
+MOST = 300  # files that are looked at, the last that went there
+LEAST_SHARED = 0.5  # of the words that tell something, from which a memory answers
+
+
+def archived(searcher: Searcher, ask: Ask) -> list[Result]:
+    """What age or something newer has put into the archive and answers the question, best first, marked as such. What
+    somebody deleted is not told: vaultmem list --deleted shows it."""
+    found = sorted(_found(searcher, ask), key=lambda one: one[:2])
+    return [result for _, _, result in found]
+
+
+def _found(searcher: Searcher, ask: Ask) -> Iterator[tuple[float, str, Result]]:
+    """What answers, with what it is to be sorted by."""
+    query = language.parse(ask.text)
+    words = [word for word in query.words if not searcher.keyword.is_weak(word)] or query.words
+    if not (words or query.must or query.groups):
+        return
+    filters = (*query.filters, *ask.filters)
+    for path, text in searcher.texts.read(newest(searcher)).items():
+        share = _share(searcher, query, words, text)
+        if share >= LEAST_SHARED and (one := _result(searcher, ask, path, text, words)):
+            own = one.properties
+            if not model.hidden(own, ask.viewer, memory=True) and all(
+                _passes(each, one) is not each.negated for each in filters
+            ):
+                yield -share, one.path, one
+
+
+def newest(searcher: Searcher) -> list[str]:
+    """The paths of the files that went to the archive last; none where it cannot be looked into."""
+    try:
+        with os.scandir(searcher.archive) as entries:
+            files = [
+                (one.stat(follow_symlinks=False).st_mtime, one.name)
+                for one in entries
+                if one.name.endswith(".md")
+            ]
+    except OSError:  # it is not there, or one of them is taken out just now
+        return []
+    inner = searcher.archive.removeprefix(f"{searcher.folder}/")
+    return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
+
+
+def _share(searcher: Searcher, query: Query, words: list[Term], text: str) -> float:
+    """How much of the question a text has, from 0 to 1."""
+    low, terms = text.casefold(), set(searcher.keyword.terms(text))
+
+    def has(term: Term) -> float:
+        if term.kind != "word":
+            return float(term.text.casefold() in low)
+        wanted = set(searcher.keyword.terms(term.text))
+        return len(wanted & terms) / len(wanted) if wanted else 0.0
+
+    needed = [*([term] for term in query.must), *query.groups]
+    if any(map(has, query.excluded)) or not all(any(map(has, group)) for group in needed):
+        return 0.0
+    return sum(map(has, words)) / len(words) if words else 1.0
+
+
+def _result(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Result | None:
+    """A memory of the archive as a hit; None for what is none, or is not told."""
+    from vaultmem.vault import pages
+
+    rules = _rules(searcher.folder, searcher.config.text("dialect"))
+    page = pages.read(rules.page_style(path), text)
+    own, content = page.properties, page.content.strip("\n")
+    mark, sure = _mark(own), decay.aging(own).confidence(clock.seconds(), searcher.half_life)
+    hidden = sure < (ask.min_confidence or 0.0) or (own.get("compressed") and not ask.compressed)
+    if page.error or not own.get("id") or not mark or hidden:
+        return None
+    title = path.rpartition("/")[2].removesuffix(".md")
+    line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
+    wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
+    shown = snippet.snippet(content, wanted, searcher.keyword.tokens)
+    return Result(
+        path, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
+        category_of(path.partition("/")[2], own.get("category")), searcher.uri(rules.dialect(path), path, title),
+        dict(own), sure, 0.0, None, {}, content, shown.text, shown.marks, [], None, mark,
+    )  # fmt: skip
+
+
+def _mark(own: Mapping[str, Value]) -> str:
+    """Why it is in the archive; "" where somebody put it there."""
+    if newer := own.get("replaced_by"):
+        return f"replaced by {str(newer)[:8]}"
+    if own.get("by") in decay.FORGETTING:
+        return f"archived {str(own.get('deleted_at') or '')[:10]}".rstrip()
+    return ""
+
+
+def _passes(one: Filter, found: Result) -> bool:
+    """Whether a memory passes a filter as it would in the index (search.cache), before it is turned round."""
+    wanted = one.value.lower()
+    own = found.properties
+    if one.field == "tag":
+        tags = own.get("tags")
+        each = tags if isinstance(tags, list) else [tags]
+        return any(f"{tag}/".lower().startswith(f"{wanted.rstrip('/')}/") for tag in each)
+    if one.field in ("path", "title"):
+        return wanted in (found.path if one.field == "path" else found.title).lower()
+    if one.field == "category":
+        return found.category == wanted
+    span, day = language.day_range(one.value), found.day or ""
+    if span and one.field in ("before", "after", "from", "to"):
+        first, last = span
+        held = {"before": day < first, "after": day > last, "from": day >= first, "to": day <= last}
+        return held[one.field]
+    given = own.get(one.field)
+    return str(int(given) if isinstance(given, bool) else given).lower() == wanted
+
+
+@lru_cache(maxsize=8)
+def _rules(folder: str, dialect: str) -> Rulebook:
+    from vaultmem.vault import files as vault
+    from vaultmem.vault.dialects import open_rulebook
+
+    return open_rulebook(vault.Root(folder), dialect)

@@ -1,0 +1,258 @@
+"""What counts how much: field weights, word weights, and the sums that order results.
+
+The numbers come from measurements on conversations written as notes, on wikilinks of real vaults and on
+the labelled sets in benchmarks/recall; docs/adr/0006 holds the table. Parts are BM25 scores as the
+keyword engine gives them, cosines lie in [-1, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from vaultmem.text.values import value
+
+# field of the keyword index -> weight of its BM25 score
+FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 0.2}
+# field -> points per unit of rarity() for a word that is there at all, however often, however long
+# the text. This rewards a block for having many different words of the question, and it does not
+# depend on how many blocks have the field: most blocks of a vault have no label and no neighbour text.
+PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.5}
+# How often a block repeats a word that more than this share of all blocks have tells nothing, and counting
+# it costs half of the search time: only its presence counts.
+FREQUENT = 0.25
+FREQUENT_WEIGHT = 1.5
+# The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
+PHRASE_WEIGHTS = {
+    "body": 2.0,
+    "near": 0.8,
+    "title": 1.2,
+    "heading": 0.3,
+    "label": 2.0,
+    "tag": 0.6,
+    "path": 0.2,
+}
+CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
+FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
+NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
+
+DATE_WEIGHT = 8.0  # a note of the day, month or year that the question names
+WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
+COSINE_WEIGHT = 14.0
+AROUND_WEIGHT = 4.0  # mean cosine of the blocks before and after
+WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
+NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
+NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
+NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
+CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
+
+STOP_WEIGHT = 0.2
+# As the analyzer gives them: stemmed where the stem differs, contractions without their apostrophe.
+STOP_WORDS = frozenset(
+    """a about abov after again against all am an ani and are aren as at be becaus befor been below between both but
+    by can could couldn d did didn do doe doesn don down dure each few for from further had hadn has hasn have haven he
+    her here herself him himself his how if in into is isn it itself just let ll more most no nor not now of off on onc
+    onli or other out over own re s same she should shouldn so some such t than that the their them themselv then there
+    these they this those through to too under until up ve veri wa was wasn were weren what when where which while who
+    whom whi will with won would wouldn you your yourself""".split()
+)  # first-person words (I, my, we, our) are not in it: in one's own notes they carry meaning
+_HAN_FUNCTION = frozenset(
+    "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
+)
+
+
+@value
+class Hit:
+    """A block (its number), its score, and the parts {name: points} that add up to it."""
+
+    block: int
+    score: float
+    parts: dict[str, float]
+
+
+def word_weight(token: str) -> float:
+    """How much a query word counts: stop words little."""
+    return STOP_WEIGHT if token in STOP_WORDS else 1.0
+
+
+def rarity(found: int, total: int) -> float:
+    """How telling a word is that `found` of `total` blocks have: the idf of BM25, as Lucene computes it."""
+    return math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5))
+
+
+def field_weights(field: str, frequent: bool) -> tuple[float, float]:
+    """What a word's BM25 score and its presence count in a field."""
+    if frequent and field == "body":
+        return 0.0, FREQUENT_WEIGHT
+    return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
+
+
+def said_weight(as_label: int, in_body: int) -> float:
+    """How much a word counts outside labels, by how many blocks have it as label and in the text.
+
+    The name of someone who speaks is asked for to find what he says, not where he is greeted.
+    """
+    return 1.0 - NAME_SHARE * min(1.0, as_label / max(1, in_body))
+
+
+def pair_weight(pair: str) -> float:
+    """How much two neighbouring CJK characters count: function characters little."""
+    return (1.0, 0.5, STOP_WEIGHT)[sum(c in _HAN_FUNCTION for c in pair)]
+
+
+def character_weight(character: str) -> float:
+    """How much a CJK character alone counts: function characters little."""
+    return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
+
+
+@value
+class Closeness:
+    """Cosines to the question: of a block, of the blocks beside it, of its note (means)."""
+
+    block: float
+    around: float
+    whole: float
+
+
+DIGITS = (
+    4  # to which scores are compared; the rest depends on the order in which they were summed up
+)
+Found = tuple[float, int]  # minus the score, and the block: sorted, the best come first
+
+
+def in_order(
+    found: Iterable[Found], paths: Callable[[set[int]], dict[int, str]], note_bits: int
+) -> list[int]:
+    """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
+    they came into this index; `paths` gives the paths of notes."""
+    rounded = [(round(lost, DIGITS), block) for lost, block in found]
+    notes: dict[float, set[int]] = {}
+    for lost, block in rounded:
+        notes.setdefault(lost, set()).add(block >> note_bits)
+    tied = set().union(*(each for each in notes.values() if len(each) > 1))
+    known = paths(tied) if tied else {}
+    rounded.sort(key=lambda each: (each[0], known.get(each[1] >> note_bits, ""), each[1]))
+    return [block for _, block in rounded]
+
+
+def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
+    """Whether the last of the scores is as good as one of the best, so that who else has it was left to chance."""
+    if len(scores) <= limit:
+        return False
+    best = sorted(scores, reverse=True)
+    return round(best[limit - 1], DIGITS) == round(best[-1], DIGITS)
+
+
+class Ranking:
+    """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
+    first; ties by block number. `copies` are notes that shall stand below their originals. Works on plain
+    pairs: of hundreds of blocks only a few are shown and need their parts.
+    """
+
+    def __init__(
+        self,
+        keyword: dict[int, float],
+        meaning: dict[int, Closeness],
+        note_bits: int,
+        copies: Collection[int] = (),
+    ) -> None:
+        self._keyword = keyword
+        self._meaning = meaning
+        self._bits = note_bits
+        self._copies = copies
+        self._guessed = guessed(keyword, meaning)
+        near = meaning.keys() | self._guessed.keys()
+        own = [(-self._own_score(block), block) for block in near]
+        own += [(-score, block) for block, score in keyword.items() if block not in near]
+        own.sort()
+        totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
+        self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
+        shares = self._shares
+        self.found: list[Found] = [
+            (lost - shares[block >> note_bits], block) for lost, block in own
+        ]
+        if copies:
+            self.found = [(self._lost(lost, block), block) for lost, block in self.found]
+        self.found.sort()
+
+    def hit(self, block: int) -> Hit:
+        """A block with its score and what it is made of."""
+        parts = self._own_parts(block)
+        share = self._shares[block >> self._bits]
+        score = sum(parts.values()) + share
+        parts["note"] = share
+        if score > 0 and self._is_copy(block):
+            parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
+            score *= CONFLICT_WEIGHT
+        return Hit(block, score, parts)
+
+    def _is_copy(self, block: int) -> bool:
+        return block >> self._bits in self._copies
+
+    def _lost(self, lost: float, block: int) -> float:
+        return lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost
+
+    def _own_score(self, block: int) -> float:
+        return sum(self._own_parts(block).values())
+
+    def _own_parts(self, block: int) -> dict[str, float]:
+        parts = {}
+        if block in self._keyword:
+            parts["keyword"] = self._keyword[block]
+        if close := self._meaning.get(block):
+            parts |= _points(close)
+        elif block in self._guessed:
+            parts["meaning, not embedded yet"] = self._guessed[block]
+        return parts
+
+
+def _points(close: Closeness) -> dict[str, float]:
+    return {
+        "meaning": COSINE_WEIGHT * close.block,
+        "meaning around it": AROUND_WEIGHT * close.around,
+        "meaning of the note": WHOLE_WEIGHT * close.whole,
+    }
+
+
+def guessed(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
+    """The points for its meaning of each block that has the words and no vector yet: those of the nearest block that
+    fits the words no better. Else what was written just now would stand below whatever resembles it."""
+    if keyword.keys() <= meaning.keys():
+        return {}
+    found: dict[int, float] = {}
+    most: float | None = None
+    for block in sorted(keyword, key=lambda one: (keyword[one], one not in meaning)):
+        if block in meaning:
+            points = sum(_points(meaning[block]).values())
+            most = points if most is None else max(most, points)
+        elif most is not None:
+            found[block] = most
+    return found
+
+
+def grouped(
+    blocks: Iterable[int], limit: int, note_bits: int
+) -> tuple[list[int], dict[int, list[int]]]:
+    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
+    best: dict[int, int] = {}
+    more: dict[int, list[int]] = {}
+    for block in blocks:
+        note = block >> note_bits
+        if note not in best:
+            if len(best) < limit:
+                best[note] = block
+        elif len(more.setdefault(note, [])) < 3:
+            more[note].append(block)
+    return list(best.values()), more
+
+
+def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:
+    """The score of each note from its blocks' scores, given as (note, score) best first."""
+    seen: dict[int, int] = {}
+    totals: dict[int, float] = {}
+    for note, score in hits:
+        place = seen.get(note, 0)
+        if place < len(NOTE_SHARE):
+            totals[note] = totals.get(note, 0.0) + NOTE_SHARE[place] * max(score, 0.0)
+        seen[note] = place + 1
+    return totals

@@ -1,0 +1,316 @@
+"""What may be recalled, and what is wanted of it. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from vaultmem.memories import model
+from vaultmem.memories.conversation import MEMORY
+from vaultmem.memories.decay import recency
+from vaultmem.memories.model import DEFAULT_SCOPE
+from vaultmem.text import values
+
+BUDGET, TOP_K = 2000, 5
+CANDIDATES = 20  # at least
+TIMES_K = 4  # candidates for one that is wanted
+STEPS = (
+    "meaning",
+    "filters",
+    "fit",
+    "rerank",
+    "recency",
+    "confidence",
+    "mmr",
+    "preferences",
+    "budget",
+)
+
+
+class Candidate(NamedTuple):
+    """A memory, or a block of a note (`note`), with what decides whether and where it is recalled."""
+
+    path: str
+    line: int  # where its words begin in the file, from 1
+    end_line: int
+    content: str
+    id: str = ""  # of a memory
+    title: str = ""
+    memory_type: str = "semantic"
+    category: str = ""
+    scope: str = DEFAULT_SCOPE
+    created: float = 0.0
+    importance: float | None = None
+    confidence: float = 1.0
+    compressed: bool = False  # and its summary is there
+    archived: bool = False
+    until: float | None = None  # when another one took its place
+    forgotten: bool = False  # a job archived it because of its age, and nothing took its place
+    expired: bool = False
+    private: bool = False
+    trusted: bool = True  # the words of the person or of who asks, or approved
+    vouched: bool = True  # the person's own words, or approved
+    writer: str = ""  # the assistant that wrote it
+    outside: bool = False  # it comes from the web, or from another program
+    role: str = MEMORY  # of an entry of a conversation: memory, user, assistant
+    note: bool = False
+    turn: bool = False  # of a conversation in a note: somebody says it
+    shares: bool = True  # a telling word with the question; not looked for where it is near anyway
+    stored_reads: int = 0
+    block: int = 0  # where the block that was found begins
+    score: float = 0.0
+    parts: Mapping[str, float] = {}
+
+    @property
+    def key(self) -> str:
+        """What makes it one."""
+        return f"{self.path}:{self.line}" if self.note else self.path
+
+    @property
+    def is_preference(self) -> bool:
+        """Whether it tells how the person wants things to be done."""
+        return not self.note and self.vouched and self.memory_type == "procedural"
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a block of a note that is no turn of a conversation."""
+        return self.note and not self.turn
+
+    def scored(self, score: float, **parts: float) -> Candidate:
+        """The same with another score, and what went into it."""
+        return self._replace(score=score, parts={**self.parts, **parts})
+
+
+class Wanted(NamedTuple):
+    """What is asked for."""
+
+    query: str
+    budget: int = BUDGET
+    top_k: int = TOP_K
+    types: tuple[str, ...] = ()  # () for all
+    scopes: tuple[str, ...] = ()  # beside global
+    notes: bool = True
+    min_confidence: float = 0.0  # age lowers the rank and silences nothing
+    include_compressed: bool = False
+    untrusted: bool = False
+    score_threshold: float | None = None
+    without: frozenset[str] = frozenset()  # of STEPS
+    by: str = ""  # the assistant that asks; "" for the person
+    as_of: float | None = None  # what was known before that time
+
+    def has(self, step: str) -> bool:
+        """Whether a step is to be made."""
+        return step not in self.without
+
+    @property
+    def room(self) -> int:
+        """How many tokens there is room for."""
+        return self.budget if self.has("budget") else values.TOKENS
+
+    @property
+    def most(self) -> int:
+        """How many candidates are looked at."""
+        return max(CANDIDATES, TIMES_K * self.top_k)
+
+    @property
+    def viewer(self) -> model.Viewer:
+        """Who asks."""
+        return model.viewer(self.by, self.scopes)
+
+    @property
+    def known_scopes(self) -> tuple[str, ...]:
+        """What is looked into, by name."""
+        named = self.viewer.also if self.by else self.scopes
+        return tuple(dict.fromkeys((DEFAULT_SCOPE, self.viewer.scope, *sorted(named))))
+
+    def looks_into(self, scope: str) -> bool:
+        """Whether memories of this scope are looked for: what the viewer may see. The person may see everything, and is
+        told what everybody may see and what they name: a recall is put before an assistant."""
+        if self.by:
+            return self.viewer.sees(scope)
+        return scope in (DEFAULT_SCOPE, *self.scopes)
+
+
+# Which of the candidates are told: the best that are not all alike, as far as the budget of tokens goes.
+
+LAMBDA = 0.7
+_WORDS = re.compile(r"[^\W\d_]{2,}|\d+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+Likeness = Callable[[int, int], float]  # of two candidates, by their places
+Count = Callable[[Candidate], int]
+
+
+class Chosen(NamedTuple):
+    """What is told, in order, each with its tokens."""
+
+    told: list[tuple[Candidate, int]]
+    tokens: int
+    skipped: int = 0  # what would have been told, and does not fit
+    too_long: int = 0  # the tokens of the best one where that does not fit
+
+
+def diverse(
+    candidates: Sequence[Candidate], like: Likeness, weight: float = LAMBDA
+) -> list[Candidate]:
+    """All candidates in the order of maximal marginal relevance: a share of the score (0.7) less the rest of the
+    likeness to the likest that comes before. The best comes first, whatever the others are."""
+
+    def marginal(at: int) -> float:
+        return weight * candidates[at].score - (1 - weight) * nearest[at]
+
+    left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
+    nearest = [0.0] * len(candidates)
+    found: list[Candidate] = []
+    while left:
+        at = max(left, key=marginal) if found else left[0]
+        left.remove(at)
+        one = candidates[at]
+        found.append(one.scored(one.score, mmr=marginal(at)))
+        for other in left:
+            nearest[other] = max(nearest[other], like(at, other))
+    return found
+
+
+def of_a_kind(candidates: Sequence[Candidate], like: Likeness) -> Likeness:
+    """The same likeness, but for two blocks of pages: they stand in their places, and each says what only it says.
+    Memories and turns of conversations repeat each other."""
+
+    def told(one: int, other: int) -> float:
+        both = candidates[one].is_page and candidates[other].is_page
+        return 0.0 if both else like(one, other)
+
+    return told
+
+
+def by_words(candidates: Sequence[Candidate]) -> Likeness:
+    """Likeness where there are no vectors: the share of words that two have in common."""
+    words = [_words(one.content) for one in candidates]
+
+    def like(one: int, other: int) -> float:
+        either = len(words[one] | words[other])
+        return len(words[one] & words[other]) / either if either else 0.0
+
+    return like
+
+
+def _words(text: str) -> frozenset[str]:
+    folded = text.lower()
+    return frozenset((*_WORDS.findall(_HAN.sub(" ", folded)), *_HAN.findall(folded)))
+
+
+def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
+    """The best, as far as there are places and tokens. What does not fit is skipped and the next one tried; nothing is
+    cut."""
+    told: list[tuple[Candidate, int]] = []
+    skipped: list[tuple[Candidate, int]] = []
+    left = budget
+    for one in ranked:
+        if len(told) == top_k:
+            break
+        tokens = count(one)
+        if tokens > left:
+            skipped.append((one, tokens))
+            continue
+        told.append((one, tokens))
+        left -= tokens
+    is_first_lacking = bool(skipped) and skipped[0][0] is ranked[0]
+    return Chosen(told, budget - left, len(skipped), skipped[0][1] if is_first_lacking else 0)
+
+
+def arranged(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
+    """The same with preferences first, and with those that may contradict each other side by side, the newest first:
+    `clash` of an older and a newer text."""
+    first = sorted(chosen.told, key=lambda each: not each[0].is_preference)
+    found: list[tuple[Candidate, int]] = []
+    for one, tokens in first:
+        at = next((at for at, (other, _) in enumerate(found) if _clash(other, one, clash)), None)
+        if at is None:
+            found.append((one, tokens))
+            continue
+        while (
+            at < len(found)
+            and found[at][0].created >= one.created
+            and _clash(found[at][0], one, clash)
+        ):
+            at += 1
+        found.insert(at, (one, tokens))
+    return chosen._replace(told=found)
+
+
+def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
+    if one.note or other.note:
+        return False
+    old, new = sorted((one, other), key=lambda each: each.created)
+    return clash(old.content, new.content)
+
+
+# How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence. Each step takes candidates with
+
+RECENCY_WEIGHT = 0.2
+
+
+def scaled(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Scores by min-max: the best has 1, the worst 0; where all are equal, all have 1."""
+    if not candidates:
+        return []
+    scores = [one.score for one in candidates]
+    least, span = min(scores), max(scores) - min(scores)
+    return [_relevant(one, (one.score - least) / span if span > 0 else 1.0) for one in candidates]
+
+
+def squashed(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
+    return [_relevant(one, _sigmoid(one.score)) for one in candidates]
+
+
+def above(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
+    """Those with at least that score."""
+    return [one for one in candidates if one.score >= threshold]
+
+
+def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
+    """The scores of a cross-encoder instead of what they had."""
+    pairs = zip(candidates, logits, strict=True)
+    return best_first(one.scored(logit, reranker=logit) for one, logit in pairs)
+
+
+def with_recency(
+    candidates: Iterable[Candidate], now: float, weight: float = RECENCY_WEIGHT
+) -> list[Candidate]:
+    """A share of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
+    page has no share in it: the day it was last edited does not make what it says fresher."""
+    return best_first(
+        _recent(one, 0.0 if one.is_page else recency(one.created, now), weight)
+        for one in candidates
+    )
+
+
+def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The score times how sure the memory still is."""
+    return best_first(
+        one.scored(one.score * one.confidence, confidence=one.confidence) for one in candidates
+    )
+
+
+def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """By score; ties by place, so that the same question has the same answer."""
+    return sorted(candidates, key=lambda one: (-one.score, one.path, one.line))
+
+
+def _relevant(one: Candidate, relevance: float) -> Candidate:
+    return one.scored(relevance, relevance=relevance)
+
+
+def _recent(one: Candidate, fresh: float, weight: float) -> Candidate:
+    score = (1 - weight) * one.score + weight * fresh
+    return one.scored(score, recency=fresh)
+
+
+def _sigmoid(logit: float) -> float:
+    if logit >= 0:
+        return 1 / (1 + math.exp(-min(logit, 700.0)))
+    grown = math.exp(max(logit, -700.0))
+    return grown / (1 + grown)

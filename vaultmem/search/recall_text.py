@@ -1,0 +1,114 @@
+"""The words of a recall: a question as plain words, and the block of memories as an assistant reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from vaultmem.memories.model import TYPES
+from vaultmem.search.query import FILTERS
+from vaultmem.text.values import plural
+
+MOST_NAMED = 3  # commands that let something in
+OPEN, CLOSE = "<memory>", "</memory>"
+_UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
+_LESS = "[<\uff1c\ufe64]"
+# What models or the programs around them may take for the beginning or end of a message, a tool's answer or a block of
+# ours, whatever stands behind it: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
+_MARKUP = (
+    "system", "sys", "user", "assistant", "human", "developer", "tool", "function", "invoke", "antml",
+    "instruction", "prompt", "think", "bos", "eos", "start_of_turn", "end_of_turn",
+)  # fmt: skip
+_NAMES = f"{_UNSEEN.join('memory')}|(?:{'|'.join(_UNSEEN.join(name) for name in _MARKUP)})s?(?!{_UNSEEN}[a-z0-9])"
+_TAG = re.compile(
+    rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))"
+    r"|\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
+    r"|(?P<role>#{0,6}[ \t]*(?:system|developer|assistant|user|human|tool))[ \t]*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LABEL = re.compile(
+    rf"(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])([ \t]*{_UNSEEN})\[(?={_UNSEEN}(?:{'|'.join(TYPES)})\])",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
+_EXCLUDED = re.compile(r"(?<!\S)-+(?=\S)")
+_PREFIX = re.compile(r"\*+(?=\s|$)")
+# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
+_ASKER = re.compile(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
+_OR = re.compile(r"(?<!\S)OR(?!\S)")
+
+
+def plain(question: str) -> str:
+    """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
+    in it, which are commands in the language of searches."""
+    text = _FIELD.sub(r"\1 ", question.replace('"', " "))
+    text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    return _ASKER.sub(" ", text).strip() or text
+
+
+def entry(one: Mapping[str, object]) -> tuple[str, str]:
+    """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
+    day, and both with whose words they are, if those are not the asker's own."""
+    content, said = str(one["content"]), [str(one["attribution"])] if one.get("attribution") else []
+    if one.get("kind") == "note":
+        marks = f"({said[0]}) " if said else ""
+        return str(one["memory_type"]), f"{place(one)}: {marks}{content}"
+    said = [str(one["created_at"])[:10], *said]
+    said += [f"until {str(one['until'])[:10]}"] if one.get("until") else []
+    said += ["from the archive"] if one.get("archived") and not one.get("until") else []
+    return str(one["memory_type"]), f"({', '.join(said)}) {content}"
+
+
+def place(one: Mapping[str, object]) -> str:
+    """The note and the line where something stands, in one line."""
+    path = "".join(letter if letter.isprintable() else " " for letter in str(one["path"]))
+    return f"{path}:{one['line']}"
+
+
+def block(memories: Iterable[tuple[str, str]]) -> str:
+    """The block of the "logic" seed, section 4, from pairs of type and content. Contents stand in it as they are, but
+    for what would end it, or pass for an entry of its own."""
+    lines = (f"[{kind.upper()}] {inert(content)}" for kind, content in memories)
+    return "\n".join((OPEN, *lines, CLOSE))
+
+
+def inert(content: str) -> str:
+    """The content without anything that an assistant could take for the block's own marks, or for a message of
+    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
+    text = _TAG.sub(lambda found: "(" if found[0] == "[" else "‹", content)
+    first, break_, rest = text.partition("\n")
+    return _LABEL.sub(r"\1(", first + break_ + without_roles(rest))
+
+
+def without_roles(text: str) -> str:
+    """The text in which no line begins like a message of somebody's."""
+    return _ROLE.sub(
+        lambda found: f"{found[1]}{found['role']}꞉" if found["role"] else f"{found[1]}(", text
+    )
+
+
+def older_line(left_out: Mapping[str, object], *, typed: bool = True) -> str:
+    """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
+    number = left_out.get("replaced")
+    if not isinstance(number, int) or not number:
+        return ""
+    how = "--as-of DATE tells what was known then" if typed else '"as_of" tells what was known then'
+    return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
+
+
+def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = True) -> str:
+    """A line that says what would have been told, and how the person lets it in; "" for nothing."""
+    if not held_back:
+        return ""
+    ids = [str(one["id"])[:8] for one in held_back if one.get("id")]
+    said = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
+    if len(ids) > MOST_NAMED:
+        said.append(f"and {len(ids) - MOST_NAMED} more")
+    if len(ids) < len(held_back):
+        said.append("--untrusted tells blocks of notes" if typed else '"untrusted": true')
+    many = plural(len(held_back), "answer")
+    return f"({many} from others held back until the person lets them in: {', '.join(said)})"

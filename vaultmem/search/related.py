@@ -1,0 +1,205 @@
+"""Notes that belong near a note: by distinctive words, by meaning, by links."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+from vaultmem.errors import ModelError
+from vaultmem.index import catalog_read
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.search import rank
+from vaultmem.search.keyword_search import Question
+from vaultmem.search.query import Query, Term
+from vaultmem.search.search import Searcher
+from vaultmem.search.snippet import read_lines
+from vaultmem.text.values import value
+from vaultmem.vault import dialects as matching
+from vaultmem.vault import files, frontmatter
+from vaultmem.vault.dialects import open_rulebook, parse_note
+
+DISTINCTIVE_WORDS = 20
+LINK_POINTS = {"links to it": 0.25, "is linked from it": 0.25, "linked by the same notes": 0.15}
+MEANING_SHARE = 1.0
+WORD_SHARE = 0.6
+
+
+@value
+class Related:
+    """A note near another one. The score is between 0 and about 2; reasons say what it is made of."""
+
+    path: str
+    title: str
+    uri: str
+    score: float
+    reasons: list[str]
+
+
+def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
+    """The notes nearest to the one at `path`, best first."""
+    catalog = searcher.catalog
+    note = catalog_read.note_id(catalog, path)
+    words = distinctive_words(searcher, note)
+    scores: dict[int, float] = {}
+    reasons: dict[int, list[str]] = {}
+    sources = (
+        _by_meaning(searcher, note),
+        _by_links(searcher, note),
+        _by_words(searcher, note, words),
+    )
+    for points_by_note in sources:
+        for other, (points, reason) in points_by_note.items():
+            scores[other] = scores.get(other, 0.0) + points
+            reasons.setdefault(other, []).append(reason)
+    scores.pop(note, None)
+    best = sorted(scores, key=lambda other: (-scores[other], other))[:limit]
+    for other, shared in _shared_words(searcher, words, best).items():
+        reasons[other].append("shares words: " + ", ".join(shared[:4]))
+    found = catalog_read.note_heads(catalog, best)
+    return [
+        Related(
+            head.path,
+            head.title,
+            searcher.uri(head.dialect, head.path, head.title),
+            round(scores[other], 4),
+            [reason for reason in reasons[other] if reason],
+        )
+        for other in best
+        if (head := found.get(other))
+    ]
+
+
+Points = dict[int, tuple[float, str]]  # note -> points and the reason
+_WORD = re.compile(r"\w+")
+
+
+def _by_meaning(searcher: Searcher, note: int) -> Points:
+    try:
+        meaning = searcher.meaning()
+    except ModelError:
+        return {}
+    vector = meaning.note_vector(searcher.catalog, note)
+    if vector is None:
+        return {}
+    best: Points = {}
+    for block, cosine in meaning.nearest(searcher.catalog, vector, 200).items():
+        other = block >> ORD_BITS
+        if cosine >= max(rank.NEAR_ENOUGH, best.get(other, (0.0, ""))[0]):
+            best[other] = (MEANING_SHARE * cosine, f"similar meaning {cosine:.2f}")
+    return best
+
+
+def _by_words(searcher: Searcher, note: int, words: dict[str, str]) -> Points:
+    if not words:
+        return {}
+    hits = searcher.keyword.search(_any_of(list(words), [note], all_but=True), 200)
+    totals = rank.note_scores([(block >> ORD_BITS, score) for block, score in hits.items()])
+    highest = max(totals.values(), default=1.0)
+    return {other: (WORD_SHARE * total / highest, "") for other, total in totals.items()}
+
+
+def _any_of(words: list[str], notes: list[int], *, all_but: bool = False) -> Question:
+    query = Query([Term("word", word) for word in words], [], [], [], [])
+    return Question("", query, notes, all_but)
+
+
+def _shared_words(
+    searcher: Searcher, words: dict[str, str], notes: list[int]
+) -> dict[int, list[str]]:
+    """Which of the distinctive words each of the notes has, the most distinctive first."""
+    shared: dict[int, list[str]] = {}
+    for term, written in words.items():
+        hits = searcher.keyword.search(_any_of([term], notes), 200)
+        for note in {block >> ORD_BITS for block in hits}:
+            shared.setdefault(note, []).append(written)
+    return shared
+
+
+def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
+    """The terms that tell a note from others, best first, each as it is written in the note."""
+    places = catalog_read.note_blocks(searcher.catalog, note)
+    parts = [read_lines(searcher.folder, p.raw or p.path, p.line, p.end_line) for p in places[:50]]
+    text = "\n".join([places[0].title if places else "", *parts])[:50_000]
+    counts: Counter[str] = Counter()
+    written: dict[str, str] = {}
+    for word in _WORD.findall(text):
+        for term in searcher.keyword.terms(word):
+            counts[term] += 1
+            written.setdefault(term, word if word.isascii() else term)
+    total = searcher.keyword.block_count() + 1
+    weights = {
+        term: (1 + math.log(count)) * math.log(total / frequency) * rank.word_weight(term)
+        for term, count in counts.items()
+        if len(term) > 1
+        and not term.isdigit()
+        and (frequency := searcher.keyword.frequency(term)) > len(places)
+    }
+    best = sorted(weights, key=lambda term: (-weights[term], term))[:DISTINCTIVE_WORDS]
+    return {term: written[term] for term in best}
+
+
+def _by_links(searcher: Searcher, note: int) -> Points:
+    linked = zip(LINK_POINTS, catalog_read.linked(searcher.catalog, note), strict=True)
+    points: dict[int, float] = {}
+    reasons: dict[int, list[str]] = {}
+    for reason, notes in linked:
+        for other in notes:
+            points[other] = points.get(other, 0.0) + LINK_POINTS[reason]
+            reasons.setdefault(other, []).append(reason)
+    return {other: (points[other], " and ".join(reasons[other])) for other in points}
+
+
+# Unlinked mentions: notes that name a note in their text without linking to it (R-MENTION, R-LS-20).
+
+
+@value
+class Mention:
+    """A place where a note is named."""
+
+    path: str
+    line: int
+    text: str  # the name as it stands there
+
+
+def mentions(searcher: Searcher, path: str) -> list[Mention]:
+    """Where other notes name the one at `path`, by path and line. Reads every note that may."""
+    root = files.Root(searcher.folder)
+    rules = open_rulebook(root, searcher.config.text("dialect"))
+    cap = searcher.config.number("index.max_note_bytes")
+    pattern = rules.mention_pattern(path, names_of(searcher, path))
+    if pattern is None:
+        return []
+    found = []
+    for other, raw in _readable(searcher, path):
+        text = files.read(searcher.folder, raw or other, cap).text
+        if not pattern.search(text):
+            continue
+        note, _ = parse_note(rules, other, text)
+        body = frontmatter.split(text).body
+        for start, end in matching.spans_of_mentions(
+            pattern, text, [(link.start, link.end) for link in note.links], body
+        ):
+            found.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
+    return found
+
+
+def names_of(searcher: Searcher, path: str) -> list[str]:
+    """The title and the aliases of a note."""
+    db = searcher.catalog.db
+    title = db.execute(
+        "SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
+    ).fetchone()
+    aliases = db.execute(
+        "SELECT a.alias FROM aliases a JOIN files f ON f.id = a.note WHERE f.path = ?", (path,)
+    )
+    return [str(title[0]), *(str(row[0]) for row in aliases)]
+
+
+def _readable(searcher: Searcher, path: str) -> list[tuple[str, str | None]]:
+    rows = searcher.catalog.db.execute(
+        "SELECT f.path, f.raw FROM files f JOIN notes n ON n.id = f.id WHERE n.excluded = 0 AND f.path != ?"
+        " ORDER BY f.path",
+        (path,),
+    )
+    return [(str(row[0]), row[1]) for row in rows]

@@ -1,0 +1,304 @@
+"""Search by meaning: which blocks still need a vector, and which are nearest to a question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.config import Config
+from vaultmem.errors import ModelError
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.exact import Allowed
+from vaultmem.index.keyword import ORD_BITS
+from vaultmem.index.live_rows import LiveRows
+from vaultmem.index.models import Model, open_embedder
+from vaultmem.index.state import State
+from vaultmem.index.vectors import VectorStore, open_index, text_hash
+from vaultmem.memories.model import is_private, says_private
+from vaultmem.progress import Progress, Silent
+from vaultmem.search import rank
+from vaultmem.search.search import Searcher
+from vaultmem.vault import blocks as note_facts
+from vaultmem.vault import files
+from vaultmem.vault.dialects import NoteRead, Rulebook, open_rulebook, read_note
+
+BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
+BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
+FIRST_BLOCKS = 32
+ORDINAL = (1 << ORD_BITS) - 1
+T = TypeVar("T")
+
+
+class Pending(NamedTuple):
+    """A note with blocks that have no vector yet."""
+
+    note: int
+    path: str
+    raw: str | None
+    hashes: set[bytes]
+
+
+class Done(NamedTuple):
+    """What a call of embed_pending has done."""
+
+    blocks: int  # newly embedded
+    left: list[int]  # the notes that it did not come to, because it was told to stop
+
+
+class Meaning:
+    """The vectors of one vault under the configured model. Raises ModelError when there is none."""
+
+    def __init__(self, state: State, config: Config, threads: int | None = None) -> None:
+        self._folder = state.vault
+        self._cap = config.number("index.max_note_bytes")
+        self.embedder = open_embedder(
+            config, state.models_folder(), threads or config.number("embedding.threads")
+        )
+        self.model: Model = self.embedder.model
+        # A service is told of no note that its owner keeps to themselves, unless they say so.
+        self._tells_all = self.embedder.is_local or config.text("embedding.private") == "on"
+        self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
+        self._threshold = config.number("vectors.hnsw_threshold")
+        self._live = LiveRows(self.store)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.store.close()
+
+    def is_loaded(self) -> bool:
+        """Whether the embedding model is in memory."""
+        return self.embedder.is_loaded()
+
+    def unload(self) -> None:
+        """Give the memory of the embedding model back until the next use."""
+        self.embedder.unload()
+
+    def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
+        """The notes with blocks to embed (of `notes`, if given), the most recently changed first."""
+        chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+        asked = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
+            JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
+            ORDER BY f.mtime_ns DESC, b.note"""  # noqa: S608 - own text
+        values = [] if notes is None else [json.dumps(list(notes))]
+        rows = catalog.db.execute(asked, values).fetchall()
+        missing = set(self.store.missing(row[3] for row in rows))
+        found: dict[int, Pending] = {}
+        for note, path, raw, digest in rows:
+            if digest in missing:
+                found.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
+        return list(found.values())
+
+    def embed_pending(
+        self,
+        catalog: Catalog,
+        rules: Rulebook,
+        progress: Progress,
+        *,
+        notes: Iterable[int] | None = None,
+        aside: Callable[[], bool] | None = None,
+    ) -> Done:
+        """Embed what is missing (of `notes`, if given), newest notes first.
+
+        Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that
+        others can go first; when it says False, what is done is stored and nothing more is begun.
+        """
+        pending = self.pending(catalog, notes)
+        progress.stage("embedding", sum(len(one.hashes) for one in pending))
+        going = _Going(aside)
+        size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
+        stored: set[bytes] = set()
+        for texts in self._portions(pending, rules, size, going):
+            stored |= self._embed(texts, progress, going)
+        left = [one.note for one in pending if one.hashes - stored] if going.ended else []
+        return Done(len(stored), left)
+
+    def _embed(self, texts: list[str], progress: Progress, going: _Going) -> set[bytes]:
+        """Their hashes, as far as they were embedded before it was time to stop."""
+        stored: list[tuple[bytes, NDArray[np.float32]]] = []
+        try:
+            for indices, vectors in self.embedder.batches(texts):
+                stored += zip((text_hash(texts[i]) for i in indices), vectors, strict=True)
+                progress.advance(len(indices))
+                if not going.on():
+                    break
+        finally:
+            if stored:
+                self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
+        return {key for key, _ in stored}
+
+    def _portions(
+        self, pending: list[Pending], rules: Rulebook, size: int, going: _Going
+    ) -> Iterator[list[str]]:
+        texts: dict[bytes, str] = {}
+        for one in pending:
+            found = read_note(rules, self._folder, one.path, one.raw, self._cap)
+            if not self._tells_all and _is_private(found):
+                continue
+            for block in found.blocks:
+                text = note_facts.embedded_text(found.note.title, block)
+                if text_hash(text) in one.hashes:
+                    texts[text_hash(text)] = text
+            if not going.on():
+                return
+            if len(texts) >= size:
+                yield list(texts.values())
+                texts = {}
+            if going.ended:
+                return
+        if texts:
+            yield list(texts.values())
+
+    def tidy(self, catalog: Catalog) -> None:
+        """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
+        seen = len(self.store)
+        live = [row[0] for row in catalog.db.execute("SELECT DISTINCT hash FROM blocks")]
+        self.store.compact(live, seen)
+        open_index(self.store, self._threshold).prepare()
+
+    def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
+                notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
+        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
+        to `all_but` them."""
+        return self._steady(lambda: self._nearest(catalog, query, count, notes, all_but))
+
+    def _nearest(
+        self,
+        catalog: Catalog,
+        query: NDArray[np.float32],
+        count: int,
+        notes: Collection[int] | None,
+        all_but: bool,
+    ) -> dict[int, float]:
+        live = self._live
+        live.look(catalog)
+        some = notes is not None and not all_but
+        allowed: Allowed | None = (
+            np.unique(live.of_notes(notes or ())[1]) if some else live.in_use(notes or ())
+        )
+        if not len(live.rows) or (allowed is not None and not len(allowed)):
+            return {}
+        hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
+        return {
+            block: hits[row]
+            for block, row in live.at_rows(hits)
+            if notes is None or (block >> ORD_BITS in notes) is not all_but
+        }
+
+    def closeness(
+        self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
+    ) -> dict[int, rank.Closeness]:
+        """How close each wanted block that has a vector is, with the blocks around it and its note.
+
+        Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
+        """
+        asked = np.unique(np.fromiter(wanted, dtype=np.int64))
+        return self._steady(lambda: self._closeness(catalog, query, asked))
+
+    def _closeness(
+        self, catalog: Catalog, query: NDArray[np.float32], asked: NDArray[np.int64]
+    ) -> dict[int, rank.Closeness]:
+        self._live.look(catalog)
+        blocks, rows = self._live.of_notes(asked >> ORD_BITS)
+        near = np.isin(blocks, np.concatenate([asked - 1, asked, asked + 1]))
+        keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
+        blocks, rows = blocks[keep], rows[keep]
+        cosines = self.store.matrix()[rows] @ query
+        _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
+        whole = (np.bincount(note, cosines) / np.bincount(note))[note]
+        known = dict(zip(blocks.tolist(), cosines.tolist(), strict=True))
+        found = np.isin(blocks, asked)
+        return {
+            block: rank.Closeness(known[block], _around(known, block), mean)
+            for block, mean in zip(blocks[found].tolist(), whole[found].tolist(), strict=True)
+        }
+
+    def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
+        """The mean of a note's vectors, normalised; None when it has none yet."""
+        return self._steady(lambda: self._note_vector(catalog, note))
+
+    def _note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
+        self._live.look(catalog)
+        _, own = self._live.of_notes([note])
+        if not len(own):
+            return None
+        mean = self.store.matrix()[own].mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length else None
+
+    def likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
+        """The cosines between texts, by their hashes; of those that have a vector."""
+        return self._steady(lambda: self._likeness(list(dict.fromkeys(hashes))))
+
+    def _likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
+        known = self.store.known(hashes)
+        vectors = self.store.matrix()[list(known.values())]
+        rows = (vectors @ vectors.T).tolist() if known else []
+        return {
+            one: dict(zip(known, row, strict=True)) for one, row in zip(known, rows, strict=True)
+        }
+
+    def look(self, catalog: Catalog) -> None:
+        """Find out which block has its vector where, so that the next search does not have to: the first
+        look takes seconds in a very large vault."""
+        self._live.look(catalog)
+
+    def _steady(self, work: Callable[[], T]) -> T:
+        """Work that looks rows up and then reads them: done again when the rows have got other numbers in
+        between, because another thread has tidied them or had to begin anew."""
+        while True:
+            before = self.store.generation
+            try:
+                found = work()
+            except IndexError:  # there are fewer rows now
+                if before == self.store.generation:
+                    raise
+                continue
+            if before == self.store.generation:
+                return found
+
+
+def _is_private(found: NoteRead) -> bool:
+    return is_private(found.note.properties) or says_private(found.read.text)
+
+
+class _Going:
+    """Whether to go on, as the one says for whom we step aside."""
+
+    def __init__(self, aside: Callable[[], bool] | None) -> None:
+        self._aside = aside
+        self.ended = False
+
+    def on(self) -> bool:
+        """Step aside, then say whether to go on."""
+        self.ended = self.ended or (self._aside is not None and not self._aside())
+        return not self.ended
+
+
+def _around(cosines: dict[int, float], block: int) -> float:
+    """The mean cosine of the blocks just before and after; a block alone stands in for them."""
+    beside = [cosines[near] for near in (block - 1, block + 1) if near in cosines]
+    return sum(beside) / len(beside) if beside else cosines[block]
+
+
+# Give blocks their vectors: after a sync, in portions, going on where the last run stopped.
+
+
+def embed(
+    searcher: Searcher, progress: Progress | None = None
+) -> tuple[int, str | None, str | None]:
+    """Embed what is missing; blocks embedded, the model's name, and why there is none."""
+    try:
+        meaning = searcher.meaning()
+    except ModelError as error:
+        return 0, None, str(error)
+    rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
+    try:
+        done = meaning.embed_pending(searcher.catalog, rules, progress or Silent()).blocks
+    except ModelError as error:
+        return 0, meaning.model.name, str(error)
+    meaning.tidy(searcher.catalog)
+    return done, meaning.model.name, meaning.store.notice

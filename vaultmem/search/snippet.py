@@ -1,0 +1,302 @@
+"""The part of a block worth showing for a query, and where the found words stand in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from vaultmem.text.values import value
+from vaultmem.vault.files import Inside
+
+# re compiles (and keeps) a pattern when it is first used: the wide ones take 2 ms.
+_ASCII_WORD = r"\w+"
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_CJK_CHARACTER = f"[{_CJK}]"
+_ANY_WORD = rf"{_CJK_CHARACTER}|[^\W{_CJK}]+"
+_LETTERS_BEYOND_ASCII = rf"[^\W{_CJK}\x00-\x7f]+"
+_DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
+# A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
+# changes the first one.
+STEM_ENDING = 2
+
+
+@value
+class Snippet:
+    """A text without line breaks, and (start, end) offsets of the found words in it."""
+
+    text: str
+    marks: list[tuple[int, int]]
+
+
+def snippet(
+    text: str, wanted: set[str], stem: Callable[[str], list[str]], width: int = 240
+) -> Snippet:
+    """The window of at most `width` characters with most of the wanted tokens.
+
+    `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a word is marked when one of
+    its tokens is wanted.
+    """
+    flat = " ".join(text.split())
+    known: dict[str, bool] = {}
+    marks = []
+    for start, end in sorted(_likely(flat, wanted)):
+        word = flat[start:end].lower()
+        if word not in known:
+            known[word] = not wanted.isdisjoint(stem(word))
+        if known[word]:
+            marks.append((start, end))
+    return _window(flat, _merged(marks), width)
+
+
+def _likely(flat: str, wanted: set[str]) -> set[tuple[int, int]]:
+    """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
+    low = flat.lower()
+    if flat.isascii():
+        return set(_beginnings(flat, low, wanted, re.compile(_ASCII_WORD)))
+    words = re.compile(_ANY_WORD)
+    if len(low) != len(flat):  # one of the few letters that become two: places would not fit
+        return {match.span() for match in words.finditer(flat)}
+    characters = {token for token in wanted if re.fullmatch(_CJK_CHARACTER, token)} | _DECOMPOSED
+    return {
+        *_beginnings(flat, low, wanted - characters, words),
+        *_beyond_ascii(flat, words),
+        *((place, place + 1) for one in characters for place in _places(flat, one)),
+    }
+
+
+def _places(flat: str, character: str) -> Iterator[int]:
+    place = flat.find(character)
+    while place >= 0:
+        yield place
+        place = flat.find(character, place + 1)
+
+
+def _beginnings(
+    flat: str, low: str, wanted: set[str], words: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """The words that begin like a wanted token, whatever their ending is."""
+    for start in {token[: max(1, len(token) - STEM_ENDING)] for token in wanted}:
+        place = low.find(start)
+        while place >= 0:
+            end = place + 1
+            if (place == 0 or not _in_word(flat[place - 1])) and (
+                match := words.match(flat, place)
+            ):
+                yield match.span()
+                end = match.end()
+            place = low.find(start, end)
+
+
+def _beyond_ascii(flat: str, words: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """The words with letters that the analyzer may fold to others."""
+    end = 0
+    for letters in re.finditer(_LETTERS_BEYOND_ASCII, flat):
+        if letters.start() < end:
+            continue
+        start = letters.start()
+        while start > end and _in_word(flat[start - 1]):
+            start -= 1
+        if match := words.match(flat, start):
+            end = match.end()
+            yield start, end
+
+
+def _in_word(character: str) -> bool:
+    """Whether a word goes on after this character: each CJK character is a word of its own."""
+    if character <= "\u303f":
+        return character.isalnum() or character == "_"
+    return character.isalnum() and not re.match(_CJK_CHARACTER, character)
+
+
+def _merged(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in marks:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _window(flat: str, marks: list[tuple[int, int]], width: int) -> Snippet:
+    if len(flat) <= width:
+        return Snippet(flat, marks)
+    start = _best_start(flat, marks, width)
+    end = min(len(flat), start + width)
+    if start > 0:
+        blank = flat.find(" ", start, start + 20)
+        start = blank + 1 if blank >= 0 else start
+    if end < len(flat):
+        blank = flat.rfind(" ", end - 20, end)
+        end = blank if blank > start else end
+    before, after = "…" if start else "", "…" if end < len(flat) else ""
+    shift = len(before) - start
+    inside = [(a + shift, b + shift) for a, b in marks if a >= start and b <= end]
+    return Snippet(before + flat[start:end] + after, inside)
+
+
+def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
+    """Where the window with most different found words begins."""
+    best, best_count = 0, 0
+    words = [flat[start:end].lower() for start, end in marks]
+    inside: dict[str, int] = {}  # how often each word is among the marks from `first` to `last`
+    last = 0
+    for first, (start, _) in enumerate(marks[:200]):
+        while last < min(len(marks), first + 40) and marks[last][1] <= start + width - 40:
+            inside[words[last]] = inside.get(words[last], 0) + 1
+            last += 1
+        if len(inside) > best_count:
+            best, best_count = max(0, start - 30), len(inside)
+        if last <= first:  # a word wider than the window
+            last = first + 1
+        elif inside[words[first]] == 1:
+            del inside[words[first]]
+        else:
+            inside[words[first]] -= 1
+    return min(best, max(0, len(flat) - width))
+
+
+def spelled(properties: Mapping[str, object]) -> str:
+    """Properties as lines to read."""
+    lines = []
+    for name, given in properties.items():
+        values = given if isinstance(given, list) else [given]
+        lines.append(f"{name}: {', '.join(map(str, values))}")
+    return "\n".join(lines)
+
+
+# Read a few lines of notes for showing them; light, because every search does it.
+
+MAX_BYTES = 8_000_000
+MOST_NOTES = 2000  # remembered,
+MOST_BYTES = 4_000_000  # and so many of all of them together
+# A file may change twice within one tick of the file system's clock, which is two seconds on FAT.
+SETTLED_NS = 2_000_000_000
+
+Signature = tuple[int, int, int, int, int]
+
+
+def read_lines(folder: str, path: str, first: int, last: int) -> str:
+    """Lines first to last (from 1) of a note as they are now; "" when it cannot be read."""
+    return cut_lines(as_text(read_regular(folder, path) or b""), first, last)
+
+
+def cut_lines(text: str, first: int, last: int) -> str:
+    """Lines first to last (from 1) of a text without the empty ones around them."""
+    return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
+
+
+def as_text(data: bytes) -> str:
+    """The bytes of a note as text, however they are encoded."""
+    return data.decode(_encoding(data), "replace").replace("\r\n", "\n")
+
+
+def _encoding(data: bytes) -> str:
+    if data[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "utf-32"
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    return "utf-8-sig" if data[:3] == b"\xef\xbb\xbf" else "utf-8"
+
+
+def read_regular(folder: str, path: str) -> bytes | None:
+    """The bytes of a regular file of the vault (no link, pipe or device), or None."""
+    with Inside(folder) as inside:
+        return _read(inside, path)
+
+
+def _read(inside: Inside, path: str) -> bytes | None:
+    try:
+        handle = inside.open(path)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(handle)
+        return _all_bytes(handle, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _all_bytes(handle: int, size: int) -> bytes:
+    """All of a file up to MAX_BYTES, in one call when it has the size it says."""
+    found = os.read(handle, min(size + 1, MAX_BYTES))
+    if len(found) == size:
+        return found
+    parts = [found]
+    while parts[-1] and (left := MAX_BYTES - sum(map(len, parts))) > 0:
+        parts.append(os.read(handle, left))
+    return b"".join(parts)
+
+
+class NoteTexts:
+    """The texts of notes as they are now. Those shown lately are remembered while their files stay
+    what they were: a search in a process that lives long reads only what it has not just read.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[Signature, bytes]] = {}  # the longest unused one comes first
+        self._size = 0
+
+    def read(self, paths: Iterable[str]) -> dict[str, str]:
+        """The texts of notes by path; "" for what cannot be read."""
+        plain: dict[str, bool] = {"": True}  # folders seen now: each is looked at once
+        with Inside(self._folder) as inside:
+            return {
+                path: as_text(self._read(inside, path, self._signature(path, plain)) or b"")
+                for path in dict.fromkeys(paths)
+            }
+
+    def _read(self, inside: Inside, path: str, seen: Signature | None) -> bytes | None:
+        known = self._known.pop(path, None)
+        if known and known[0] == seen:
+            self._known[path] = known
+            return known[1]
+        if known:
+            self._size -= len(known[1])
+        data = _read(inside, path)
+        # Read after it was looked at: if it changed between, the next look will tell.
+        if data is not None and seen and time.time_ns() - max(seen[3:]) > SETTLED_NS:
+            self._remember(path, seen, data)
+        return data
+
+    def _remember(self, path: str, seen: Signature, data: bytes) -> None:
+        if len(data) > MOST_BYTES // 4:
+            return  # it would take the place of too many others
+        self._known[path] = seen, data
+        self._size += len(data)
+        while len(self._known) > MOST_NOTES or self._size > MOST_BYTES:
+            _, oldest = self._known.pop(next(iter(self._known)))
+            self._size -= len(oldest)
+
+    def _signature(self, path: str, plain: dict[str, bool]) -> Signature | None:
+        """What changes when a file does; None when it is not there or a link is on the way."""
+        if not self._is_plain(path.rpartition("/")[0], plain):
+            return None
+        try:
+            found = os.lstat(f"{self._folder}/{path}")
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    def _is_plain(self, folder: str, plain: dict[str, bool]) -> bool:
+        """Whether a folder of the vault, and all it is in, are folders and no links."""
+        if folder not in plain:
+            plain[folder] = self._is_plain(folder.rpartition("/")[0], plain) and _is_folder(
+                f"{self._folder}/{folder}"
+            )
+        return plain[folder]
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -1,1 +1,0 @@
-"""One module, one engine; each third-party package has exactly one owner here."""

@@ -1,0 +1,201 @@
+"""JSON as text with places: every value knows where it stands, so that one can be put in and all else stays."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from vaultmem.text.values import value
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
+DEEPEST = 200
+_DECODER = json.JSONDecoder()
+
+
+class Part(NamedTuple):
+    """One member of an object, or one item of a list: its name, from where to where its value stands, the value."""
+
+    name: str
+    start: int
+    end: int
+    value: object
+
+
+@value
+class Node:
+    """One value: what it is, from where to where it stands, and what is in it."""
+
+    kind: str  # object, list, text, plain
+    start: int
+    end: int
+    text: str  # of a text
+    items: list[Node]  # of a list, or the values of an object
+    names: list[str]  # of an object
+    starts: list[int]  # where each item begins: its name, in an object
+
+    def get(self, name: str) -> Node | None:
+        """A member of an object. Raises ValueError when it is there twice."""
+        if self.names.count(name) > 1:
+            raise ValueError(f"{name!r} is there twice")
+        return self.items[self.names.index(name)] if name in self.names else None
+
+
+def parse(text: str) -> Node:
+    """The whole text as one value. Raises ValueError where it is not strictly JSON."""
+    start = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    node = _value(text, start, 0)
+    if _skip(text, node.end) != len(text):
+        raise _wrong(text, node.end)
+    return node
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _wrong(text: str, at: int) -> ValueError:
+    line = text.count("\n", 0, at) + 1
+    return ValueError(f"line {line} is not plain JSON (comments and trailing commas are not)")
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > DEEPEST:
+        raise ValueError("it is nested too deeply")
+    opening = text[at : at + 1]
+    if opening in ("{", "["):
+        return _container(text, at, depth)
+    if opening == '"':
+        said, end = _string(text, at)
+        return Node("text", at, end, said, [], [], [])
+    found = _PLAIN.match(text, at)
+    if not found:
+        raise _wrong(text, at)
+    return Node("plain", at, found.end(), "", [], [], [])
+
+
+def _string(text: str, at: int) -> tuple[str, int]:
+    found = _STRING.match(text, at)
+    try:
+        return str(json.loads(found[0] if found else "")), at + len(found[0] if found else "")
+    except ValueError as error:
+        raise _wrong(text, at) from error
+
+
+def _container(text: str, start: int, depth: int) -> Node:
+    is_object = text[start] == "{"
+    closing = "}" if is_object else "]"
+    node = Node("object" if is_object else "list", start, start, "", [], [], [])
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing or node.items:
+        node.starts.append(at)
+        if is_object:
+            name, at = _string(text, at)
+            node.names.append(name)
+            at = _skip(text, at)
+            if text[at : at + 1] != ":":
+                raise _wrong(text, at)
+            at = _skip(text, at + 1)
+        node.items.append(_value(text, at, depth + 1))
+        at = _skip(text, node.items[-1].end)
+        if text[at : at + 1] == closing:
+            break
+        if text[at : at + 1] != ",":
+            raise _wrong(text, at)
+        at = _skip(text, at + 1)
+    node.end = at + 1
+    return node
+
+
+def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
+    """What is in the object or list that begins here, and where that ends. Only this one level gets places; what is in
+    a part is read by the decoder in C, which takes megabytes in a moment. Raises ValueError where it is not JSON."""
+    at = _skip(text, at)
+    opening = text[at : at + 1]
+    if opening not in ("{", "["):
+        raise _wrong(text, at)
+    closing = "}" if opening == "{" else "]"
+    found: list[Part] = []
+    at = _skip(text, at + 1)
+    while text[at : at + 1] != closing or found:
+        name = ""
+        if opening == "{":
+            name, at = _string(text, at)
+            at = _past(text, at, ":")
+        start = at
+        inner, at = _decoded(text, at)
+        found.append(Part(name, start, at, inner))
+        at = _skip(text, at)
+        if text[at : at + 1] == closing:
+            break
+        at = _past(text, at, ",")
+    return found, at + 1
+
+
+def _past(text: str, at: int, mark: str) -> int:
+    at = _skip(text, at)
+    if text[at : at + 1] != mark:
+        raise _wrong(text, at)
+    return _skip(text, at + 1)
+
+
+def _decoded(text: str, at: int) -> tuple[object, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def added(text: str, node: Node, entry: object, name: str = "") -> str:
+    """The text with one more item at the end of a list, or one more member of an object."""
+    prefix = f"{json.dumps(name)}: " if name else ""
+    if node.items:
+        last, end = node.starts[-1], node.items[-1].end
+        blank = text[len(text[:last].rstrip(" \t\r\n")) : last]
+        return text[:end] + "," + blank + prefix + _written(text, entry, blank) + text[end:]
+    outer = _line_indent(text, node.start)
+    newline = _newline(text)
+    blank = newline + outer + _unit(text)
+    closing = newline + outer  # whatever blanks follow: removed() must know which were there before
+    at = node.start + 1
+    return text[:at] + blank + prefix + _written(text, entry, blank) + closing + text[at:]
+
+
+def _written(text: str, entry: object, blank: str) -> str:
+    """An entry as its neighbours are written: on one line, or indented below one another."""
+    if "\n" not in blank:
+        return json.dumps(entry, ensure_ascii=False)
+    lines = json.dumps(entry, ensure_ascii=False, indent=_unit(text)).split("\n")
+    newline = "\r\n" if "\r\n" in blank else "\n"
+    return (newline + blank.rpartition("\n")[2]).join(lines)
+
+
+def _unit(text: str) -> str:
+    """By how much a line goes in below another."""
+    found = re.search(r"\{[ \t]*\r?\n([ \t]+)\S", text)
+    return found[1] if found and not text[: found.start()].strip("\ufeff \t\r\n") else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _line_indent(text: str, at: int) -> str:
+    start = text.rfind("\n", 0, at) + 1
+    found = re.match(r"[ \t]*", text[start:at])
+    return found[0] if found else ""
+
+
+def removed(text: str, node: Node, number: int) -> str:
+    """The text without one item, and without the comma that went with it. After added(), the text as it was."""
+    if number:
+        return text[: node.items[number - 1].end] + text[node.items[number].end :]
+    if len(node.items) > 1:
+        return text[: node.starts[0]] + text[node.starts[1] :]
+    blank = text[node.items[0].end : node.end - 1]
+    closing = _newline(text) + _line_indent(text, node.start)
+    left = blank[len(closing) :] if blank.startswith(closing) else ""
+    return text[: node.start + 1] + left + text[node.end - 1 :]

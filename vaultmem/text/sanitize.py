@@ -1,0 +1,208 @@
+"""Text of notes as an assistant may be shown it: one short line in which nothing is markup, structure or a command.
+
+Marks are replaced by signs that look like them and mean nothing, so that a person can still read the line.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+# Characters as people see them: a letter with its accents, a family of emoji, a flag.
+
+JOINER = "\u200d"
+_FLAGS = range(0x1F1E6, 0x1F200)
+_SKINS = range(0x1F3FB, 0x1F400)
+_LATE_JAMO = range(
+    0x1160, 0x1200
+)  # vowels and finals, which stand in the square of the letter before
+_WIDE = ("W", "F")
+
+
+def graphemes(text: str) -> Iterator[str]:
+    """The text in pieces that must not be parted: near enough to Unicode's UAX 29 to cut a title."""
+    if text.isascii():
+        yield from text
+        return
+    start = 0
+    flags = 0  # of those at the end of the piece
+    for at in range(1, len(text)):
+        flags = flags + 1 if ord(text[at - 1]) in _FLAGS else 0
+        if not _belongs(text, at, flags):
+            yield text[start:at]
+            start = at
+    yield text[start:]
+
+
+def _belongs(text: str, at: int, flags: int) -> bool:
+    """Whether the character at a place belongs to the piece before it."""
+    here, before = text[at], text[at - 1]
+    if here.isascii():
+        return False
+    code = ord(here)
+    if here == JOINER or code in _SKINS or unicodedata.category(here)[0] == "M":
+        return True
+    if before == JOINER:
+        return unicodedata.category(here) in {"So", "Sm"}
+    return (code in _FLAGS and flags % 2 == 1) or code in _LATE_JAMO
+
+
+def columns(piece: str) -> int:
+    """How wide a piece is shown: 2 for Chinese, Japanese, Korean and emoji, else 1."""
+    return 2 if unicodedata.east_asian_width(piece[0]) in _WIDE else 1
+
+
+MOST = 160  # characters
+NO_WORDS = "(no words)"
+_LOOKED_AT = 25  # times as many: what nobody sees may stand in front of the words
+_ROUNDS = 20  # what one step leaves, another may have to look at again
+_MOST_MARKS = 4  # accents on one letter
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+)
+_UNSEEN = re.compile(  # letters that nobody sees, and selectors that could carry words
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\ufff0-\uffff\U000e0000-\U000e0fff]"
+)
+_LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^": "ˆ", "`": "'"})
+_RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cursor|shortcuts|ms-[a-z-]+|x-[a-z-]+"
+_BEGINS = "(?<![a-z0-9])"  # of a word, also of one that Chinese stands before
+_DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
+_CHANGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, flags), new)
+    for pattern, new, flags in (
+        (rf"{_BEGINS}({_RUNS}):", r"\1꞉", re.IGNORECASE),
+        (rf"{_BEGINS}(?!https?:)([a-z][a-z0-9+.-]*):(?=//)", r"\1꞉", re.IGNORECASE),
+        (rf"{_BEGINS}(system|assistant|human|user|developer|tool)( ?):", r"\1\2꞉", re.IGNORECASE),
+        (r"::", "∷", 0),  # a property; dataview's fields
+        (r"\[\[", "⟦", 0),
+        (r"\]\]", "⟧", 0),
+        (r"\](?=[(\[:])", "] ", 0),  # a link, or where one leads
+        (r"!(?=[\[⟦])", "! ", 0),
+        (r"\[(/?(?:inst|sys|system))\]", r"(\1)", re.IGNORECASE),
+        (r"\((?=\()", "( ", 0),  # a block of Logseq
+        (r"\{(?=[{%])", "{ ", 0),
+        (r"\}(?=\})", "} ", 0),
+        (r"%(?=%)", "% ", 0),  # would hide the rest of the page
+        (r"\$(?=\$)", "$ ", 0),
+        (r"~(?=~)", "~ ", 0),
+        (r"-{3,}", "—", 0),
+        # What a task says of itself: a date in the quoted words must not be taken for ours.
+        (rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)", "", 0),
+        (r"[🔁🏁🆔⛔]\ufe0f? ?(?=\w)", "", 0),
+        (r"[🔺⏫🔼🔽⏬]\ufe0f?", "", 0),
+    )
+)
+_START = re.compile(
+    r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
+    r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
+)
+_BROKEN_OFF = " ,;:–—-"  # what no cut ends with
+_NO_WORDS = re.compile(r"[^\w ]+|_+")
+
+
+def one_line(text: str, most: int = MOST) -> str:
+    """The text in one line of at most `most` characters; one_line(one_line(x)) is one_line(x)."""
+    line = text[: most * _LOOKED_AT]
+    for _ in range(_ROUNDS):
+        before, line = line, _cut(_step(line), most)
+        if line == before:
+            return line
+    bare = " ".join(_NO_WORDS.sub(" ", line).split())
+    return _cut(_step(bare), most)
+
+
+def words(text: str, most: int = MOST) -> str:
+    """The text in one line, and a word for it where nothing is left."""
+    return one_line(text, most) or NO_WORDS
+
+
+def _step(line: str) -> str:
+    line = " ".join(_seen(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
+    for pattern, new in _CHANGES:
+        line = pattern.sub(new, line)
+    start = _START.match(line)
+    return (line[start.end() :] if start else line).strip()
+
+
+def _seen(line: str) -> str:
+    """The line without controls, marks of direction and what has no width; a joiner stays between emoji."""
+    if line.isascii() and line.isprintable():
+        return line
+    line = _UNSEEN.sub("", unicodedata.normalize("NFC", line))
+    kept: list[str] = []
+    marks = 0
+    for at, letter in enumerate(line):
+        category = unicodedata.category(letter)
+        marks = marks + 1 if category[0] == "M" else 0
+        if letter.isspace() or category in ("Zl", "Zp"):
+            kept.append(" ")
+        elif letter == JOINER:
+            kept += [letter] if kept and _joins(kept[-1], line[at + 1 : at + 2]) else []
+        elif marks > _MOST_MARKS or (marks and (not kept or kept[-1] == " ")):
+            continue  # a tower of accents reaches into other lines, one on a blank hides it
+        elif category not in ("Cc", "Cf", "Cs", "Co", "Cn"):
+            kept.append(letter)
+    return "".join(kept)
+
+
+def _joins(before: str, after: str) -> bool:
+    emoji = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
+    return emoji and bool(after) and unicodedata.category(after) in ("So", "Sm")
+
+
+def _cut(line: str, most: int) -> str:
+    """As much of the line as fits, in whole words if they are not very long, with a sign that there was more."""
+    if len(line) <= most:
+        return line
+    kept: list[str] = []
+    room = most - 1
+    for piece in graphemes(line):
+        room -= len(piece)
+        if room < 0:
+            break
+        kept.append(piece)
+    cut = "".join(kept)
+    blank = cut.rfind(" ", most // 2) if line[len(cut)] != " " else -1
+    return (cut if blank < 0 else cut[:blank]).rstrip(_BROKEN_OFF) + "…"
+
+
+# Words of a note in a line of ours: short, in one line, without anything that steers a terminal or an editor.
+
+LONGEST = 120  # characters
+
+
+def quoted(text: str, longest: int = LONGEST) -> str:
+    """The text as it may be quoted."""
+    shown = "".join(
+        " " if each.isspace() else each for each in text[: 8 * longest] if _is_shown(each)
+    )
+    line = " ".join(shown.split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def _is_shown(character: str) -> bool:
+    """Blanks, and no control characters, marks of direction or halves of characters; joiners hold emoji together."""
+    if character.isspace() or character == "\u200d":
+        return True
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+# Links that open a note in its editor.
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
+
+
+def fill(template: str, vault: str, path: str, title: str) -> str:
+    """The link for a note; `vault` is the folder's path, of which its name is used."""
+    name = vault.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    parts = {"{vault}": name, "{path}": path, "{title}": title}
+    for field, text in parts.items():
+        template = template.replace(field, percent_encoded(text))
+    return template
+
+
+def percent_encoded(text: str) -> str:
+    """As urllib.parse.quote(text, safe="") does, which costs half a Python start to import."""
+    return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))

@@ -1,0 +1,300 @@
+"""Whether what stands behind the word "password" or "token" is one, or only speaks of one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+SHORTEST_TOKEN = 12
+_BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
+
+_MIXED_TOKEN = 16
+_CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
+
+_PLACEHOLDER = re.compile(
+    r"^(?:[<$%{*\[(@]|\.\.\.|env[.:]|process\.|os\.)|^(.)\1*$|example|change[_-]?(?:me|it|this)|placeholder|dummy"
+    r"|redacted|your[_-]|xxxx|\*\*\*|\.\.\.|insert[_-]|goes[_-]?here",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+_PLACE = re.compile(r"(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|.*://")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
+_VERSION_OR_DAY = re.compile(r"[vV]?\d{1,4}(?:[.:/-]\d{1,4}){1,4}[a-z]?$")
+_ALGORITHM = re.compile(
+    r"(?:base(?:16|32|58|64|85)(?:url)?|sha-?\d{1,3}(?:-\d{3})?|md[45]|[hrep]s-?\d{3}|aes-?\d{3}(?:-[a-z]{3})?|oauth-?\d?"
+    r"|utf-?\d{1,2}|pbkdf2|argon2(?:id|i|d)?|bcrypt\d?|scrypt|ed25519|x25519|rsa-?\d{4}|u?int\d{1,2}|float\d{2}"
+    r"|varchar2?|string\d?|web3|auth0|k8s|kerberos5?|ntlmv2|totp6|1password|kdbx4?)$",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
+_OWN_NAME = re.compile(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
+_NUMBERED_WORD = re.compile(r"[a-z]+\d{2,8}[!?.]?$")
+_LETTERS_AND_NUMBER = re.compile(r"[a-z]+\d{4,}[a-z\d]*$")
+_WORD_AND_DAY = re.compile(r"[a-z]+(?:19|20)\d{2}(?:\d{2}){0,2}[a-z]*$")  # screenshots20241122
+_SEPARATOR = re.compile(r"[-_./:]+")
+_DIGITS = re.compile(r"\d+")
+_HEX = re.compile(r"[0-9a-fA-F]{32,}$")
+_ODD = re.compile(r"[!@#$%^&*?+~=]")
+_LETTER = re.compile(r"[A-Za-z]")
+
+
+def is_token(value: str) -> bool:
+    """Whether it looks random enough for a key or token."""
+    if len(value) < SHORTEST_TOKEN or _speaks_of_something(value) or _WORD_AND_DAY.match(value):
+        return False
+    if _HEX.match(value) or (len(value) >= _MIXED_TOKEN and _LETTERS_AND_NUMBER.match(value)):
+        return True
+    if not _LETTER.search(value) or (len(_DIGITS.findall(value)) < 2 and not _jumps(value)):
+        return False
+    return _bits(value) >= _BITS
+
+
+def _jumps(value: str) -> bool:
+    """Whether capitals, small letters and digits follow each other as only chance has it: aNameOfTwoOrThreeWords
+    changes at its words, a random text at every second letter. Without a digit it may be iPhoneXSMaxVSiPadOS."""
+    if len(value) < _MIXED_TOKEN or not value.isalnum() or value.islower() or value.isupper():
+        return False
+    if not _DIGITS.search(value):
+        return False
+    kinds = ["0" if one.isdigit() else "A" if one.isupper() else "a" for one in value]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes >= _CHANGES * (len(value) - 1)
+
+
+def is_password(value: str) -> bool:
+    """Whether somebody could have chosen it as a password: a word alone counts as prose."""
+    if len(value) < 6 or _speaks_of_something(value) or _MAIL.match(value):
+        return False
+    if value.isdigit():
+        return True
+    inner = value.rstrip(".,:;!?")
+    if not _LETTER.search(inner):
+        return False
+    if _ODD.search(inner):
+        return True
+    if _NUMBERED_WORD.match(value):
+        return True  # secret123 is chosen often, userPassword2 is a name
+    return any(map(str.isdigit, inner)) and not _OWN_NAME.search(inner)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether it only stands where a secret would."""
+    return bool(_PLACEHOLDER.search(value)) or value.lower() in _WORDS
+
+
+_WORDS = frozenset(
+    "password passwd pass pw pwd secret token user username login none null true false key apikey".split()
+)
+
+
+def is_word(run: str) -> bool:
+    """Whether letters alone are in it, written as words are."""
+    return run.isalpha() and (run.islower() or run.istitle() or run.isupper())
+
+
+def _speaks_of_something(value: str) -> bool:
+    """A place, a version, a name in code, words with dashes: nothing that opens a door."""
+    if is_placeholder(value) or _PLACE.match(value) or _VERSION_OR_DAY.match(value):
+        return True
+    return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or is_slug(value)
+
+
+def is_slug(value: str) -> bool:
+    """Words and short numbers with separators between: gpt-4o-mini, user_name_2."""
+    if _ODD.search(value):
+        return False
+    pieces = [piece for piece in _SEPARATOR.split(value) if piece]
+    if len(pieces) < 2:
+        return False
+    return all(_is_word(piece) for piece in pieces)
+
+
+def _is_word(piece: str) -> bool:
+    if piece.isalpha():
+        return len(piece) <= 20
+    if piece.isdigit():
+        return len(piece) <= 4
+    return bool(_NUMBERED.match(piece) or _ALGORITHM.match(piece))
+
+
+def _bits(value: str) -> float:
+    """The entropy of its letters, in bits a letter."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+
+
+# The marks that stand in a text where a secret was, and the words that a title can be taken from beside them.
+
+_MARK = re.compile(r"\[redacted: ([^\[\]\n]{1,40})\]")
+
+
+def mark(kind: str) -> str:
+    """What stands in place of a secret."""
+    return f"[redacted: {kind}]"
+
+
+def marked(match: re.Match[str], kind: str) -> str:
+    """A match with a mark in place of its group "value"."""
+    begin, end = match.start("value") - match.start(), match.end("value") - match.start()
+    return f"{match[0][:begin]}{mark(kind)}{match[0][end:]}"
+
+
+def named_by(text: str) -> str:
+    """What of a text a title can be taken from: the lines without marks, else what stands around the marks, else what
+    was there. A text without marks stays as it is."""
+    found = _MARK.search(text)
+    if found is None:
+        return text
+    lines = text.split("\n")
+    clean = [line for line in lines if not _MARK.search(line)]
+    if any(map(_says_something, clean)):
+        return "\n".join(clean)
+    around = [_MARK.sub("", line) for line in lines]
+    if any(map(_says_something, around)):
+        return "\n".join(line.rstrip(" \t:=：＝\"'`") for line in around)
+    return f"Redacted {found[1]}"
+
+
+def title_without_marks(title: str) -> str:
+    """A title that was given, without its marks; "" where nothing else is in it."""
+    if not _MARK.search(title):
+        return title
+    rest = _MARK.sub(" ", title)
+    return " ".join(rest.split()).strip(" :=-_,;") if _says_something(rest) else ""
+
+
+def _says_something(line: str) -> bool:
+    """Whether a word is in it; a heading of a name such as "key:" is one."""
+    return sum(map(str.isalpha, line)) >= 2 or any(
+        "\u3400" <= letter <= "\u9fff" for letter in line
+    )
+
+
+# Secrets that are known by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
+
+_OF_PEOPLE = r"pass(?:word|wd|phrase|wort|code)|kennwort|pwd|[_-]pass|口令|密码|密碼|パスワード"
+_OF_MACHINES = (
+    r"secret|(?<!public)(?<!publickey)(?<!public[ _-])(?<!public[ _-]key[ _-])token|credential|密钥|密鑰|令牌"
+    r"|(?:api|app|access|auth|signing|encryption|master|account|private|client|webhook"
+    r"|session|service|storage|subscription|license)[ _-]?key"
+)
+_SIGN = (
+    r"(?:[ \t]{0,4}(?:=>|:=|[:=：＝])[ \t]{0,4}\*{0,2}[ \t]?|[ \t]{1,3}(?:is|ist|lautet)[ \t]{1,3}"
+    r"|[ \t]?[是为為][ \t]?)"
+)
+_GIVEN = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
+NAMED = re.compile(
+    rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
+    rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
+)
+_OPTION = re.compile(
+    r"(?i:--[a-z-]{0,20}(?:(?P<password>pass(?:word|wd|phrase)?)|(?P<token>token|secret|api-?key)))[ \t]{1,4}[\"']?"
+    rf"(?P<value>{_GIVEN})(?P<after>.?)"
+)
+_XML = re.compile(
+    r"(?i:<(?:(?P<password>[\w.:-]{0,20}password)|(?P<token>[\w.:-]{0,20}(?:token|secret|api-?key)))>)"
+    r"(?P<value>[^<>\s]{6,400})(?P<after></)"
+)
+_BELOW = re.compile(  # a value that has the next line for itself
+    r"[:=：＝]\*{0,2}(?:[ \t]{0,2}[|>][+-]?)?[ \t]{0,8}\r?\n[ \t>]{0,16}[\"'`]?"
+    rf"(?P<value>{_GIVEN})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
+)
+_NAME_ABOVE = re.compile(
+    rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*]{{0,4}}[ \t]{{0,4}}$"
+)
+_LONGEST_NAME = 60
+_CODE_FOLLOWS = frozenset("([{")
+_ENDS = re.compile(r"[\s.,;!?。，；\"'`)*&\\]?$")
+
+
+def assigned(text: str, found: list[str]) -> str:
+    """The text with a mark in place of each value that a name says to be secret."""
+
+    def replaced(match: re.Match[str]) -> str:
+        kind = "password" if match["password"] else "token"
+        if not is_given(match, kind):
+            return match[0]
+        found.append(kind)
+        return marked(match, kind)
+
+    for pattern in (NAMED, _OPTION, _XML):
+        text = pattern.sub(replaced, text)
+    return _BELOW.sub(lambda match: _below(match, found), text)
+
+
+def _below(match: re.Match[str], found: list[str]) -> str:
+    """The match, with a mark in place of its value if what stands before it is the name of a secret."""
+    at = match.start()
+    name = _NAME_ABOVE.search(match.string[max(0, at - _LONGEST_NAME) : at])
+    if name is None:
+        return match[0]
+    kind = "password" if name["password"] else "token"
+    if not (is_password if name["password"] else is_token)(match["value"]):
+        return match[0]
+    found.append(kind)
+    return marked(match, kind)
+
+
+def is_given(match: re.Match[str], kind: str) -> bool:
+    """Whether the value behind a name is a secret: not a call or an index in code, not the next word of a sentence."""
+    value, after = match["value"], match["after"]
+    if after[:1] in _CODE_FOLLOWS and after:
+        return False
+    if not _ENDS.match(after) and after != "</":
+        return False
+    return is_password(value) if kind == "password" else is_token(value)
+
+
+# Secrets that are known by where they stand: in addresses, in commands, in headers.
+
+_URL = re.compile(r"://[^\s/:@\"'<>\[\]]{0,100}:(?P<value>[^\s/@\"'<>\[\]]{3,200})@(?=[\w.])")
+_NETRC = re.compile(
+    r"\b(?:machine\s{1,20}\S{1,200}|default)\s{1,20}login\s{1,20}\S{1,200}\s{1,20}(?:account\s{1,20}\S{1,200}\s{1,20})?password\s{1,20}(?P<value>[!-~]{3,200})"
+)
+_CURL = re.compile(
+    r"\b(?:curl|wget|http)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]{1,4}['\"]?[^\s:'\"]{1,80}:(?P<value>[^\s'\"]{4,200})"
+)
+BEARER = re.compile(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
+_BASIC = re.compile(
+    r"(?i:authorization[\"']?[ \t]?[:=][ \t]?[\"']?basic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"
+)
+_AWS_SECRET = re.compile(  # in the list of keys that AWS gives, behind the key's own name
+    r"(?<=\[redacted: AWS key\])[\s,;:|\"']{1,8}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+)
+
+
+def in_urls(text: str, found: list[str]) -> str:
+    """Passwords before the host of an address."""
+    return _URL.sub(_value("password", _stands_for_nothing, found), text) if "://" in text else text
+
+
+def in_commands(text: str, found: list[str]) -> str:
+    """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
+    for pattern, kind, holds in (
+        (_NETRC, "password", _stands_for_nothing), (_CURL, "password", _stands_for_nothing),
+        (BEARER, "token", is_token), (_AWS_SECRET, "AWS key", is_token), (_BASIC, "password", _stands_for_nothing),
+    ):  # fmt: skip
+        text = pattern.sub(_value(kind, holds, found), text)
+    return text
+
+
+def _stands_for_nothing(value: str) -> bool:
+    """Whether it is not only an example."""
+    return not is_placeholder(value)
+
+
+def _value(
+    kind: str, holds: Callable[[str], bool], found: list[str]
+) -> Callable[[re.Match[str]], str]:
+    """Replaces the value of a match by a mark where it is one, and nothing of what is around it."""
+
+    def replaced(match: re.Match[str]) -> str:
+        if not holds(match["value"]):
+            return match[0]
+        found.append(kind)
+        return marked(match, kind)
+
+    return replaced

@@ -1,0 +1,244 @@
+"""Moments as they stand in properties, spans of time as people write them, and when a job is to run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from vaultmem.text.values import TYPE_CHECKING, plural, value
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+_FIRST, _LAST = (
+    -62_135_000_000.0,
+    253_402_000_000.0,
+)  # a day within what calendars know, in any zone
+
+
+def stamp(seconds: float) -> str:
+    """A moment in UTC, in whole seconds."""
+    from datetime import UTC, datetime  # a search only reads confidence, and mostly of no memory
+
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def fine_stamp(seconds: float) -> str:
+    """The same to the millisecond, for what comes in quick succession."""
+    from datetime import UTC, datetime
+
+    moment = datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds(stamp: object) -> float | None:
+    """Seconds since the epoch of an ISO day or time; one without a zone is in UTC. None for anything else."""
+    if not isinstance(stamp, str):
+        return None
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(stamp.strip())
+        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if _FIRST <= found <= _LAST else None
+
+
+def moment(given: str, now: datetime, *, ahead: bool) -> float | None:
+    """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
+    that names no zone; a span is counted ahead from now, or back. None for anything else."""
+
+    at = _clock_time(given, now)
+    if at is not None:
+        return at
+    try:
+        span = duration_seconds(given)
+    except ValueError:
+        return None
+    return now.timestamp() + (span if ahead else -span)
+
+
+def _clock_time(given: str, now: datetime) -> float | None:
+    from datetime import datetime
+
+    try:
+        found = datetime.fromisoformat(given.strip())
+        at = (found if found.tzinfo else found.replace(tzinfo=now.tzinfo)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return at if _FIRST <= at <= _LAST else None
+
+
+# Spans of time as people write them: "5m", "1h30m", "7d".
+
+DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+UNIT_NAMES = {604_800: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
+LONGEST = 3_660 * 86_400  # ten years; calendars and clocks can count with it everywhere
+_PARTS = re.compile(r"(?:[0-9]{1,10}[wdhms])+")
+_PART = re.compile(r"([0-9]{1,10})([wdhms])")
+
+
+def duration_seconds(text: str) -> int:
+    """The seconds of a span: "7d", "168h", "1h30m", "2w". ValueError for anything else, and for none."""
+    compact = text.strip().lower().replace(" ", "")
+    if not _PARTS.fullmatch(compact):
+        raise ValueError("a length of time such as 30s, 5m, 1h30m, 7d or 2w")
+    total = sum(int(number) * DURATION_UNITS[unit] for number, unit in _PART.findall(compact))
+    if not 1 <= total <= LONGEST:
+        raise ValueError("a length of time from 1s to 3660d")
+    return total
+
+
+def format_duration(span: float) -> str:
+    """A span for a person, by its two largest units: "1 hour 30 minutes"."""
+    left = round(span)
+    if left < 1:
+        return "less than a second"
+    said = []
+    for size, name in UNIT_NAMES.items():
+        count, left = divmod(left, size)
+        if count:
+            said.append(plural(count, name))
+        if len(said) == 2 or (said and not count):
+            break
+    return " ".join(said)
+
+
+# When a job is to run: every so often, at the times of a cron line, or never; and what it steps aside for.
+
+OFF = "off"
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_DAYS = "sun mon tue wed thu fri sat".split()
+# By field: the smallest and the largest number, and names that stand for numbers.
+_FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = MappingProxyType(
+    {
+        "minute": (0, 59, {}),
+        "hour": (0, 23, {}),
+        "day": (1, 31, {}),
+        "month": (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+        "weekday": (0, 7, {name: number for number, name in enumerate(_DAYS)}),
+    }
+)
+_LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_ITEM = re.compile(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
+
+
+@value
+class Cron:
+    """The numbers that each field of a cron line allows. Weekdays are 0 (Sunday) to 6.
+
+    `hourly` says that the hour is left open; `either` that a day fits by its number or by its weekday,
+    as cron has it where both are given.
+    """
+
+    minute: list[int]
+    hour: list[int]
+    day: list[int]
+    month: list[int]
+    weekday: list[int]
+    hourly: bool
+    either: bool
+
+
+def read(text: str) -> int | Cron | None:
+    """Seconds between two runs, a cron line, or None for "off". ValueError says what would be right."""
+    wanted = text.strip().lower()
+    if wanted == OFF:
+        return None
+    fields = wanted.split()
+    if len(fields) == 5:
+        return _cron(fields)
+    try:
+        return duration_seconds(wanted)
+    except ValueError as error:
+        raise ValueError(
+            'a length of time such as 5m or 24h, a cron line such as "0 3 * * *", or off'
+        ) from error
+
+
+def _cron(fields: list[str]) -> Cron:
+    sets = {name: _numbers(name, text) for name, text in zip(_FIELDS, fields, strict=True)}
+    sets["weekday"] = sorted({number % 7 for number in sets["weekday"]})
+    by_day, by_weekday = (not fields[at].startswith("*") for at in (2, 4))
+    longest = max(_LONGEST_MONTH[month - 1] for month in sets["month"])
+    if by_day and not by_weekday and min(sets["day"]) > longest:
+        raise ValueError(f'a cron line with a day that comes (not "{" ".join(fields)}")')
+    return Cron(**sets, hourly=fields[1].startswith("*"), either=by_day and by_weekday)
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    lowest, highest, _ = _FIELDS[name]
+    found: set[int] = set()
+    for item in text.split(","):
+        match = _ITEM.fullmatch(item)
+        first = lowest if match and match[1] else _number(name, match[2] if match else item)
+        last = first
+        if match and match[3]:
+            last = _number(name, match[3]) or (7 if name == "weekday" else 0)  # fri-sun
+        elif match and (match[1] or match[4]):
+            last = min(highest, 6) if name == "weekday" else highest
+        step = int(match[4]) if match and match[4] else 1
+        if step < 1 or last < first:
+            raise ValueError(f"a cron line with another {name} than {item!r}")
+        found.update(range(first, last + 1, step))
+    return sorted(found)
+
+
+def _number(name: str, word: str) -> int:
+    lowest, highest, names = _FIELDS[name]
+    number = names.get(word, int(word) if word.isascii() and word.isdecimal() else -1)
+    if not lowest <= number <= highest:
+        raise ValueError(
+            f"a cron line whose {name} is between {lowest} and {highest}, not {word!r}"
+        )
+    return number
+
+
+class Waits(NamedTuple):
+    """What a job steps aside for."""
+
+    typing: bool = False
+    battery: bool = False
+    load: float | None = None  # the part of all processors in use above which it waits
+    busy: bool = False  # until nobody edits the vault or asks anything
+
+
+class Planned(NamedTuple):
+    """A job as the clock sees it: its name, its schedule ("5m", "0 3 * * *", "off"), what it waits for."""
+
+    name: str
+    schedule: str
+    waits: Waits = Waits()
+
+
+class Conditions(Protocol):
+    """What jobs can ask about the person and the machine."""
+
+    def typing(self) -> bool:
+        """Whether notes of the vault are being edited."""
+
+    def idle(self) -> bool:
+        """Whether the vault was neither edited nor asked for a while."""
+
+    def on_battery(self) -> bool:
+        """Whether the computer runs on its battery."""
+
+    def load(self) -> float:
+        """The part of all processors in use; above 1 there is a queue."""
+
+
+def reason_to_wait(waits: Waits, conditions: Conditions) -> str | None:
+    """What a job waits for now, said to a person; None when it may run."""
+    if waits.typing and conditions.typing():
+        return "you are typing"
+    if waits.battery and conditions.on_battery():
+        return "the computer runs on battery"
+    if waits.load is not None and conditions.load() > waits.load:
+        return "the processors are busy"
+    if waits.busy and not conditions.idle():
+        return "the vault is in use"
+    return None

@@ -1,0 +1,288 @@
+"""Titles of memories, which are the names of their files: safe on every system and free in the vault."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+
+from vaultmem.memories.model import ARCHIVE, CATEGORIES, ENTRIES, GENERATED
+from vaultmem.text.sanitize import JOINER, columns, graphemes
+
+UNTITLED = "Memory"
+MAX_CHARACTERS = 80
+MAX_BYTES = 180
+_COLUMNS = 60  # of a title that is taken from the content; a Chinese character has two
+_SHORTEST = 16  # columns: a cut does not go further back
+_LOOKED_AT = 20_000  # characters of the content
+_ROUNDS = 20
+
+# --- From the content
+
+_FENCE = re.compile(r"[ \t>]*(?:[-*+] +)?(?:`{3}|~{3})")
+_PROPERTY = re.compile(r"[ \t]*(?:- +)?[^\s:`\[\](){}#]{1,80}::(?:[ \t]|$)")
+_START = re.compile(
+    r"[ \t]*(?:>[ \t]*|[-*+] +|\d{1,3}[.)] +|#{1,6}(?:[ \t]+|$)|\[[^\]\n]\][ \t]+|\[![\w-]{1,40}\][-+]?[ \t]*"
+    r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING) +)"
+)
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
+_TAG = re.compile(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_EMPHASIS = re.compile(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
+_SENTENCE_END = re.compile(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
+MORE = "…"  # behind what was cut within a statement
+_YAML = re.compile(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
+_LOGGED = re.compile(  # what "git log" says before the words
+    r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
+    r"|(?:Author|Commit):[ \t].*<[^<>]*>"
+    r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
+    r"[ \t]*"
+)
+# What no title ends with that was cut.
+_FUNCTION_WORD = re.compile(
+    r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
+    r"|were|be|been|than|that|which|who|because|if|when|while|so|its?|this|these|those|my|our|your|his|her|their|will|would"
+    r"|can|has|have|had|not|via|per|between|about|after|before|until|since|through|against|&)[\s,;:–—-]*$"
+    r"|(?<=[\u4e00-\u9fff])[的和与及跟在把被向从对于而且或是]$",
+    re.IGNORECASE,
+)
+_TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《【"
+
+# --- Of the name of a file
+
+_FILLER = re.compile(  # letters that nobody sees
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufdd0-\ufdef\ufff0-\uffff"
+    "\U000e0000-\U000e0fff]"
+)
+_BETWEEN = re.compile(r"(?<=\w)[/\\:|](?=\w)")
+_PARTS = re.compile(r"[/\\|<>:]")
+_MARKS = re.compile(r"[*?\"#^\[\]]")
+_PERCENT = re.compile(r"%(?=[0-9A-Fa-f]{2})|%(?=%)")  # Logseq reads %2F as "/"; %% is a comment
+_LOWBARS = re.compile(r"_{3,}")  # Logseq reads three as "/"
+_LEADING = re.compile(r"(?:[ .~]|-(?!\d))+")
+# What the name of another kind of file ends with; [[it]] would lead there, or sync programs skip it.
+_ENDING = re.compile(
+    r"\.(?=(?:tmp|swp|swo|bak|part|partial|crdownload|lock|markdown|org|txt|canvas|base|excalidraw|pdf|avif|bmp"
+    r"|gif|jpe?g|png|svg|webp|flac|m4a|mp[34]|ogg|ogv|wav|webm|3gp|mkv|mov)$)",
+    re.IGNORECASE,
+)
+_NOTE_ENDING = re.compile(r"(?<=.)\.md$", re.IGNORECASE)
+_DEVICE = re.compile(
+    r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE
+)
+_NUMBERED = re.compile(r"^(.*\S) \(([1-9][0-9]?)\)$")
+_CONFLICTED = re.compile(r"conflicted copy", re.IGNORECASE)
+_DATE_PART = re.compile(
+    r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?",
+    re.IGNORECASE,
+)
+_DATE_SEPARATOR = re.compile(r"[\s,._/'’年月日-]+")
+_RESERVED = frozenset(
+    [name.removesuffix(".md").lower() for name in GENERATED] + [*CATEGORIES, ARCHIVE, ENTRIES]
+)
+
+
+def title_of(content: str) -> str:
+    """A title for a person, from the first line with words in it; "" when there is none.
+
+    A title that is only emoji will do. It has about 60 columns, and ends with a statement or with a word and "…".
+    """
+    for line in _lines(content[:_LOOKED_AT]):
+        title = _cut_to_columns(_plain(line))
+        if any(piece.isalnum() or unicodedata.category(piece) == "So" for piece in title):
+            return title
+    return ""
+
+
+def safe(title: str) -> str:
+    """The title as a file may be called on Windows, macOS and Linux, in Obsidian and in Logseq, and so that
+    nobody takes it for a sync conflict, a daily note or a file of ours. safe(safe(x)) is safe(x)."""
+    for _ in range(_ROUNDS):  # what one step leaves, another may have to look at again
+        before, title = title, _step(title)
+        if title == before:
+            return title
+    return UNTITLED
+
+
+def free_title(content: str, day: str, own_id: str, taken: Callable[[str], bool]) -> str:
+    """The title of a new memory: from its content, then with its ISO day, then with a piece of its id."""
+    title = safe(title_of(content))
+    found = map(safe, _candidates(title, f", {day}", own_id))
+    return next(each for each in found if not taken(each))
+
+
+def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
+    """The path, or the nearest one that is free: its name with a piece of the id."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if not dot:
+        stem, ending = name, ""
+    found = (f"{folder}{slash}{each}{dot}{ending}" for each in _candidates(stem, "", own_id))
+    return next(each for each in found if not taken(each))
+
+
+def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
+    yield title
+    if addition:
+        yield _shortened(title, addition)
+    letters = "".join(filter(str.isalnum, own_id)).lower() or "0"
+    for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
+        yield _shortened(title, f"{addition} {letters[:length]}")
+    number = 2
+    while True:  # whoever has both the title and the id: there is always one more
+        yield _shortened(title, f"{addition} {letters} n{number}")
+        number += 1
+
+
+def _shortened(title: str, addition: str) -> str:
+    room = _cut(title, MAX_CHARACTERS - len(addition), MAX_BYTES - len(addition.encode()))
+    return room.rstrip(" .,") + addition
+
+
+def _lines(content: str) -> Iterable[str]:
+    """The lines a title may be taken from: first those of the text, then those of its code, of properties in front
+    of it and of a log of commits."""
+    lines = content.split("\n")
+    begin = _front(lines)
+    code: list[str] = []
+    inside = False
+    for line in lines[begin:]:
+        if _FENCE.match(line):
+            inside = not inside
+        elif inside or _LOGGED.fullmatch(line):
+            code.append(line)
+        elif not _PROPERTY.match(line):
+            yield line
+    yield from code
+    yield from lines[:begin]
+
+
+def _front(lines: list[str]) -> int:
+    """How many lines in front look like properties in YAML."""
+    start = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if lines[start].rstrip() != "---":
+        return 0
+    for at, line in enumerate(lines[start + 1 :], start + 1):
+        if line.rstrip() in ("---", "..."):
+            return at + 1
+        if not _YAML.match(line):
+            return at
+    return len(lines)
+
+
+def _plain(line: str) -> str:
+    """A line without the marks of Markdown."""
+    line = line[:2_000].strip()
+    for _ in range(10):
+        found = _START.match(line)
+        if found is None:
+            break
+        line = line[found.end() :]
+    line = _WIKILINK.sub(lambda link: link[2] or link[1], line)
+    line = _LINK.sub(lambda link: link[1], line)
+    line = _ESCAPED.sub(r"\1", _EMPHASIS.sub("", _TAG.sub(" ", line)))
+    return " ".join(line.split())
+
+
+def _cut_to_columns(text: str) -> str:
+    pieces = list(graphemes(text[:1_000]))
+    ends = list(accumulate(map(columns, pieces)))
+    if not ends or ends[-1] <= _COLUMNS:
+        return text.rstrip(_TRAILING)
+    fit = sum(end < _COLUMNS for end in ends)  # with room for the sign
+    head = "".join(pieces[:fit])
+    least = len("".join(pieces[: sum(end < _SHORTEST for end in ends)]))
+    sentence = _SENTENCE_END.search(text[: len(head) + 1], least)
+    if sentence:
+        return text[: sentence.end()].rstrip(_TRAILING)
+    blank = len(head) if pieces[fit] == " " else head.rfind(" ")
+    cut = _ended(head[:blank] if blank >= least else head, least).rstrip(_TRAILING)
+    return f"{cut}{MORE}" if cut else ""
+
+
+def _ended(cut: str, least: int) -> str:
+    """What was cut, without the words at its end that want another one behind them: "MySQL over"."""
+    while found := _FUNCTION_WORD.search(cut, least):
+        cut = cut[: found.start()]
+    return cut
+
+
+def _step(title: str) -> str:
+    title = _visible(unicodedata.normalize("NFC", title[:1_000]))
+    title = _PARTS.sub(" ", _BETWEEN.sub("-", title))
+    title = _LOWBARS.sub("__", _PERCENT.sub("", _MARKS.sub("", title)))
+    title = " ".join(title.split())
+    leading = _LEADING.match(title)
+    title = title[leading.end() :] if leading else title
+    title = _unmistaken(title.rstrip(" .~"))
+    return _cut(title, MAX_CHARACTERS, MAX_BYTES).rstrip(" .~") or UNTITLED
+
+
+def _visible(title: str) -> str:
+    """The title without control characters and what nobody sees; a joiner stays between emoji."""
+    if title.isascii() and title.isprintable():
+        return title
+    title = _FILLER.sub("", title)
+    kept: list[str] = []
+    for at, letter in enumerate(title):
+        category = unicodedata.category(letter)
+        if category in {"Zl", "Zp"} or letter in "\t\n\r\v\f":
+            kept.append(" ")
+        elif letter == JOINER:
+            if kept and _joins(kept[-1], title[at + 1 : at + 2]):
+                kept.append(letter)
+        elif category not in {"Cc", "Cf", "Cs"}:
+            kept.append(letter)
+    return "".join(kept)
+
+
+def _joins(before: str, after: str) -> bool:
+    emoji = unicodedata.category(before) in {"So", "Sk"} or before == "\ufe0f"
+    return emoji and bool(after) and unicodedata.category(after) in {"So", "Sm"}
+
+
+def _unmistaken(title: str) -> str:
+    """The title, changed where it looks like something else."""
+    title = _ENDING.sub(" ", _NOTE_ENDING.sub("", title))
+    if "conflict" in title.lower():
+        title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
+        title = title.replace("(", "").replace(")", "")
+    title = _NUMBERED.sub(_noted, title)
+    device = _DEVICE.match(title)
+    if device:
+        title = title.replace(".", " ", 1) if "." in device[0] else f"{title} memory"
+    if title.lower() in _RESERVED:
+        return f"{title} memory"
+    return f"{UNTITLED} of {title}" if _is_date(title) else title
+
+
+def _noted(found: re.Match[str]) -> str:
+    """A title with a number at its end, which is in no brackets: "Plan (1)" is a copy of "Plan" for every program."""
+    return f"{found[1]} {found[2]}"
+
+
+def _is_date(title: str) -> bool:
+    """Whether a daily note could have this name, in whatever format somebody has chosen."""
+    if not any(letter.isdigit() for letter in title):
+        return False
+    parts = [part for part in _DATE_SEPARATOR.split(title) if part]
+    if not all(_DATE_PART.fullmatch(part) for part in parts):
+        return False
+    return len(parts) > 1 or len(title) in {6, 8}
+
+
+def _cut(title: str, characters: int, size: int) -> str:
+    """As much of the title as fits, in whole graphemes; one that is larger than all of it is left out."""
+    kept: list[str] = []
+    for piece in graphemes(title):
+        if len(piece) > MAX_CHARACTERS // 2:
+            continue
+        characters -= len(piece)
+        size -= len(piece.encode())
+        if characters < 0 or size < 0:
+            break
+        kept.append(piece)
+    return "".join(kept)

@@ -1,0 +1,1 @@
+"""The files of a vault: walked, read, written safely, watched; front matter and properties."""

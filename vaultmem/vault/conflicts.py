@@ -1,0 +1,231 @@
+"""Recognise the copies that sync programs leave beside a note (R-FILE-6).
+
+A copy takes no part in memory jobs and ranks below its original, so a wrong guess weakens a note.
+Hence names that no person writes count by themselves; names that a person might write count only
+beside their original, and the commonest of them only if the texts are two states of one note.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+# Plan.sync-conflict-20261121-101500-ABCDEFG.md
+_SYNCTHING = re.compile(
+    r"(?P<stem>.+?)\.sync-conflict-[0-9]{8}-[0-9]{6}(?:-[0-9A-Za-z]{1,16})?(?P<ext>\.[^.]*)?"
+)
+# Plan (Conflicted copy MacBook 202611211015).md, Plan (Ann's conflicted copy 2026-11-21).md,
+# Plan (Case Conflict 1).md
+_BRACKETS = re.compile(
+    r"(?P<stem>.*\S) \((?:[^()]{1,60}['’]s? )?"
+    r"(?:conflicted copy|(?:case|unicode(?: encoding)?) conflict)(?P<rest> [^()]{1,80})?\)"
+    r"(?P<ext>\.[^.]*)?",
+    re.IGNORECASE,
+)
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
+_NUMBERED = re.compile(r"(?P<stem>.*\S)(?: \([1-9][0-9]?\)| (?:[2-9]|[1-9][0-9]))")
+# The name of a computer: ANN-PC, DESKTOP-AB12CD; Ann's MacBook Pro
+_DEVICE = re.compile(
+    r"(?=[0-9-]*[A-Z])[A-Z0-9][A-Z0-9-]{1,13}[A-Z0-9]|[^/]{0,24}\b(?:i?Mac|MacBook)\b[^/]{0,16}"
+)
+
+_SAMPLE = 20_000  # characters of each text that are compared
+_LINES = 400  # and lines: the comparison is quadratic
+_ALIKE = 0.9
+_IDS = ("id", "uid", "uuid")
+_STAMPS = ("updated", "modified")  # properties that differ between two states of one note
+# A date, or the target of a link.
+_MARK = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|\[\[[^\[\]\n|]{1,200}|\]\([^()\s]{1,200}")
+
+
+class _Parted(NamedTuple):
+    name: str  # the original's file name
+    certain: bool  # the copy's name carries the stamp of a program
+
+
+def conflict_original(path: str) -> str | None:
+    """The path of the original, if the name is one that only a sync program gives; else None.
+
+    The original of a copy's copy is the first original. Whether it is there is not asked.
+    """
+    chain = list(_chain(path))
+    return chain[-1][0] if chain and chain[0][1] else None
+
+
+def conflicts(places: Places) -> dict[str, str]:
+    """Copies recognised by their names, each with its original.
+
+    Stamped names count even if the original is gone; names without a stamp, such as
+    "Plan (Conflicted copy).md", only when it is there.
+    """
+    found: dict[str, str] = {}
+    for path in places.paths:
+        chain = list(_chain(path))
+        if not chain:
+            continue
+        there = [real for original, _ in reversed(chain) if (real := places.find(original, path))]
+        if there:
+            found[path] = there[0]
+        elif chain[0][1]:
+            found[path] = chain[-1][0]
+    return found
+
+
+def doubtful(places: Places) -> list[tuple[str, str]]:
+    """Notes whose names look like copies of a note beside them: (copy, original), sorted.
+
+    "Plan (1).md", "Plan 2.md" and "Plan-LAPTOP.md" may well be notes of their own: they are copies
+    only if nearly_equal() says so of their texts.
+    """
+    pairs: list[tuple[str, str]] = []
+    for path in places.paths:
+        if not path.lower().endswith(".md") or any(_chain(path)):
+            continue
+        original = next(
+            (real for name in _doubtful_originals(path) if (real := places.find(name, path))), None
+        )
+        if original is not None:
+            pairs.append((path, original))
+    return sorted(pairs)
+
+
+def nearly_equal(one: str, other: str) -> bool:
+    """Whether two texts are two states of one note, and not two notes from one template.
+
+    The lines of their bodies, without front matter and headings, agree in order to 90 %, and where
+    the texts differ, neither has another id, date, title or link than the other in its place.
+    """
+    a, b = _Text(one), _Text(other)
+    if not a.body or not b.body or any(b.marks.get(key, at) != at for key, at in a.marks.items()):
+        return False
+    matched = SequenceMatcher(None, a.body, b.body, autojunk=False)
+    if matched.quick_ratio() < _ALIKE or matched.ratio() < _ALIKE:
+        return False
+    replaced = [(i, m, j, n) for what, i, m, j, n in matched.get_opcodes() if what == "replace"]
+    return all(_agree(a.body[i:m], b.body[j:n]) for i, m, j, n in replaced)
+
+
+class _Text:
+    """The first lines of a text, taken apart."""
+
+    def __init__(self, text: str) -> None:
+        lines = [line.strip() for line in text[:_SAMPLE].splitlines()]
+        end = lines.index("---", 1) + 1 if lines[:1] == ["---"] and "---" in lines[1:] else 0
+        self.body = [line for line in lines[end:] if line and not line.startswith("#")][:_LINES]
+        self.marks: dict[
+            str, list[str]
+        ] = {}  # what tells this note from others, by where it stands
+        for line in lines[:end]:
+            key, _, value = line.partition(":")
+            if key in _IDS:
+                self.marks[key] = [value.strip()]
+            elif not key.startswith(_STAMPS) and (found := _MARK.findall(value)):
+                self.marks[key] = found
+        title = next((line for line in lines[end:] if line.startswith("# ")), None)
+        if title is not None:
+            self.marks["# "] = [title]
+
+
+def _agree(lines: list[str], others: list[str]) -> bool:
+    """Whether lines that stand for each other have the same dates and links, as far as both have any."""
+    found, its = (_MARK.findall("\n".join(each)) for each in (lines, others))
+    return all(one == other for one, other in zip(found, its, strict=False))
+
+
+def _chain(path: str) -> Iterator[tuple[str, bool]]:
+    """The original of a path, the original of that, and so on, each with how sure the name is."""
+    folder, slash, name = path.rpartition("/")
+    while (parted := _part(name)) is not None:
+        name = parted.name
+        yield folder + slash + name, parted.certain
+
+
+def _part(name: str) -> _Parted | None:
+    if len(name) > 255 or "onflict" not in name.lower():
+        return None
+    match = _SYNCTHING.fullmatch(name)
+    if match is not None:
+        return _Parted(match["stem"] + (match["ext"] or ""), certain=True)
+    match = _BRACKETS.fullmatch(name)
+    if match is None:
+        return None
+    stamped = _STAMP.search(match["rest"] or "") is not None
+    return _Parted(match["stem"] + (match["ext"] or ""), stamped)
+
+
+def _doubtful_originals(path: str) -> Iterator[str]:
+    """Paths of which this one may be a copy, the longest name first."""
+    stem, ext = path[:-3], path[-3:]
+    match = _NUMBERED.fullmatch(stem.rpartition("/")[2])
+    if match is not None:
+        yield path[: path.rfind("/") + 1] + match["stem"] + ext
+    at = len(stem)
+    while (at := stem.rfind("-", stem.rfind("/") + 2, at)) > 0:
+        if _DEVICE.fullmatch(stem, at + 1):
+            yield stem[:at] + ext
+
+
+class Places:
+    """The paths of a vault, found by spelling or else without regard to case and Unicode form."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = list(paths)
+        self._exact = frozenset(self.paths)
+
+    def find(self, path: str, copy: str) -> str | None:
+        """The path as it is in the vault, unless it is the copy itself or nothing."""
+        found = path if path in self._exact else self._folded.get(_folded(path))
+        return None if found == copy else found
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        """Of several paths of one spelling always the same, in whatever order they came."""
+        return {_folded(path): path for path in sorted(self.paths, reverse=True)}
+
+
+def _folded(path: str) -> str:
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
+
+
+# The names of notes without what a copy is given: the same task in a note and in its copy is one.
+
+_COPY = re.compile(
+    r"(?P<stem>.*?\S)(?: ?\((?:copy|kopie|副本)(?: \d{1,3})?\)|(?: -)? (?:copy|kopie)(?: \d{1,3})?"
+    r"|(?: -)? ?副本(?: \d{1,3})?| \([^()]{0,60}conflicted copy[^()]{0,80}\))",
+    re.IGNORECASE,
+)
+_NUMBERED_STEMS = re.compile(r"(?P<stem>.*\S)(?: \([1-9]\d?\)| [1-9]\d?)")
+_ROUNDS = 5  # a copy of a copy
+
+
+def stem(path: str, *, has_original: bool = False) -> str:
+    """The name of a note, folded, without marks of copies; without its number where the note of the name without it
+    is there, too."""
+    name = _stem(conflict_original(path) or path)
+    for _ in range(_ROUNDS):
+        found = _COPY.fullmatch(name)
+        if not found:
+            break
+        name = found["stem"]
+    numbered = _NUMBERED_STEMS.fullmatch(name) if has_original else None
+    return unicodedata.normalize("NFC", (numbered["stem"] if numbered else name).casefold())
+
+
+def numbered_original(path: str) -> str:
+    """The path of which this one with a number, "Plan 1.md", may be a copy; "" for none."""
+    folder, slash, name = path.rpartition("/")
+    found = _NUMBERED_STEMS.fullmatch(_stem(name))
+    ending = name[len(_stem(name)) :]
+    return f"{folder}{slash}{found['stem']}{ending}" if found else ""
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name

@@ -1,0 +1,285 @@
+"""Read the files of a vault: bytes to text, whatever the bytes are, and never out of the vault.
+
+Notes are read here and written in vault.write; no other module opens them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import hashlib
+import os
+import stat as modes
+import time
+from typing import NamedTuple
+
+from vaultmem.vault.walk import nfc, small
+
+# Open a file of the vault so that no symbolic link on the way can lead out of it.
+
+_FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+MOST_OPEN = (
+    64  # folders; a process may have 256 files open on some systems, and eight searches at once
+)
+_BY_FOLDER = os.open in os.supports_dir_fd
+
+
+def open_inside(root: str, path: str) -> int:
+    """A file handle for reading; OSError when it is not there, or any part of its path is a link.
+
+    Folder by folder, because a folder may be swapped for a link between the listing and the reading.
+    Nonblocking: a fifo must not stop us. The root itself may be a link, the user chose it.
+    """
+    with Inside(root) as inside:
+        return inside.open(path)
+
+
+class Inside:
+    """Opens files of a vault as open_inside() does; of many, each folder is opened once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._folders: dict[str, int] = {}
+
+    def __enter__(self) -> Inside:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._folders.values():
+            os.close(handle)
+        self._folders.clear()
+
+    def open(self, path: str) -> int:
+        """A file handle for reading; OSError as open_inside()."""
+        if ".." in path.split("/"):
+            raise PermissionError(1, "leads out of the vault", path)
+        if not _BY_FOLDER:
+            return os.open(os.path.join(self._root, path), _FILE | _NO_LINK)
+        folder, _, name = path.rpartition("/")
+        return os.open(name, _FILE | _NO_LINK, dir_fd=self._folder(folder))
+
+    def _folder(self, path: str) -> int:
+        """The handle of a folder, from the innermost one that is open already."""
+        missing = []
+        while path not in self._folders and path:
+            path, _, name = path.rpartition("/")
+            missing.append(name)
+        if path not in self._folders:
+            self._folders[path] = os.open(self._root, _FOLDER)
+        for name in reversed(missing):
+            outer = self._folders[path]
+            path = f"{path}/{name}" if path else name
+            self._folders[path] = os.open(name, _FOLDER | _NO_LINK, dir_fd=outer)
+        handle = self._folders[path]
+        if len(self._folders) > MOST_OPEN:
+            self._close_all_but(path)
+        return handle
+
+    def _close_all_but(self, path: str) -> None:
+        kept = self._folders.pop(path)
+        for handle in self._folders.values():
+            os.close(handle)
+        self._folders = {path: kept}
+
+
+CAP = 4_000_000  # bytes of one note that are read for the index
+_SETTINGS_CAP = 1_000_000
+_TRIES = 3
+_PAUSE = 0.002  # seconds before a file that changed while it was read is read again
+
+_WIDE = {  # byte order marks, the longer ones first
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+class Read(NamedTuple):
+    """A file as text, and what identifies its bytes."""
+
+    text: str  # line ends "\\n", no byte order mark
+    hash: str  # of the bytes that were read, see digest(); "" when nothing could be read
+    size: int  # of the whole file, bytes
+    mtime_ns: int
+    trouble: str | None = None  # what was wrong with the file, in one line
+
+
+def digest(data: bytes) -> str:
+    """BLAKE2b of 128 bits in hex: the identity of a file's content."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def read(root: str, path: str, cap: int = CAP) -> Read:
+    """Read a file by its path in the vault (NFC or as the disk spells it). Never raises OSError.
+
+    A symbolic link, a folder, a fifo or a device is not read; a file over `cap` bytes is read up to
+    there. If somebody writes all the while, the last reading comes back with its trouble.
+    """
+    try:
+        try:
+            data, stat, quiet = _content_of(open_inside(root, path), cap)
+        except FileNotFoundError:
+            raw = on_disk(root, path)
+            if raw is None:
+                raise
+            data, stat, quiet = _content_of(open_inside(root, raw), cap)
+    except (OSError, ValueError) as error:
+        return Read("", "", 0, 0, f"cannot be read: {reason_of(error)}")
+    text, trouble = decode(data)
+    if stat.st_size > cap:
+        text = text[: text.rfind("\n") + 1] or text
+        trouble = f"{stat.st_size / 1e6:.1f} MB long; only the first {cap / 1e6:g} MB are read"
+    if not quiet:
+        trouble = "somebody was writing it while it was read"
+    return Read(text, digest(data), stat.st_size, small(stat.st_mtime_ns), trouble)
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Why a file could not be opened, in a few words."""
+    if isinstance(error, OSError):
+        link = error.errno == errno.ELOOP
+        return "a symbolic link" if link else error.strerror or "an unknown error"
+    return str(error)
+
+
+def content(full: str, cap: int) -> tuple[bytes, os.stat_result, bool]:
+    """The content with the stat that belongs to it, and whether it stood still meanwhile."""
+    folder, _, name = full.rpartition("/")
+    return _content_of(open_inside(folder, name), cap)
+
+
+def _content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
+    """The same of an open file, which is closed."""
+    try:
+        before = os.fstat(handle)
+        if not modes.S_ISREG(before.st_mode):
+            raise OSError(0, "not a regular file")
+        for turn in range(_TRIES):
+            data = _read_up_to(handle, min(before.st_size, cap) + 1)
+            after = os.fstat(handle)
+            whole = len(data) == before.st_size or before.st_size > cap
+            if whole and same_moment(before, after):
+                return data[:cap], after, True
+            before = after
+            time.sleep(_PAUSE * (turn + 1))
+        return data[:cap], after, False
+    finally:
+        os.close(handle)
+
+
+def _read_up_to(handle: int, length: int) -> bytes:
+    """Up to `length` bytes from the start of a file."""
+    data = os.pread(handle, length, 0)
+    while data and len(data) < length:
+        more = os.pread(handle, length - len(data), len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def same_moment(one: os.stat_result, other: os.stat_result) -> bool:
+    """Whether a file has not been touched between two looks at it."""
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+def decode(data: bytes) -> tuple[str, str | None]:
+    """Bytes to text with "\\n" line ends, and what was wrong with them.
+
+    What is no text becomes U+FFFD, as CommonMark wants for NUL.
+    """
+    trouble: str | None = None
+    encoding, skip = _encoding(data)
+    try:
+        text = data[skip:].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start + skip) + 1
+        trouble = f"line {line}: not valid {encoding.upper()}"
+        text = data[skip:].decode(encoding, "replace")
+    if "\0" in text:
+        trouble = (
+            f"line {text.count(chr(10), 0, text.index(chr(0))) + 1}: a NUL byte; is this a text?"
+        )
+        text = text.replace("\0", "\ufffd")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    return text, trouble
+
+
+def _encoding(data: bytes) -> tuple[str, int]:
+    """The encoding by the byte order mark, and the mark's length."""
+    if data.startswith(codecs.BOM_UTF8):
+        return "utf-8", 3
+    if data[:1] in {b"\xff", b"\xfe", b"\0"}:
+        for mark, encoding in _WIDE.items():
+            if data.startswith(mark):
+                return encoding, len(mark)
+    return "utf-8", 0
+
+
+def on_disk(root: str, path: str) -> str | None:
+    """How the disk spells an NFC path of the vault, or None when there is no such file."""
+    if _exists(f"{root}/{path}"):
+        return path
+    if path.isascii():
+        return None
+    raw = ""
+    for part in path.split("/"):
+        name = _name_on_disk(f"{root}/{raw}", part)
+        if name is None:
+            return None
+        raw = f"{raw}/{name}" if raw else name
+    return raw
+
+
+def _exists(full: str) -> bool:
+    try:
+        os.lstat(full)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _name_on_disk(folder: str, name: str) -> str | None:
+    if _exists(f"{folder}/{name}"):
+        return name
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return None
+    return next((found for found in names if nfc(found) == nfc(name)), None)
+
+
+class Root:
+    """The vault's folder for settings (the Folder protocol): nothing outside it can be seen."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder of that path is there."""
+        full = self.inside(path)
+        return full is not None and os.path.exists(full)
+
+    def read(self, path: str) -> bytes | None:
+        """The first megabyte of a file, or None when there is none or it cannot be read."""
+        full = self.inside(path)
+        if full is None:
+            return None
+        try:
+            return content(full, _SETTINGS_CAP)[0]
+        except OSError:
+            return None
+
+    def inside(self, path: str) -> str | None:
+        """The real place of a path, or None when it leads out of the vault or to nothing."""
+        if "\0" in path or path.startswith("/") or ".." in path.split("/"):
+            return None
+        raw = on_disk(self.root, path)
+        if raw is None:
+            return None
+        full = os.path.realpath(f"{self.root}/{raw}")
+        return full if full == self.root or full.startswith(self.root.rstrip("/") + "/") else None

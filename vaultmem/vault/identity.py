@@ -1,0 +1,110 @@
+"""Whether the folder of a vault still is that vault, and not what lies below a drive that is not mounted.
+
+<state>/root.json           device and inode of the folder, and what the marker in it says
+<memory folder>/.vault-id   the marker; it moves with the vault, so that one that was restored, synced or mounted
+                            anew is known, though its folder is another one
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from typing import NamedTuple
+
+from vaultmem.errors import VaultGoneError
+from vaultmem.paths import state_folder
+from vaultmem.vault.files import Root
+from vaultmem.vault.walk import identity
+
+MARKER, RECORD = ".vault-id", "root.json"
+_LONGEST = 100  # letters of a marker
+
+
+class _Known(NamedTuple):
+    """The vault as it was seen last."""
+
+    device: int
+    inode: int
+    marker: str  # the path of its marker in the vault
+    id: str  # what stands there; "" where there is none
+
+
+def check(vault: str) -> None:
+    """Raise VaultGoneError when something else is in the place of the vault that was here. A vault that was never
+    seen before may be anything."""
+    known = _known(vault)
+    if known is None:
+        return
+    found = identity(vault)
+    if found == (known.device, known.inode):
+        return
+    if found is not None and known.id and _read(vault, known.marker) == known.id:
+        return
+    what = "not there or empty" if found is None else "another folder than the vault that was here"
+    raise VaultGoneError(
+        f"{vault} is {what}: nothing is written, and nothing of it is taken to be removed. If its drive is not "
+        "mounted, mount it; if this is the vault, run vaultmem sync --confirm-removals"
+    )
+
+
+def remember(vault: str, memory_folder: str) -> None:
+    """What is there now is the vault. Where it has a memory folder, that gets the marker."""
+    found = identity(vault)
+    if found is None:
+        return
+    marker = f"{memory_folder}/{MARKER}"
+    seen = _Known(*found, marker, _read(vault, marker) or _made(vault, memory_folder))
+    if seen != _known(vault):
+        _keep(vault, seen)
+
+
+def mark(vault: str, memory_folder: str) -> None:
+    """After a write: remember the vault unless its marker is known already."""
+    known = _known(vault)
+    if known is None or not known.id:
+        remember(vault, memory_folder)
+
+
+def _known(vault: str) -> _Known | None:
+    try:
+        with open(f"{state_folder(vault)}/{RECORD}", encoding="utf-8") as file:
+            said = json.load(file)
+        return _Known(int(said["device"]), int(said["inode"]), str(said["marker"]), str(said["id"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(vault: str, seen: _Known) -> None:
+    path = f"{state_folder(vault)}/{RECORD}"
+    with contextlib.suppress(OSError):  # a full disk stops no writer; the next one remembers it
+        handle = os.open(
+            f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
+        )
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(seen._asdict(), file)
+        os.replace(f"{path}.tmp", path)
+
+
+def _read(vault: str, marker: str) -> str:
+    try:
+        with open(f"{vault}/{marker}", encoding="ascii") as file:
+            return file.read(_LONGEST).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _made(vault: str, memory_folder: str) -> str:
+    """A new marker; "" where none can be written."""
+    folder = Root(vault).inside(memory_folder)
+    if folder is None or not os.path.isdir(folder):
+        return ""
+    new = uuid.uuid4().hex
+    try:
+        handle = os.open(f"{folder}/{MARKER}", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        with open(handle, "w", encoding="ascii") as file:
+            file.write(f"{new}\n")
+    except OSError:
+        return ""
+    return new

@@ -1,0 +1,351 @@
+"""The properties of a Logseq page: lines `key:: value` before anything else in it (R-LS-17, R-LS-18).
+
+Texts come as they stand in the file, with their line ends and byte order mark; an edit changes the lines of
+its property and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import FrontMatterError
+from vaultmem.text.similarity import normal
+
+_LINE = re.compile(r"[ \t]*([^\s:`\[\](){}#]+)::(?:[ \t]++([^\r\n]*\S))?[ \t]*(?:\r?\n|\Z)")
+_BLANK = re.compile(r"[ \t]*\r?\n")
+_NAME = re.compile(r"[^\s:`\[\](){}#\"^,]{1,100}")
+_PAGE = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_ITEM = re.compile(r"(?:\[\[[^\[\]]*\]\]|[^,，])+")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
+# With these in it a value could hide the lines after it from Logseq, or is not on one line.
+_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
+_ESCAPED = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Line(NamedTuple):
+    """One property line: where it stands in the text."""
+
+    key: str  # as Logseq has it: lower case, with "-" for "_"
+    value: str
+    start: int  # of the line
+    end: int  # after its line end
+    value_start: int
+    value_end: int  # value_start where there is no value
+
+
+class Lines(NamedTuple):
+    """The properties at the top of a page."""
+
+    found: list[Line]
+    start: int  # where the first one stands, or would stand
+    end: int  # after the last one's line end; `start` when there is none
+
+
+def locate(text: str, start: int = 0) -> Lines:
+    """The property lines of a page whose body begins at `start`: those before any other text."""
+    start += text.startswith("\ufeff", start)
+    found: list[Line] = []
+    at, end = start, start
+    while at < len(text):
+        line = _LINE.match(text, at)
+        if line is None:
+            blank = _BLANK.match(text, at)
+            if blank is None:
+                break
+            at = blank.end()
+            continue
+        value = line.span(2) if line[2] else (line.end(1) + 2, line.end(1) + 2)
+        found.append(Line(spelled(line[1]), line[2] or "", at, line.end(), *value))
+        at = end = line.end()
+    return Lines(found, start, end)
+
+
+def spelled(key: str) -> str:
+    """A key as Logseq has it."""
+    return key.lower().replace("_", "-").replace(" ", "-")
+
+
+def read(text: str, start: int = 0) -> dict[str, str]:
+    """The properties by their keys in Logseq's spelling, as text; of several lines the last one counts."""
+    return {line.key: line.value for line in locate(text, start).found if line.value}
+
+
+def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
+    """The page with one property set, or without it when it is None. Raises FrontMatterError when a line
+    cannot hold the key or the value."""
+    if value is None:
+        return remove_property(text, key, start)
+    new = written(value)
+    lines = locate(text, start)
+    known = [line for line in lines.found if line.key == spelled(key)]
+    if known:
+        last = known[-1]
+        if last.value == new:
+            return text
+        new = _with_more(last.value, value) or new
+        blank = "" if last.value_end > last.value_start or not new else " "
+        return text[: last.value_start] + blank + new + text[last.value_end :]
+    return _with_line(text, lines, f"{_name(key)}:: {new}".rstrip())
+
+
+def _with_more(line: str, value: Value) -> str:
+    """The line of a list with the items that a longer one has behind its own; "" where that is not all."""
+    known = listed(line, linked=True), listed(line)
+    is_json = line[:1] in {'"', "["} and not line.startswith("[[")
+    if not isinstance(value, list) or is_json:
+        return ""
+    had = next((each for each in known if each and value[: len(each)] == each), None)
+    if had is None or len(had) == len(value):
+        return ""
+    comma = "，" if "，" in line and "," not in line else ", "
+    return comma.join([line, *map(_item, value[len(had) :])])
+
+
+def remove_property(text: str, key: str, start: int = 0) -> str:
+    """The page without the lines of one property."""
+    for line in reversed(locate(text, start).found):
+        if line.key == spelled(key):
+            text = text[: line.start] + text[line.end :]
+    return text
+
+
+def written_lines(
+    properties: Iterable[tuple[str, Value]],
+    meaning: Callable[[str, str], Value] = lambda _, line: typed(line),
+) -> list[str]:
+    """The lines of a new page. `meaning` is how a line with a key will be read: a list that would not come back as
+    the same list is written as one of JSON."""
+    return [f"{_name(key)}:: {_kept(key, value, meaning)}".rstrip() for key, value in properties]
+
+
+def _kept(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
+    if not isinstance(value, list):
+        return written(value)
+    try:
+        line = written(value)
+    except FrontMatterError:
+        line = ""
+    if line and repr(meaning(key, line)) == repr(value):
+        return line
+    with contextlib.suppress(ValueError):
+        exact = _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        if exact.startswith("[["):
+            exact = f"[ {exact[1:]}"  # else it would be a reference
+        if repr(meaning(key, exact)) == repr(value):
+            return exact
+    return written(value)
+
+
+def written(value: Value) -> str:
+    """A value as it stands behind the two colons. A text that would be read as something else is in double
+    quotes, with JSON's escapes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FrontMatterError(f"a property cannot hold the number {value}; nothing was written")
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return value if typed(value) == value and _is_plain(value) else _quoted(value)
+    if isinstance(value, list) and all(isinstance(each, (str, int, float)) for each in value):
+        return ", ".join(_item(each) for each in value)
+    return "" if value is None else _escaped(json.dumps(value, ensure_ascii=False))
+
+
+def typed(value: str) -> Value:
+    """What a value means that is no list by its key: a number, true or false, or text."""
+    if value in {"true", "false"}:
+        return value == "true"
+    if _INTEGER.fullmatch(value):
+        return int(value)
+    if _FLOAT.fullmatch(value) and math.isfinite(float(value)):
+        return float(value)
+    if value[:1] in {'"', "{"} or (value[:1] == "[" and value[:2] != "[["):
+        try:
+            found: Value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return found
+    return value
+
+
+def listed(value: str, *, linked: bool = False) -> list[Value]:
+    """The items of a list by its key, such as `tags::`; `linked` keeps the brackets of links."""
+    quoted = typed(value) if value[:1] in {'"', "["} else value
+    if isinstance(quoted, list):
+        return quoted
+    items = [item.strip() for item in _ITEM.findall(quoted if isinstance(quoted, str) else value)]
+    if not linked:
+        items = [_bare(item) for item in items]
+    return list(dict.fromkeys(item for item in items if item))
+
+
+def _bare(item: str) -> str:
+    page = _PAGE.fullmatch(item.removeprefix("#"))
+    if page:
+        return page[1].strip()
+    quoted = len(item) > 1 and item[0] == item[-1] == '"'
+    return item[1:-1].strip() if quoted else item.removeprefix("#")
+
+
+def _item(item: Value) -> str:
+    """An item of a list as text: in [[brackets]] when it could be read as several."""
+    text = item if isinstance(item, str) else written(item)
+    if _PAGE.fullmatch(text) and _is_plain(text):
+        return text
+    if text and _is_plain(text) and not re.search(r"[,，#\"\[\]]", text):
+        return text
+    if not text.strip() or not _is_plain(text) or re.search(r"[\[\]]", text):
+        raise FrontMatterError(
+            f"a list in a Logseq page cannot hold {text[:60]!r}; nothing was written"
+        )
+    return f"[[{text}]]"
+
+
+def _is_plain(value: str) -> bool:
+    return bool(value) and value == value.strip() and not _ODD.search(value)
+
+
+def _quoted(text: str) -> str:
+    if _SURROGATE.search(text):
+        raise FrontMatterError("a property cannot hold half a character; nothing was written")
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
+
+
+def _name(key: str) -> str:
+    name = spelled(key.strip())
+    if not _NAME.fullmatch(name):
+        raise FrontMatterError(f"a Logseq page cannot have a property called {key[:60]!r}")
+    return name
+
+
+def _with_line(text: str, lines: Lines, line: str) -> str:
+    end = text.find("\n")
+    newline = "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+    before, after = text[: lines.end], text[lines.end :]
+    if lines.found:
+        if before.endswith("\n"):
+            return before + line + newline + after
+        return before + newline + line + after
+    gap = newline if after.strip() and not after.startswith(("\n", "\r\n")) else ""
+    return before + line + newline + gap + after
+
+
+# A content as the outline of a Logseq page, and back.
+
+_ITEM_OUTLINE = re.compile(r"((?:  )*)(?:- (?=\S)|(?=\d{1,9}[.)] ))(.*)")
+_BULLET = re.compile(r"(\t*)-(?: (.*)|)")
+_FURTHER = re.compile(r"(\t*)  (.*)")
+_NUMBER = re.compile(r"\d{1,9}[.)] ")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
+
+
+def to_outline(content: str) -> str:
+    """The content as blocks; "" for an empty one."""
+    lines = normal(content).split("\n")
+    if lines == [""]:
+        return ""
+    found = _Writer().outline(lines)
+    if found is not None and from_outline(found) == "\n".join(lines):
+        return found
+    return "- " + "\n".join([lines[0], *(f"  {line}" if line else "" for line in lines[1:])])
+
+
+def from_outline(text: str) -> str:
+    """The content of a page without its properties; a line that belongs to no block stays as it is."""
+    written: list[str] = []
+    empty = 0
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if not line.strip(" \t"):
+            empty += 1
+            continue
+        top, shown = _read(line)
+        if written:
+            written += [""] * (empty + 1 if top else empty)
+        if shown is not None:
+            written.append(shown)
+        empty = 0
+    return "\n".join(written).rstrip("\n")
+
+
+def _read(line: str) -> tuple[bool, str | None]:
+    """Whether a line begins an outermost block, and what it is in the content; None for an empty block."""
+    bullet = _BULLET.fullmatch(line)
+    if bullet and not bullet[1]:
+        return True, bullet[2] if (bullet[2] or "").strip(" \t") else None
+    if bullet:
+        text = bullet[2] or ""
+        mark = "" if _NUMBER.match(text) else "- " if text else "-"
+        return False, "  " * (len(bullet[1]) - 1) + mark + text
+    further = _FURTHER.fullmatch(line)
+    return False, "  " * len(further[1]) + further[2] if further else line
+
+
+class _Writer:
+    """Goes through the lines of a content; what was written before decides what a line is."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.depth = -1  # of the item we are in; -1 in a paragraph
+        self.fence = ""  # what closes the code we are in
+
+    def outline(self, lines: list[str]) -> str | None:
+        """The outline, or None when these lines have none."""
+        empty = 0
+        for line in lines:
+            if not line:
+                empty += 1
+                continue
+            if not self._take(line, empty):
+                return None
+            empty = 0
+        return "\n".join(self.written)
+
+    def _take(self, line: str, empty: int) -> bool:
+        inside = bool(self.fence)
+        self._see_fence(line)
+        item = None if inside else _ITEM_OUTLINE.fullmatch(line)
+        if item and len(item[1]) // 2 <= self.depth + 1:
+            self._begin_item(item, empty)
+            return True
+        indent = "  " * (self.depth + 1)
+        if self.depth >= 0 and line.startswith(indent):
+            self._add("\t" * (self.depth + 1) + "  " + line[len(indent) :], empty)
+            return True
+        if inside or (self.written and not empty):
+            self._add("  " + line, empty)
+            return self.depth < 0
+        self.depth = -1
+        self._add("- " + line, empty - 1)
+        return True
+
+    def _begin_item(self, item: re.Match[str], empty: int) -> None:
+        if not self.written:
+            self.written.append("-")
+        self.depth = len(item[1]) // 2
+        self._add("\t" * (self.depth + 1) + "- " + item[2], empty)
+
+    def _add(self, line: str, empty: int) -> None:
+        self.written += [""] * empty
+        self.written.append(line)
+
+    def _see_fence(self, line: str) -> None:
+        found = _FENCE.match(line)
+        if found is None:
+            return
+        if not self.fence:
+            self.fence = found[1]
+        elif found[1].startswith(self.fence) and not found[2].strip():
+            self.fence = ""

@@ -1,0 +1,174 @@
+"""Where in the vault something may be written, and giving a file another name, never over a file that is there."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.vault import identity
+from vaultmem.vault.files import Root, on_disk, reason_of
+from vaultmem.vault.journal import Intent, fsync_folder, recorded
+from vaultmem.vault.walk import nfc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# Renames that the system does in one step and Python has no name for: to a free place only, and two for each other.
+
+_HERE = -100  # AT_FDCWD of Linux
+_MAC = sys.platform == "darwin"
+_FREE, _EXCHANGE = (4, 2) if _MAC else (1, 2)  # flags of renamex_np() and of renameat2()
+# What systems and drives say that cannot rename so; a sandbox may say that it is not permitted.
+_UNABLE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
+
+
+def rename_to_free(source: str, place: str) -> bool:
+    """Rename a file; FileExistsError when the place is taken. False where that cannot be done in one step."""
+    return _renamed(source, place, _FREE)
+
+
+def exchange(one: str, other: str) -> bool:
+    """Let two files change places. False where that cannot be done in one step."""
+    return _renamed(one, other, _EXCHANGE)
+
+
+def _renamed(source: str, place: str, flag: int) -> bool:
+    call = _system_rename()
+    code = errno.ENOSYS if call is None else call(os.fsencode(source), os.fsencode(place), flag)
+    if code in _UNABLE:
+        return False
+    if code:
+        raise OSError(code, os.strerror(code), source)
+    return True
+
+
+@cache
+def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
+    """The system's rename with flags, giving 0 or an error number."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    name = "renamex_np" if _MAC else "renameat2"
+    if not hasattr(library, name):
+        return None
+    function = getattr(library, name)
+
+    def renamed(source: bytes, place: bytes, flag: int) -> int:
+        where = (source, place) if _MAC else (_HERE, source, _HERE, place)
+        return ctypes.get_errno() if function(*where, flag) else 0
+
+    return renamed
+
+
+# Where in the vault something may be written: never outside it, through no link that leads out, and nowhere while
+
+
+def existing(root: str, path: str) -> str:
+    """The real place of a note that must be there."""
+    identity.check(root)
+    full = Root(root).inside(path)
+    if full is not None and os.path.isfile(full):
+        return full
+    if full is None and on_disk(root, path) is not None:
+        raise VaultmemError(f"{path} leads out of the vault; nothing was written")
+    raise NoteNotFoundError(f"there is no note {path}")
+
+
+def refuse_links(root: str, path: str) -> None:
+    """Raise VaultmemError when a part of the path is a link: memories are where their path says."""
+    for at in range(path.count("/") + 1):
+        part = "/".join(path.split("/")[: at + 1])
+        if os.path.islink(f"{root}/{part}"):
+            raise VaultmemError(
+                f"{part} is a link, and memories are only written to real folders and files; nothing was written"
+            )
+
+
+def new_place(root: str, path: str) -> str:
+    """The place of a note that is to come; makes its folders, inside the vault only."""
+    parts = path.split("/")
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise VaultmemError(f"{path!r} is no path in a vault")
+    identity.check(root)
+    vault = Root(root)
+    folder = vault.root
+    for depth in range(1, len(parts)):
+        inside = vault.inside("/".join(parts[:depth]))
+        if inside is None:
+            made = f"{folder}/{parts[depth - 1]}"
+            if os.path.lexists(made):
+                raise VaultmemError(f"{path} leads out of the vault; nothing was written")
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(made)
+            fsync_folder(folder)
+            inside = made
+        folder = inside
+    return f"{folder}/{parts[-1]}"
+
+
+def move(root: str, path: str, target: str, journal: str) -> None:
+    """Move a file inside the vault, with the folders it needs; both ends are on the disk afterwards.
+
+    NoteNotFoundError when it is gone, NoteChangedError when the target is there. `journal` is a
+    folder outside the vault: see vault.journal.
+    """
+    if nfc(path) == nfc(target):
+        return
+    source = existing(root, path)
+    if os.path.islink(f"{root}/{on_disk(root, path)}"):
+        raise VaultmemError(f"{path} is a link, which is not moved")
+    exists = f"{target} exists already; {path} stays where it is"
+    same = _is_same(root, source, target)
+    if not same and on_disk(root, target) is not None:
+        raise NoteChangedError(exists)
+    try:
+        place = new_place(root, target)
+        if same:
+            os.rename(source, place)
+        elif not rename_to_free(source, place):
+            _rename_over_own(source, place, journal)
+        for folder in dict.fromkeys((os.path.dirname(place), os.path.dirname(source))):
+            fsync_folder(folder)
+    except FileExistsError as error:
+        raise NoteChangedError(exists) from error
+    except FileNotFoundError as error:
+        raise NoteNotFoundError(f"there is no note {path}") from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be moved: {reason_of(error)}") from error
+
+
+def _is_same(root: str, source: str, target: str) -> bool:
+    """Whether the target is the file itself, on a disk that takes Note.md and note.md for one name."""
+    try:
+        found = os.lstat(f"{root}/{target}")
+    except (OSError, ValueError):
+        return False
+    return found.st_nlink == 1 and os.path.samestat(found, os.lstat(source))
+
+
+def _rename_over_own(source: str, place: str, journal: str) -> None:
+    """Take the name with an empty file of ours, which nobody overwrites unseen, and rename over that."""
+    with recorded(journal, Intent(place, "", b"", source=source)):
+        held = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            _expect_empty(held, place)
+            os.replace(source, place)
+        except FileExistsError:
+            raise
+        except OSError:
+            os.unlink(place)
+            raise
+        finally:
+            os.close(held)
+
+
+def _expect_empty(held: int, place: str) -> None:
+    ours = os.fstat(held)
+    if ours.st_size or not os.path.samestat(ours, os.lstat(place)):
+        raise FileExistsError(errno.EEXIST, "somebody else wrote it", place)

@@ -1,0 +1,155 @@
+"""Where in the memory folder what lies: categories, archive, conversations, what is written by us."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.vault.conflicts import conflict_original
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeVar
+
+    _V = TypeVar("_V")
+
+
+CATEGORIES = {
+    "soul": "core identity, values, mission",
+    "character": "personality traits, communication style",
+    "people": "people and relationships",
+    "project": "project context, repositories, deployments",
+    "date": "deadlines, schedules, events",
+    "knowledge": "technical knowledge, facts, patterns",
+    "feedback": "feedback, suggestions, improvements",
+    "preferences": "what a user or agent prefers",
+    "decisions": "choices made",
+    "lessons": "lessons learned, gotchas",
+    "habits": "behaviour, routines",
+    "skills": "skills, capabilities",
+    "inbox": "not classified yet",
+    "reminders": "what is to be remembered at a time",
+}
+INBOX, REMINDERS = "inbox", "reminders"
+ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categories
+ARCHIVED_NOTES = (
+    f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
+)
+GENERATED = (  # written by us in the memory folder, no memories
+    "pending.md", "What changed.md", "answers.md",
+)  # fmt: skip
+
+
+def category_of(inner: str, given: object) -> str:
+    """The category of the file at `inner`, its path in the memory folder, with that property. A person who moves
+    it into the folder of a category means that; in the inbox, or in a folder of no category, its word counts."""
+    folder = inner.partition("/")[0] if "/" in inner else ""
+    said = given if isinstance(given, str) and given in CATEGORIES else ""
+    if folder in CATEGORIES and folder != INBOX:
+        return folder
+    return said or INBOX
+
+
+def in_conversation(path: str, folder: str) -> bool:
+    """Whether the file at a path of the vault is an entry of a conversation: nobody's memory yet."""
+    return path.startswith(f"{folder}/{ENTRIES}/")
+
+
+def page_path(folder: str, given: str) -> str:
+    """Where pending.md is kept, by the setting pending.path; "" for nowhere."""
+    return "" if given == "off" else given or f"{folder}/{GENERATED[0]}"
+
+
+def ours_as(path: str, folder: str, page: str = "") -> str:
+    """What the index takes a note for: what is generated from the index ("") must not come back into it, such as the
+    page of pending items, and what was put away is a "file", which can be linked to and is not found."""
+    if path == page:
+        return ""
+    if not path.startswith(folder + "/"):
+        return "note"
+    inner = path[len(folder) + 1 :]
+    parts = inner.split("/")
+    if inner in GENERATED:
+        return ""
+    away = parts[0] == ARCHIVE or (parts[0] == ENTRIES and parts[2:3] == ["deleted"])
+    return "file" if away else "note"
+
+
+# Which places in the memory folder no memory may have, however they are spelled: a disk may not tell cases apart.
+
+UNREAD = "node_modules"  # what editors do not look into
+_GENERATED = {name.casefold() for name in GENERATED}
+_FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES}
+# What Windows takes for a device, whatever stands behind it.
+_DEVICE = re.compile(
+    r"(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|con(?:in|out)\$)(?= *(?:\.|\Z))", re.IGNORECASE
+)
+
+
+def is_generated(inner: str) -> bool:
+    """Whether it is a page that vaultmem writes, or what a sync program calls a copy of one: these are read for
+    answers, and only a person gives them."""
+    return _folded(inner) in _GENERATED or _folded(conflict_original(inner) or "") in _GENERATED
+
+
+def is_kept_free(inner: str) -> bool:
+    """Whether nobody's memories lie there: pages of vaultmem, conversations, notes that were put away, and what is
+    hidden from editors."""
+    parts = _folded(inner).split("/")
+    if UNREAD in parts or any(part.startswith(".") for part in parts):
+        return True
+    return is_generated(inner) or _is_below(parts, ENTRIES) or _is_below(parts, ARCHIVED_NOTES)
+
+
+def is_in(inner: str, folder: str) -> bool:
+    """Whether it lies in a folder of the memory folder, or is that folder."""
+    return _is_below(_folded(inner).split("/"), folder)
+
+
+def portable(inner: str) -> str:
+    """The place as any system can have it: no blanks and dots at the ends of names, no devices and colons of Windows,
+    and the folders of ours in the letters in which we write them."""
+    parts = [_named(part) for part in inner.split("/")]
+    if len(parts) > 1 and _folded(parts[0]) in _FOLDERS:
+        parts[0] = _folded(parts[0])
+    return "/".join(parts)
+
+
+def _named(part: str) -> str:
+    part = part.rstrip(" .").replace(":", "-")
+    return _DEVICE.sub(lambda name: f"{name[0]} memory", part, count=1) if _DEVICE.match(part) else part  # fmt: skip
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def _is_below(parts: list[str], folder: str) -> bool:
+    wanted = folder.split("/")
+    return parts[: len(wanted)] == wanted
+
+
+# The properties of memories: what they are called.
+
+# The order in which they are written.
+KEYS = (
+    "id", "phase", "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type",
+    "global", "memory_type", "decay_policy", "importance", "links", "due", "remind", "repeat", "expires_at",
+    "conversation_id", "session_id", "role", "summary_kind", "replaced_by", "until", "compressed", "compression_source",
+    "source_session_id", "summary_level", "input_tokens", "output_tokens", "compression", "covers_until",
+    "covers", "made_by", "content_hash", "evicted",
+    "source_path", "source_hash", "access_count", "created_at", "updated_at", "last_reinforced_at",
+    "deleted_at", "by", "version",
+)  # fmt: skip
+
+
+def key_of(written: str) -> str:
+    """Our spelling of a key that Logseq or a person spelled with dashes or capitals."""
+    folded = written.strip().lower().replace("-", "_").replace(" ", "_")
+    return folded if folded in KEYS else written
+
+
+def named(properties: Mapping[str, _V]) -> dict[str, _V]:
+    """Properties by our spelling of their keys."""
+    return {key_of(key): value for key, value in properties.items()}

@@ -1,0 +1,341 @@
+"""Write notes beside a running editor: compare, swap, read back (R-WRITE-2, 4, 6).
+
+A kill at any moment leaves the old note or the new one, if need be after journal.recover().
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import itertools
+import os
+import signal
+import stat as modes
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.vault.files import content, digest, on_disk, reason_of, same_moment
+from vaultmem.vault.journal import (
+    Intent,
+    fsync_folder,
+    own_temps,
+    recorded,
+    write_all,
+    write_in_place,
+)
+from vaultmem.vault.moves import exchange, existing, new_place
+from vaultmem.vault.walk import nfc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# Whether some program has a file open for writing, as far as the system tells.
+
+PAUSE = 0.002  # seconds between looks
+UNKNOWN = 0.01  # what is waited where the system does not tell: an editor opens, writes and closes at once
+_LEASES = hasattr(fcntl, "F_SETLEASE")  # Linux
+_F_SETSIG = 10  # of fcntl(2); Python has no name for it
+
+
+def wait_for_writers(handle: int, most: float) -> bool:
+    """Wait until nobody has the file open for writing, at most so many seconds; whether that is so for sure. The
+    handle must be one for reading, and the only one of this process."""
+    deadline = time.monotonic() + most
+    while (free := _is_free(handle)) is False:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(PAUSE)
+    if free is None:
+        time.sleep(UNKNOWN)
+    return bool(free)
+
+
+def _is_free(handle: int) -> bool | None:
+    """Whether nobody writes; None when the system does not tell.
+
+    The kernel grants a read lease only on a file that nobody has open for writing. It is given back at once; who opens
+    the file in that moment makes the kernel send a signal, for which one is chosen that does nothing.
+    """
+    if not _LEASES:
+        return None
+    try:
+        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return False if error.errno == errno.EAGAIN else None
+    fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return True
+
+
+_TRIES = 3
+_WHOLE = 1 << 40  # bytes; a note is read whole before it is written
+_BEFORE, _AFTER = 0.5, 2.0  # seconds for those who are writing into a note to be done with it
+_numbers = itertools.count(1)
+
+
+class Written(NamedTuple):
+    """A note after a write; path and hash let the watcher drop its own echo."""
+
+    path: str
+    hash: str
+    size: int
+    mtime_ns: int
+    changed: bool  # False: it held these bytes already and was not touched
+
+
+class _Seen(NamedTuple):
+    data: bytes
+    stat: os.stat_result
+
+
+def change(
+    root: str, path: str, edit: Callable[[bytes], bytes], journal: str, *, part: bool = False
+) -> Written:
+    """Apply an edit to a note's bytes and write the result, if it differs.
+
+    The edit is called again on the newest bytes when somebody else writes meanwhile; after three
+    tries NoteChangedError. `journal` is a folder outside the vault, see vault.journal; "" when the
+    caller keeps a record of its own. A symbolic link is followed inside the vault only. A file with
+    other names (hard links) is written in place, or parted from them with `part`. What `edit` raises
+    comes through, nothing written.
+    """
+    target = existing(root, path)
+    try:
+        for _ in range(_TRIES):
+            seen = _look(target)
+            if seen is None:
+                continue
+            new = edit(seen.data)
+            if new == seen.data:
+                return _written(path, seen, changed=False)
+            if not seen.stat.st_mode & 0o222:
+                raise VaultmemError(f"{path} is read-only; nothing was written")
+            if _put(target, seen, new, journal, part=part):
+                now = _look(target)
+                if now is not None and now.data == new:
+                    return _written(path, now, changed=True)
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
+    raise NoteChangedError(
+        f"{path} is being changed by another program; close it there or try later"
+    )
+
+
+def replace(root: str, path: str, data: bytes, expected: str, journal: str) -> Written:
+    """Write a note whole, if its content still has the digest `expected`; else NoteChangedError."""
+
+    def edit(found: bytes) -> bytes:
+        if digest(found) != expected and found != data:
+            raise NoteChangedError(f"{path} was changed by another program; read it again")
+        return data
+
+    return change(root, path, edit, journal)
+
+
+def create(root: str, path: str, data: bytes, journal: str) -> Written:
+    """Write a new note, with its folders; NoteChangedError when a file of that name is there."""
+    exists = f"{path} exists already; choose another name"
+    if on_disk(root, path) is not None:
+        raise NoteChangedError(exists)
+    try:
+        target = new_place(root, path)
+        temp = _temp_beside(target)
+        with recorded(journal, Intent(target, temp, b"", fresh=True)):
+            try:
+                _write_new(temp, data, 0o666)
+                _link(temp, target, data, journal)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temp)
+            fsync_folder(os.path.dirname(target))
+            seen = _look(target)
+    except FileExistsError as error:
+        raise NoteChangedError(exists) from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
+    if seen is None:
+        raise NoteChangedError(f"{path} was changed by another program as soon as it was written")
+    return _written(path, seen, changed=True)
+
+
+def newest(root: str, path: str) -> bytes:
+    """The whole bytes of a note, as the next edit would be given them."""
+    try:
+        seen = _look(existing(root, path))
+    except FileNotFoundError as error:
+        raise NoteNotFoundError(f"there is no note {path}") from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be read: {reason_of(error)}") from error
+    if seen is None:
+        raise NoteChangedError(f"{path} is being written by another program; try later")
+    return seen.data
+
+
+def _written(path: str, seen: _Seen, *, changed: bool) -> Written:
+    stat = seen.stat
+    return Written(nfc(path), digest(seen.data), stat.st_size, stat.st_mtime_ns, changed)
+
+
+# --- How
+
+
+def _temp_beside(target: str) -> str:
+    start = f"{os.path.dirname(target)}/{own_temps()}"
+    while True:
+        temp = f"{start}{next(_numbers)}.tmp"
+        if not os.path.lexists(temp):
+            return temp
+
+
+def _look(target: str) -> _Seen | None:
+    """The note as it is now, or None while somebody writes it."""
+    data, stat, quiet = content(target, _WHOLE)
+    return _Seen(data, stat) if quiet else None
+
+
+def _put(target: str, seen: _Seen, new: bytes, journal: str, *, part: bool) -> bool:
+    """Write the new bytes if the note still is as seen; whether that worked."""
+    if seen.stat.st_nlink > 1 and not part:  # a rename would part the note from its other names
+        with recorded(journal, Intent(target, "", seen.data, new)):
+            if not _unchanged(target, seen):
+                return False
+            write_in_place(target, new)
+            return True
+    temp = _temp_beside(target)
+    with recorded(journal, Intent(target, temp, seen.data)):
+        try:
+            _write_new(temp, new)
+            _dress(temp, seen.stat)
+            return _swapped(target, temp, seen, new)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temp)
+
+
+def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
+    """Move the temporary file over the note, unless somebody was quicker; whether the note is ours now.
+
+    An editor that had the old file open may write into it after the move, where nobody would ever
+    find its text: such text is put back for the next try.
+    """
+    done, late = _exchanged(target, temp, seen)
+    if late is None:
+        return done
+    _write_new(temp, late)
+    _dress(temp, seen.stat)
+    now = _look(target)
+    if now is None or now.data != new:
+        _keep_beside(target, temp)
+        return False
+    put_back, later = _exchanged(target, temp, now)
+    if not put_back:
+        _keep_beside(target, temp)
+    elif later is not None:
+        _write_new(temp, later)
+        _keep_beside(target, temp)
+    return False
+
+
+def _exchanged(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
+    """Move one file over the other; whether that was done, and what was written into the old one since."""
+    displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        wait_for_writers(displaced, _BEFORE)
+        if os.fstat(displaced).st_ino != seen.stat.st_ino or not _unchanged(target, seen):
+            return False, None
+        ours = os.lstat(temp)
+        if not exchange(temp, target):
+            os.replace(temp, target)
+        elif os.path.samestat(os.lstat(temp), os.fstat(displaced)):
+            os.unlink(temp)
+        else:
+            _give_way(target, temp, ours)
+            return False, None
+        fsync_folder(os.path.dirname(target))
+        return True, _late_text(displaced, seen)
+    finally:
+        os.close(displaced)
+
+
+def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
+    """Somebody has renamed a file of his own to this place in the last moment: it goes back there."""
+    exchange(temp, target)
+    if not os.path.samestat(os.lstat(temp), ours):  # and another one right after it
+        exchange(temp, target)
+        _keep_beside(target, temp)
+    fsync_folder(os.path.dirname(target))
+
+
+def _late_text(displaced: int, seen: _Seen) -> bytes | None:
+    """What an editor has written into the file that was just replaced, once it is done."""
+    wait_for_writers(displaced, _AFTER)
+    late = _all_of(displaced)
+    return None if late == seen.data else late
+
+
+def _keep_beside(target: str, temp: str) -> None:
+    """Two have written at the same moment what cannot be put together: the second text gets a name by which it is
+    seen as the conflict copy that it is."""
+    stem, ending = os.path.splitext(target)
+    for number in itertools.count(1):
+        stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
+        try:
+            os.link(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
+        except FileExistsError:
+            continue
+        os.unlink(temp)
+        fsync_folder(os.path.dirname(target))
+        return
+
+
+def _all_of(handle: int) -> bytes:
+    return os.pread(handle, os.fstat(handle).st_size, 0)
+
+
+def _unchanged(target: str, seen: _Seen) -> bool:
+    """Whether size, time, file and every byte are still as seen."""
+    try:
+        now = _look(target)
+    except OSError:
+        return False
+    return (
+        now is not None
+        and now.stat.st_ino == seen.stat.st_ino
+        and same_moment(now.stat, seen.stat)
+        and now.data == seen.data
+    )
+
+
+def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
+    """A file that must not be there yet, safe on disk before we go on."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        write_all(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(temp: str, target: str, data: bytes, journal: str) -> None:
+    """Give a finished file its name, failing when the name is taken."""
+    try:
+        os.link(temp, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: a half-written note is healed
+        with recorded(journal, Intent(target, "", b"", data, fresh=True)):
+            _write_new(target, data, 0o666)
+
+
+def _dress(temp: str, stat: os.stat_result) -> None:
+    """Give the new file the owner, mode, attributes and birth of the old one, as far as allowed."""
+    with contextlib.suppress(OSError):
+        os.chown(temp, stat.st_uid, stat.st_gid)
+    os.chmod(temp, modes.S_IMODE(stat.st_mode))
+    if sys.platform == "darwin":  # an older modification time moves the birth; editors sort by it
+        os.utime(temp, (time.time(), stat.st_birthtime))
+        os.utime(temp)
