@@ -23,7 +23,8 @@ from vector_samples import (
 from vaultmem.index import exact
 from vaultmem.index.exact import nearest, row_numbers
 from vaultmem.index.hnsw import HnswIndex
-from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
+from vaultmem.index.vectors import ExactIndex, VectorStore
+from vaultmem.vault.blocks import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -247,7 +247,7 @@ def test_a_reader_of_the_index_changes_nothing(stand: Stand) -> None:
 LOADED = 64  # modules: argparse and json bring half, the table of verbs with its check 6
 NOT_LOADED = (
     HEAVY | MODEL_AND_GIT | KEYWORD_NEEDS - {"typing"}
-    | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api.vault", "vaultmem.store", "vaultmem.text.sanitize"}
+    | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api.vault", "vaultmem.text.sanitize"}
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ PLANTED = [
     ),
     (
         "vaultmem/memories/same.py",
-        "access.may_stand_for(one, other, self._trust)",
+        "model.may_stand_for(one, other, self._trust)",
         "True",
         "tests/test_plan_merge.py",
     ),

@@ -118,7 +118,7 @@ import os, subprocess, sys
 from pathlib import Path
 from vaultmem import Vault
 from vaultmem.agent.pool import Pool
-from vaultmem.search import Ask
+from vaultmem.search.search import Ask
 
 vault, state = sys.argv[1:]
 os.environ["VAULTMEM_STATE"] = state

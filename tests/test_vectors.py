@@ -31,7 +31,8 @@ from vector_samples import (
 
 from vaultmem.errors import StateError
 from vaultmem.index.exact import RowFile
-from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
+from vaultmem.index.vectors import ExactIndex, VectorStore
+from vaultmem.vault.blocks import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

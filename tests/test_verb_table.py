@@ -124,7 +124,7 @@ def test_nothing_is_declared_that_means_nothing() -> None:
             assert found(one.choices) is not None
             assert found(one.most) is None or isinstance(found(one.most), int | float)
         if verb.run:
-            assert callable(found(f"memories.{verb.run}")), name
+            assert callable(found(verb.run)), name
         if verb.show:
             assert callable(found(f"commands.{verb.show}")), name
         names = [one.outside for one in verb.of(JSON)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.index.vectors import ExactIndex, VectorStore, text_hash
+from vaultmem.index.vectors import ExactIndex, VectorStore
+from vaultmem.vault.blocks import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

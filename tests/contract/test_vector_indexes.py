@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from vaultmem.index.exact import ExactIndex, VectorIndex
 from vaultmem.index.hnsw import HnswIndex
-from vaultmem.index.vectors import VectorStore, text_hash
+from vaultmem.index.vectors import VectorStore
+from vaultmem.vault.blocks import text_hash
 
 DIMENSIONS, ROWS = 24, 3000
 

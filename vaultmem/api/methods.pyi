@@ -3,7 +3,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vaultmem.api.verbs import Verb
-from vaultmem.core.memory import MemoryRecord
+from vaultmem.memories.model import MemoryRecord
 
 def method_name(name: str, verb: Verb) -> str: ...
 

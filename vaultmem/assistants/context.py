@@ -5,7 +5,6 @@ Light, because the assistant waits for it: it only puts together what others hav
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -178,7 +177,7 @@ def signed(text: str) -> str:
 def _hash(text: str) -> str:
     """Of all of the text but its hash."""
     bare = _MARK.sub(lambda mark: mark[1], text, count=1)
-    return hashlib.sha256(bare.encode()).hexdigest()[:_DIGITS]
+    return _sha256(bare)[:_DIGITS]
 
 
 def is_ours(text: str) -> bool:
@@ -186,7 +185,7 @@ def is_ours(text: str) -> bool:
     mark = _MARK.search(text)
     if mark:
         return mark[2] == _hash(text)
-    return hashlib.sha256(_VAULT.sub(r"\1", text).encode()).hexdigest() == _FIRST
+    return _sha256(_VAULT.sub(r"\1", text)) == _FIRST
 
 
 def installed(before: str, text: str) -> str:
@@ -307,3 +306,9 @@ def made(line: str) -> str:
 def is_made(text: str) -> bool:
     """Whether the file was made for the line."""
     return any(MADE in each[0] for each in _OURS.finditer(text))
+
+
+def _sha256(text: str) -> str:
+    import hashlib  # a start-up hook does not need it
+
+    return hashlib.sha256(text.encode()).hexdigest()

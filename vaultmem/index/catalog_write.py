@@ -10,10 +10,10 @@ from typing import NamedTuple
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.keyword import Entry
-from vaultmem.index.vectors import text_hash
 from vaultmem.languages import when_parts, when_words
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
+from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
 
 Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]

@@ -17,17 +17,10 @@ from vaultmem import now as clock
 from vaultmem.config import Config
 from vaultmem.errors import VaultGoneError
 from vaultmem.index import catalog_write as rows
+from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Judged, block_row, index_entries
-from vaultmem.index.compare import (
-    Diff,
-    Manner,
-    Place,
-    check_vanished,
-    differences,
-    missing,
-    without,
-)
+from vaultmem.index.compare import Diff, Manner, Place
 from vaultmem.index.keyword import Entry, KeywordWriter
 from vaultmem.languages.intentions import sentences
 from vaultmem.progress import Progress
@@ -79,7 +72,7 @@ class Indexer:
         self.config = config
         self.breathe: Callable[[], None] = _nothing
         self.committed: Callable[[Iterable[int]], None] = _nothing
-        self.check: Callable[[str, Diff], None] = check_vanished
+        self.check: Callable[[str, Diff], None] = compare.check_vanished
         self.reads_on = False
         self.batch_notes = BATCH_NOTES
         self.fresh_paths: set[str] = set()  # read so soon after a change that the next may not show
@@ -149,9 +142,9 @@ class Indexer:
             self.prepare()  # an empty vault has an index, too
         diff = self.differences()
         doubt = None if work.confirmed else self._doubt(diff)
-        kept = set(missing(diff)) if doubt else set()
+        kept = set(compare.missing(diff)) if doubt else set()
         held = [file for file, path in diff.gone.items() if path in kept]
-        diff = without(diff, kept)
+        diff = compare.without(diff, kept)
         added = sum(path not in diff.known for path in self._notes(diff.put))
         removed = sum(self._kind(path) == "note" for path in diff.gone.values())
         changed_count = self.apply(diff, work)
@@ -215,7 +208,7 @@ class Indexer:
     def differences(self, place: Place | None = None) -> Diff:
         """Where the folder, or a part of it, and the catalog differ."""
         how = Manner(self._kind, self.reread, self.breathe)
-        return differences(self.catalog, self.folder, how, place)
+        return compare.differences(self.catalog, self.folder, how, place)
 
     def _kind(self, path: str) -> str:
         """What a file is to us."""

@@ -18,7 +18,6 @@ import sqlite3
 import tempfile
 import threading
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
@@ -40,11 +39,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 AT_ONCE = 500  # hashes in one question to SQLite
 WAIT = 10.0  # seconds for another process to finish its batch
-
-
-def text_hash(text: str) -> bytes:
-    """The 16 bytes by which the vector of exactly this text is found again."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class Rows:
@@ -131,7 +125,7 @@ class Rows:
             self._db.execute(f"PRAGMA user_version = {wanted}")
 
 
-__all__ = ["ExactIndex", "VectorIndex", "VectorStore", "hnsw_missing", "open_index", "text_hash"]
+__all__ = ["ExactIndex", "VectorIndex", "VectorStore", "hnsw_missing", "open_index"]
 
 HNSW_THRESHOLD = 50_000  # below it exact search takes a few milliseconds
 COPIED_AT_ONCE = 16_384  # rows

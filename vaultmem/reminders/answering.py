@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
@@ -173,7 +172,9 @@ def _named(session: Session, given: str, now: datetime) -> _Found:
         or _id(given, {one: answers[one].text for one in answers} | carrying.put_away(session))
     )
     if not id_:
-        near = get_close_matches(_whole(given), current, 1)
+        from difflib import get_close_matches  # rarely needed
+
+        near = get_close_matches(_whole(given), current, 1, 0.85)  # one wrong character
         advice = f"did you mean {near[0]} ({_told(near[0], items, dues)})? " if near else ""
         raise NoteNotFoundError(
             f"nothing that waits has the id {given[:40]!r}; {advice}vaultmem pending lists what waits"

@@ -1,7 +1,4 @@
-"""Hybrid search: what a query finds, grouped by note, with the place and the reason of every hit.
-
-Starts without anything heavy: numpy and the model are loaded only when a search by meaning is asked for.
-"""
+"""Hybrid search: what a query finds, by note, with place and reason. Numpy and the model load only when needed."""
 
 from __future__ import annotations
 

@@ -17,13 +17,14 @@ from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.live_rows import LiveRows
 from vaultmem.index.models import Model, open_embedder
 from vaultmem.index.state import State
-from vaultmem.index.vectors import VectorStore, open_index, text_hash
+from vaultmem.index.vectors import VectorStore, open_index
 from vaultmem.memories.model import is_private, says_private
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import rank
 from vaultmem.search.search import Searcher
 from vaultmem.vault import blocks as note_facts
 from vaultmem.vault import files
+from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.dialects import NoteRead, Rulebook, open_rulebook, read_note
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import NamedTuple
 
 from vaultmem.adapter import Piece
@@ -262,6 +263,11 @@ def embedded_text(title: str, block: Block) -> str:
     """What is embedded of a block: title and heading path first, then who speaks, then the text."""
     place = " > ".join((title, *block.headings))
     return f"{place}\n{block.text}"
+
+
+def text_hash(text: str) -> bytes:
+    """The 16 bytes by which the vector of exactly this text is found again."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def names_times(properties: Mapping[str, object]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,6 +104,8 @@ def nearly_equal(one: str, other: str) -> bool:
     a, b = _Text(one), _Text(other)
     if not a.body or not b.body or any(b.marks.get(key, at) != at for key, at in a.marks.items()):
         return False
+    from difflib import SequenceMatcher  # rarely needed, and not light
+
     matched = SequenceMatcher(None, a.body, b.body, autojunk=False)
     if matched.quick_ratio() < _ALIKE or matched.ratio() < _ALIKE:
         return False
