@@ -26,6 +26,7 @@ VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # What is imported, where its name is not that of what is installed.
 IMPORT_NAMES = {
+    "chroma-hnswlib": "hnswlib",
     "desktop-notifier": "desktop_notifier",
     "gitpython": "git",
     "httpx-sse": "httpx_sse",

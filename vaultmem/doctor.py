@@ -57,19 +57,11 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
 
 
 def _installation(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.index.vectors import hnsw_missing
     from vaultmem.vault.dialects import installed
 
     if not installed():
         yield Finding(
             "error", "no dialect is installed", "install vaultmem again: pip install .", []
-        )
-    if missing := hnsw_missing():
-        yield Finding(
-            "warning",
-            missing,
-            "search by meaning works without it, only slower above 50,000 blocks",
-            [],
         )
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line", [])
@@ -191,8 +183,14 @@ def _passed_over(vault: Vault) -> list[list[str]]:
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
     from vaultmem.index import embedding_service  # other commands do without
+    from vaultmem.index.vectors import hnsw_missing
 
     done, total, trouble = vault.embedded()
+    threshold = int(vault.config.number("vectors.hnsw_threshold"))
+    if missing := hnsw_missing():
+        severity = "warning" if total > threshold else "note"
+        advice = f"it matters above {threshold:,} blocks; this vault has {total:,}"
+        yield Finding(severity, missing, advice, [])
     service = bool(vault.config.text("embedding.base_url"))
     if trouble and not service and vault.config["embedding.model"] != "off":
         yield Finding("warning", trouble, "until then search works by keyword only", [])

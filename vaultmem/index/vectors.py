@@ -371,6 +371,6 @@ def hnsw_missing() -> str | None:
         return (
             f"hnswlib cannot be imported ({error}), so search by meaning compares every block, "
             "which is slow above some 100,000. "
-            "Install a C++ compiler, then run: pip install hnswlib"
+            "With a C++ compiler, pip install '.[hnsw]' adds it"
         )
     return None
