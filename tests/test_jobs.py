@@ -16,7 +16,7 @@ from tests.conftest import Write
 from tests.index_dump import generation, other_state
 from vaultmem import config
 from vaultmem.agent import jobs
-from vaultmem.agent.scheduler import Clock
+from vaultmem.agent.scheduler import Scheduler
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.index.keyword import KeywordWriter
@@ -221,17 +221,17 @@ def test_listing_before_and_after(notes: Path) -> None:
     assert jobs.listing(settings, ledger, NOW + 900)[0].next_run == NOW + 900
 
 
-def test_listing_of_a_running_clock(notes: Path) -> None:
+def test_listing_of_a_running_scheduler(notes: Path) -> None:
     settings = config.load(str(notes))
     ledger = jobs.ledger(str(notes))
     around = jobs.Surroundings(settings, lambda: 0.0, lambda: 0.0)
-    clock = Clock(jobs.planned(settings), lambda name: f"{name} done", ledger, around)
-    clock.start()
+    scheduler = Scheduler(jobs.planned(settings), lambda name: f"{name} done", ledger, around)
+    scheduler.start()
     try:
-        clock.run_now("tidy")
-        listed = {one.name: one for one in jobs.listing(settings, ledger, NOW, clock)}
+        scheduler.run_now("tidy")
+        listed = {one.name: one for one in jobs.listing(settings, scheduler, NOW)}
     finally:
-        clock.stop()
+        scheduler.stop()
     assert listed["tidy"].last_result == "tidy done"
     assert listed["tidy"].ok
     assert all(one.next_run and not one.running and not one.waiting_for for one in listed.values())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
+from vaultmem import now as clock
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import ANEW, END, LOOK, Bell, Gate
 from vaultmem.agent.memories import Memories
@@ -32,7 +33,8 @@ from vaultmem.text.values import plural
 from vaultmem.vault.dialects import Rulebook
 
 if TYPE_CHECKING:
-    from vaultmem.agent.jobs import Upkeep
+    from vaultmem.agent.jobs import Surroundings
+    from vaultmem.agent.scheduler import Scheduler
     from vaultmem.agent.watching import Watching
 
 log = logging.getLogger("vaultmem.agent")
@@ -77,7 +79,8 @@ class Agent:
         self._embedding = EmbeddingQueue(self._state, self._pool, self._gate, self._rules)
         self._embedding.unload_after = _span(config.text("agent.unload"))
         self._watching: Watching | None = None
-        self._upkeep: Upkeep | None = None
+        self._scheduler: Scheduler | None = None
+        self._surroundings: Surroundings | None = None
         self._server: Server | None = None
         self._last_error = last_error
         self._started = time.time()
@@ -125,7 +128,8 @@ class Agent:
 
     def _start_the_rest(self) -> None:
         """What takes a while to load, and is needed a moment later than answers are."""
-        from vaultmem.agent.jobs import Upkeep
+        from vaultmem.agent import jobs
+        from vaultmem.agent.scheduler import Scheduler
         from vaultmem.agent.watching import Watching
 
         self._watching = Watching(self.folder, self._reconciler)
@@ -133,10 +137,14 @@ class Agent:
         self._embedding.start()
         self._memories.start()
         self._reminders.start()
-        quiet = (lambda: self._reconciler.last_edit, lambda: self._gate.last_request)
-        self._upkeep = Upkeep(self.folder, self.config, self.vault, quiet, self._woke)
-        self._upkeep.ran = self._reminders.changed  # jobs give notice and ask on the page
-        self._upkeep.start()
+        self._surroundings = jobs.Surroundings(
+            self.config, lambda: self._reconciler.last_edit, lambda: self._gate.last_request
+        )
+        self._scheduler = Scheduler(
+            jobs.planned(self.config), self._run_job, jobs.ledger(self.folder), self._surroundings
+        )
+        self._scheduler.on_wake = self._woke
+        self._scheduler.start()
 
     def stop(self) -> None:
         """End the agent, soon; returns at once."""
@@ -171,8 +179,8 @@ class Agent:
         self._embedding.stop()
         self._memories.stop()
         self._reminders.stop()
-        if self._upkeep:
-            self._upkeep.stop()
+        if self._scheduler:
+            self._scheduler.stop()
         if self._server:
             self._server.stop()
         if self._watching:
@@ -256,13 +264,30 @@ class Agent:
 
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now."""
-        if self._upkeep is None:
+        from vaultmem.agent.jobs import named
+
+        if self._scheduler is None:
             raise VaultmemError("the agent is just starting; try again in a moment")
-        return self._upkeep.run_now(name)
+        self._scheduler.run_now(named(name).name)
+        return next(job for job in self.jobs() if job["name"] == name)
+
+    def _run_job(self, name: str) -> str:
+        from vaultmem.agent.jobs import named
+
+        try:
+            with self.vault() as vault:
+                return named(name).run(vault)
+        finally:
+            self._reminders.changed()  # jobs give notice and ask on the page
 
     def jobs(self) -> list[dict[str, object]]:
         """The jobs with their next and last runs."""
-        return self._upkeep.listed() if self._upkeep else []
+        from vaultmem.agent.jobs import listing
+
+        if self._scheduler is None:
+            return []
+        listed = listing(self.config, self._scheduler, clock.seconds())
+        return [job._asdict() for job in listed]
 
     def status(self) -> dict[str, object]:
         """How the agent is."""
@@ -282,7 +307,7 @@ class Agent:
             "model": self._model(),
             "memory_bytes": machine.resident_bytes(),
             "watching": self._watching.told() if self._watching else None,
-            "idle": bool(self._upkeep and self._upkeep.is_idle()),
+            "idle": bool(self._surroundings and self._surroundings.idle()),
             "jobs": self.jobs(),
             "reminders": self._reminders.told(),
             "requests": counters.served if counters else 0,

@@ -1,16 +1,14 @@
-"""The table of jobs: what the agent does by itself, when, and how far it keeps out of a person's way."""
+"""The table of jobs: what the agent does by itself, when, and how it keeps out of a person's way."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from vaultmem import machine
-from vaultmem import now as clock
-from vaultmem.agent.scheduler import Clock, Moment, next_time
+from vaultmem.agent.scheduler import Scheduler, Status, next_time
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, VaultmemError
@@ -220,7 +218,7 @@ def named(name: str) -> Job:
 
 
 def planned(config: Config) -> list[Planned]:
-    """The table for a Clock, by the settings in force."""
+    """The table for a Scheduler, by the settings in force."""
     return [
         Planned(job.name, config.text(job.setting), _waits(job, config)) for job in JOBS.values()
     ]
@@ -238,8 +236,8 @@ def _waits(job: Job, config: Config) -> Waits:
 class Surroundings:
     """What jobs can ask about the person and the machine (see text.times.Conditions).
 
-    `last_edit` and `last_request` tell when a note of the vault was changed by somebody else and when
-    something was asked last, in seconds of the same clock as `now`.
+    `last_edit` and `last_request` tell when somebody else last changed a note and when the last request
+    came, in seconds of the same clock as `now`.
     """
 
     def __init__(
@@ -275,80 +273,20 @@ def ledger(vault: str) -> Ledger:
     return Ledger(State(vault).path("ledger.db"))
 
 
-def listing(
-    config: Config, known: Ledger | Runs, now: float, clock: Clock | None = None
-) -> list[JobState]:
-    """All jobs as they stand, in the order of the table. Without a clock, `next_run` is when a job would
+def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
+    """All jobs as they stand, in the order of the table. Without a scheduler, `next_run` is when a job would
     run if an agent ran now."""
-    runs = known.runs() if clock is None else clock.runs()
+    runs = known.runs()
     listed = []
     for job in JOBS.values():
         schedule = config.text(job.setting)
         run = runs.get(job.name)
-        if clock is None:
-            moment = Moment(next_time(schedule, run and run.counted_from, now), None, running=False)
+        if isinstance(known, Scheduler):
+            status = known.status(job.name)
         else:
-            moment = clock.state(job.name)
+            status = Status(next_time(schedule, run and run.counted_from, now), None, running=False)
         facts = (run.last_run, run.result, run.ok, run.last_ok, run.seconds) if run else (None,) * 5
         listed.append(
-            JobState(job.name, job.meaning, schedule, moment.next_run, *facts, *moment[1:])
+            JobState(job.name, job.meaning, schedule, status.next_run, *facts, *status[1:])
         )
     return listed
-
-
-# The jobs of the agent: when they run, and on what vault.
-
-Lend = Callable[[], AbstractContextManager[Vault]]
-
-
-class Upkeep:
-    """Runs the table of jobs by the clock, on a vault that is lent for each run. `lately` tells when
-    something was edited and when something was asked last (monotonic)."""
-
-    def __init__(
-        self,
-        folder: str,
-        config: Config,
-        lend: Lend,
-        lately: tuple[Callable[[], float], Callable[[], float]],
-        woke: Callable[[], None],
-    ) -> None:
-        self._config = config
-        self._lend = lend
-        self._ledger = ledger(folder)
-        self._surroundings = Surroundings(config, *lately)
-        self._clock = Clock(planned(config), self._run, self._ledger, self._surroundings)
-        self._clock.on_wake = woke
-        self.ran: Callable[[], None] = lambda: None  # hears of each job's end
-
-    def start(self) -> None:
-        """Run jobs from now on; one that was missed runs soon."""
-        self._clock.start()
-
-    def stop(self) -> None:
-        """Start no more."""
-        self._clock.stop()
-
-    def is_idle(self) -> bool:
-        """Whether the vault was neither edited nor asked for a while."""
-        return self._surroundings.idle()
-
-    def run_now(self, name: str) -> dict[str, object]:
-        """Run a job and wait for its end; its entry in the list."""
-        named(name)
-        self._clock.run_now(name)
-        return next(state._asdict() for state in self._states() if state.name == name)
-
-    def listed(self) -> list[dict[str, object]]:
-        """All jobs with their next and last runs."""
-        return [state._asdict() for state in self._states()]
-
-    def _states(self) -> list[JobState]:
-        return listing(self._config, self._ledger, clock.seconds(), self._clock)
-
-    def _run(self, name: str) -> str:
-        try:
-            with self._lend() as vault:
-                return named(name).run(vault)
-        finally:
-            self.ran()

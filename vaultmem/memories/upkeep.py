@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from vaultmem.agent.scheduler import next_time
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
 from vaultmem.memories import classify as upgrading
@@ -53,6 +52,8 @@ def _last_run(session: Session, job: str) -> float:
 
 
 def _strange_clock(session: Session, job: str, ran: float) -> str:
+    from vaultmem.agent.scheduler import next_time  # brings asyncio along
+
     due = next_time(session.desk.config.text(f"jobs.{job}"), ran, ran)
     if session.now - (ran if due is None else due) <= LATE:
         return ""

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.agent.scheduler import Clock, Timing, next_time
+from vaultmem.agent.scheduler import Scheduler, Timing, next_time
 from vaultmem.errors import StateError
 from vaultmem.memories.ledger import CUT_SHORT, Ledger
 from vaultmem.text import times
@@ -212,15 +212,15 @@ class World:
             assert self.ran.wait_for(lambda: len(self.done) >= len(names), PATIENCE), self.done
         assert sorted(self.done) == sorted(names)
 
-    def pass_(self, seconds: float, clock: Clock) -> None:
+    def pass_(self, seconds: float, clock: Scheduler) -> None:
         """The computer sleeps."""
         self.wall += seconds
         clock.beat()
 
     @contextmanager
-    def clock(self, *jobs: Planned, timing: Timing | None = None) -> Iterator[Clock]:
+    def clock(self, *jobs: Planned, timing: Timing | None = None) -> Iterator[Scheduler]:
         before = set(threading.enumerate())
-        clock = Clock(jobs, self.run, self.ledger, self, timing or self.timing)
+        clock = Scheduler(jobs, self.run, self.ledger, self, timing or self.timing)
         clock.start()
         try:
             yield clock
@@ -236,12 +236,12 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "state")
 
 
-def settled(clock: Clock, name: str) -> float:
+def settled(clock: Scheduler, name: str) -> float:
     """When a job that has run is planned next."""
     end = time.monotonic() + PATIENCE
-    while clock.state(name).running and time.monotonic() < end:
+    while clock.status(name).running and time.monotonic() < end:
         time.sleep(0.005)
-    due = clock.state(name).next_run
+    due = clock.status(name).next_run
     assert due is not None
     return due
 
@@ -359,14 +359,14 @@ def test_a_gentle_job_waits_and_runs_when_it_may(
     with world.clock(GENTLE, OFTEN) as clock:
         world.await_runs("often")
         end = time.monotonic() + PATIENCE
-        while clock.state("gentle").waiting_for is None and time.monotonic() < end:
+        while clock.status("gentle").waiting_for is None and time.monotonic() < end:
             time.sleep(0.005)
-        assert clock.state("gentle").waiting_for == reason
+        assert clock.status("gentle").waiting_for == reason
         assert world.ledger.runs()["gentle"].waiting == NOW
         setattr(world, attribute, calm)
         world.await_runs("often", "gentle")
         settled(clock, "gentle")
-        assert clock.state("gentle").waiting_for is None
+        assert clock.status("gentle").waiting_for is None
     assert world.ledger.runs()["gentle"].waiting is None
 
 
@@ -376,9 +376,9 @@ def test_it_waits_for_a_day_at_most_also_over_restarts(world: World) -> None:
     for _ in range(4):
         with world.clock(GENTLE) as clock:
             end = time.monotonic() + PATIENCE
-            while clock.state("gentle").waiting_for is None and time.monotonic() < end:
+            while clock.status("gentle").waiting_for is None and time.monotonic() < end:
                 time.sleep(0.005)
-            assert clock.state("gentle").waiting_for == "you are typing"
+            assert clock.status("gentle").waiting_for == "you are typing"
         world.wall += DAY / 4
     assert world.done == []
     with world.clock(GENTLE):
@@ -427,7 +427,7 @@ def test_a_job_that_fails_is_told_and_the_others_run(world: World, error: BaseEx
 KILLED = """
 import os, sys, time
 from vaultmem.text.times import Planned
-from vaultmem.agent.scheduler import Clock, Timing
+from vaultmem.agent.scheduler import Scheduler, Timing
 from vaultmem.memories.ledger import Ledger
 
 class Quiet:
@@ -441,9 +441,9 @@ def run(name):
     os._exit(9)
 
 now = lambda: float(sys.argv[3])
-clock = Clock([Planned("deadly", "1h")], run, Ledger(sys.argv[1]), Quiet(), Timing(now=now, jitter=0.0))
+clock = Scheduler([Planned("deadly", "1h")], run, Ledger(sys.argv[1]), Quiet(), Timing(now=now, jitter=0.0))
 clock.start()
-if clock.state("deadly").next_run > now():
+if clock.status("deadly").next_run > now():
     os._exit(0)
 time.sleep(60)
 """
@@ -500,7 +500,7 @@ def test_run_now_runs_what_would_wait_and_is_waited_for(world: World) -> None:
         assert clock.run_now("gentle").result == "gentle done"
         assert clock.run_now("off").ok
         assert settled(clock, "gentle") == NOW + 3_600
-        assert clock.state("off").next_run is None
+        assert clock.status("off").next_run is None
     assert world.ledger.runs()["off"].last_run == NOW
 
 
@@ -509,7 +509,7 @@ def test_one_job_at_a_time_and_none_twice(world: World) -> None:
     ran_at(world, "often", NOW - DAY)
     with world.clock(OFTEN, NIGHTLY) as clock:
         assert gate.entered.wait(PATIENCE)
-        assert clock.state("often").running
+        assert clock.status("often").running
         with pytest.raises(StateError, match="running already"):
             clock.run_now("often")
         thread, found = in_thread(lambda: clock.run_now("nightly").result)
@@ -529,7 +529,7 @@ def test_stop_does_not_wait_for_a_job(world: World) -> None:
         thread, found = in_thread(lambda: clock.run_now("often"))
         assert gate.entered.wait(PATIENCE)
         queued, also = in_thread(lambda: clock.run_now("nightly"))
-        while not clock._asked.get("nightly"):
+        while not clock._requested.get("nightly"):
             time.sleep(0.005)
         clock.stop()
         thread.join(PATIENCE)
@@ -541,18 +541,6 @@ def test_stop_does_not_wait_for_a_job(world: World) -> None:
         with pytest.raises(StateError, match="stopped"):
             clock.run_now("nightly")
     assert world.done == ["often"]
-
-
-def test_other_schedules_while_it_runs(world: World) -> None:
-    with world.clock(OFTEN, NIGHTLY) as clock:
-        clock.reload([Planned("often", "off"), Planned("nightly", "0 13 * * *")])
-        assert clock.state("often").next_run is None
-        assert settled(clock, "nightly") == NOW + 3_600
-        clock.reload([Planned("often", "1m")])
-        assert settled(clock, "often") == NOW + 60
-        assert clock.state("nightly").next_run is None
-        world.pass_(DAY, clock)
-        world.await_runs("often")
 
 
 def test_without_a_ledger_jobs_still_come_once(world: World) -> None:
