@@ -18,9 +18,7 @@ class Kept:
         self.vault = folder / "vault"
         self.state = folder / "state"
         (self.vault / "memories").mkdir(parents=True, exist_ok=True)
-        self.batches = Batches(
-            str(self.state / "batches"), str(self.vault), str(self.state / "journal")
-        )
+        self.batches = Batches(str(self.state / "batches"), str(self.vault))
         self.history = History(str(self.state / "history.git"), str(self.vault), "memories")
         self.clock = 1_000.0
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
 from vaultmem.vault import batches as batches_module
 from vaultmem.vault import write as write_module
 from vaultmem.vault.batches import Batches, Header, Outcome, Step, Wish
+from vaultmem.vault.recovery import is_torn
 
 HEADER = Header("claude", "assistant", "because", 1.5)
 
@@ -39,7 +44,7 @@ class Place:
 
     @property
     def batches(self) -> Batches:
-        return Batches(str(self.state / "batches"), str(self.vault), str(self.state / "journal"))
+        return Batches(str(self.state / "batches"), str(self.vault))
 
     def apply(self, *wishes: Wish, between: Callable[[], None] = lambda: None) -> Outcome:
         return self.batches.apply(HEADER, wishes, between)
@@ -270,26 +275,16 @@ def healed(place: Place) -> None:
     found = place.notes()
     assert found in (BEFORE, AFTER)
     assert place.records() == ([] if found == BEFORE else ["1.done"])
-    assert not (place.state / "journal").exists() or not os.listdir(place.state / "journal")
     if found == AFTER:
         assert len(place.batches.waiting()[0].steps) == 7
     assert place.batches.heal() == []
 
 
-@pytest.fixture(params=["", "no exclusive rename", "no hard links"])
+@pytest.fixture(params=["", "no exclusive rename"])
 def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Drives of several kinds."""
-    if request.param == "no exclusive rename":
+    if request.param:
         monkeypatch.setattr("vaultmem.vault.moves._system_rename", lambda: None)
-    if request.param == "no hard links":
-
-        def unable(source: object, target: object, **given: bool) -> None:
-            if not str(target).endswith("twin.md"):
-                raise PermissionError(errno.EPERM, "Operation not permitted")
-            real(source, target, **given)  # type: ignore[arg-type]
-
-        real = os.link
-        monkeypatch.setattr(os, "link", unable)
     return str(request.param)
 
 
@@ -405,3 +400,64 @@ def test_a_batch_of_one_small_write_waits_for_the_disk_only_as_often_as_it_must(
     monkeypatch.setattr(os, "fsync", lambda handle: (waits.append(handle), real(handle))[1])
     place.apply(make("m/new.md", b"x"))
     assert len(waits) == 4
+
+
+# --- What a kill of an older version has left in its journal
+
+
+def old_record(place: Place, head: dict[str, object], old: bytes = b"", new: bytes = b"") -> Path:
+    """A record as versions before 0.2.0 kept it."""
+    journal = place.state / "journal"
+    journal.mkdir(parents=True, exist_ok=True)
+    whole = {"target": str(place.vault / "m/a.md"), "temp": "", "fresh": False, "source": ""} | head
+    line = json.dumps(whole | {"old": len(old), "new": len(new)}).encode() + b"\n"
+    record = journal / "1-1.record"
+    record.write_bytes(line + old + new)
+    return record
+
+
+def test_an_old_record_is_finished(place: Place) -> None:
+    note, temp = place.vault / "m/a.md", place.vault / "m/.vaultmem-1-1.tmp"
+    temp.write_bytes(b"half")
+    record = old_record(place, {"temp": str(temp)}, old("a"))
+    assert place.batches.heal() == []
+    assert not temp.exists()
+    old_record(place, {}, old("a"), new("a"))
+    note.write_bytes(new("a")[:9] + old("a")[9:])
+    assert "undone" in place.batches.heal()[0]
+    assert note.read_bytes() == old("a")
+    old_record(place, {"fresh": True}, b"", new("a"))
+    note.write_bytes(new("a")[:9])
+    assert "completed" in place.batches.heal()[0]
+    assert note.read_bytes() == new("a")
+    note.write_bytes(b"")
+    old_record(place, {"source": str(place.vault / "m/b.md")})
+    assert "completed" in place.batches.heal()[0]
+    assert note.read_bytes() == old("b")
+    assert not (place.vault / "m/b.md").exists()
+    assert not record.exists()
+
+
+def test_an_old_record_waits_or_is_kept(place: Place) -> None:
+    record = old_record(place, {"target": str(place.vault / "gone/a.md")}, b"old", b"new")
+    assert place.batches.heal() == []
+    assert record.exists()
+    record = old_record(place, {}, b"old", b"new")
+    with record.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert place.batches.heal() == [], "its writer lives"
+    assert "changed since" in place.batches.heal()[0]
+    assert record.with_name("1-1.record.kept").read_bytes().endswith(b"oldnew")
+    for data in (b"", b"{}", b"\xff", b"[]\n", b'{"target": 1'):
+        record.write_bytes(data)
+        assert "put aside" in place.batches.heal()[0]
+    record.with_name("1-2.record.part").write_bytes(b"x")
+    assert place.batches.heal() == []
+    assert os.listdir(record.parent) == ["1-1.record.kept"]
+    assert place.notes() == BEFORE
+
+
+@given(st.binary(max_size=30), st.binary(max_size=30), st.integers(0, 30))
+def test_every_moment_of_writing_in_place_is_known_as_torn(old: bytes, new: bytes, at: int) -> None:
+    at = min(at, len(new))
+    assert is_torn(new[:at] + old[at:], old, new)

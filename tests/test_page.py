@@ -19,7 +19,7 @@ from vaultmem.reminders import page_copies
 from vaultmem.reminders.page import Page, Refreshed
 from vaultmem.reminders.pending_items import Ack
 from vaultmem.reminders.pending_page import Item, item_ids, render
-from vaultmem.vault import journal
+from vaultmem.vault.write import sweep
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PATH = "vaultmem/pending.md"
@@ -400,7 +400,7 @@ class Kept(Machine):
 
 def after_a_kill(vault: Path, before: str, ticked: Sequence[Item]) -> Callable[[], None]:
     def check() -> None:
-        journal.recover(State(str(vault)).path("journal"))
+        sweep(str((vault / PATH).parent), older=0.0)
         file, kept = vault / PATH, Kept(vault)
         machine = Kept(vault)
         machine.refresh()

@@ -250,10 +250,10 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
 
     try:
         if os.path.lexists(real):
-            write.change(folder, name, edited, "")
+            write.change(folder, name, edited)
         else:
             os.makedirs(folder, exist_ok=True)
-            write.create(folder, name, after.encode(), "")
+            write.create(folder, name, after.encode())
     except NoteNotFoundError as error:
         raise VaultmemError(f"{real} is no file that can be edited") from error
     except OSError as error:

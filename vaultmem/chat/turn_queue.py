@@ -22,7 +22,7 @@ from typing import NamedTuple
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
 from vaultmem.paths import make_private
-from vaultmem.vault.journal import fsync_folder, write_all
+from vaultmem.vault.moves import fsync_folder, write_all
 
 log = logging.getLogger("vaultmem.turns")
 

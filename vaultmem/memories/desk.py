@@ -33,7 +33,7 @@ from vaultmem.memories.records import Known
 from vaultmem.memories.view import Sources, VaultView
 from vaultmem.progress import Silent
 from vaultmem.text.similarity import content_hash
-from vaultmem.vault import identity, journal, pages
+from vaultmem.vault import identity, pages
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, Wish
 from vaultmem.vault.dialects import Rulebook
 from vaultmem.vault.files import Root, content, decode, digest
@@ -107,9 +107,7 @@ class Desk:
         # For what nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
-        self.batches = Batches(
-            state.path("batches"), self.vault, state.path("journal"), self.folder
-        )
+        self.batches = Batches(state.path("batches"), self.vault, self.folder)
         self.history = History(
             state.path("history.git"),
             self.vault,
@@ -193,7 +191,7 @@ class Desk:
             if self._is_healed and not self.is_unfinished():
                 return
             identity.check(self.vault)
-            said = [*journal.recover(self.state.path("journal")), *self.batches.heal()]
+            said = self.batches.heal()
             for line in said:
                 log.warning("%s", line)
             self._is_healed = True

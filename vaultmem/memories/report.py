@@ -210,7 +210,7 @@ def _clear_copies(desk: Desk) -> None:
     for path in page_copies.named_after(desk.vault, f"{desk.folder}/{NAME}"):
         try:
             if _is_generated(files.content(f"{desk.vault}/{path}", _LONGEST)[0]):
-                page_copies.put_away(desk.vault, path, desk.folder, desk.state.path("journal"))
+                page_copies.put_away(desk.vault, path, desk.folder)
         except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
             log.warning("%s: %s", path, error)
 
@@ -224,10 +224,10 @@ def _written(desk: Desk, path: str, text: bytes) -> bool:
     """Write it to where nothing is, or over what was generated before: never through a link, and never over a
     note that a person has given this name."""
     refuse_links(desk.vault, path)
-    journal = desk.state.path("journal")
     full = f"{desk.vault}/{path}"
     if not os.path.lexists(full):
-        return write.create(desk.vault, path, text, journal).changed
+        write.create(desk.vault, path, text)
+        return True
     if not os.path.isfile(full):
         raise VaultmemError(f"{path} is no file; what changed is not written down there")
 
@@ -238,7 +238,7 @@ def _written(desk: Desk, path: str, text: bytes) -> bool:
             )
         return text
 
-    return write.change(desk.vault, path, anew, journal, part=True).changed
+    return write.change(desk.vault, path, anew, part=True)
 
 
 def _title(change: FileChange) -> str:

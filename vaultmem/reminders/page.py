@@ -62,7 +62,6 @@ class Page:
     def __init__(self, state: State, path: str, style: str, folder: str) -> None:
         self.vault, self.path, self.style = state.vault, path, style
         self._folder = folder
-        self._journal = state.path("journal")
         self._shown = state.path("pending.shown")
 
     def acks(self, now: datetime) -> dict[str, Ack]:
@@ -129,7 +128,7 @@ class Page:
             return False
         text = turn.noted(merged(old, turn.left(), self.style, turn.now).text)
         try:
-            write.create(self.vault, self.path, as_bytes(text), self._journal)
+            write.create(self.vault, self.path, as_bytes(text))
         except NoteChangedError:
             return None
         turn.standing = _standing(read(text, self.style))
@@ -165,7 +164,7 @@ class Page:
             return as_bytes(noted)
 
         try:
-            changed = write.change(self.vault, self.path, anew, self._journal, part=True).changed
+            changed = write.change(self.vault, self.path, anew, part=True)
         except NoteNotFoundError:
             return None
         turn.standing = after
@@ -182,7 +181,7 @@ class Page:
         with contextlib.suppress(OSError):
             os.rmdir(f"{self.vault}/{self.path}")
             return
-        target = page_copies.put_away(self.vault, self.path, self._folder, self._journal)
+        target = page_copies.put_away(self.vault, self.path, self._folder)
         turn.troubles.append(f"{self.path} was a folder; it is {target} now")
 
     def _set_aside_whole(self, turn: _Turn) -> None:
@@ -192,7 +191,7 @@ class Page:
             raise self._not_ours()
         turn.take(copy.text)
         turn.record_all()
-        target = page_copies.put_away(self.vault, self.path, self._folder, self._journal)
+        target = page_copies.put_away(self.vault, self.path, self._folder)
         self._take_late(turn, copy, target)
         turn.troubles.append(
             f"{self.path} was {len(copy.data) / 1e6:.1f} MB long; it is {target} now"
@@ -204,7 +203,7 @@ class Page:
         path = f"{self._folder}/{ARCHIVE}/{stem} {files.digest(data)[:8]}{ending}"
         refuse_links(self.vault, path)
         if not os.path.lexists(f"{self.vault}/{path}"):
-            write.create(self.vault, path, data, self._journal)
+            write.create(self.vault, path, data)
 
     # --- Copies by sync programs
 
@@ -224,7 +223,7 @@ class Page:
     def _put_away(self, turn: _Turn, copies: Sequence[_Copy]) -> None:
         for copy in copies:
             try:
-                target = page_copies.put_away(self.vault, copy.path, self._folder, self._journal)
+                target = page_copies.put_away(self.vault, copy.path, self._folder)
             except NoteNotFoundError:
                 continue  # the sync program was faster
             late = self._take_late(turn, copy, target)

@@ -42,24 +42,24 @@ def named_after(vault: str, path: str) -> list[str]:
     return sorted(each for each in found if each != path and _is_file(f"{vault}/{each}"))
 
 
-def put_away(vault: str, path: str, folder: str, journal: str) -> str:
+def put_away(vault: str, path: str, folder: str) -> str:
     """Move a file or folder into the archive of the memory folder; where it is then."""
     for target in _free_names(path, folder):
         refuse_links(vault, target)
         if os.path.lexists(f"{vault}/{target}"):
             continue
         try:
-            _move(vault, path, target, journal)
+            _move(vault, path, target)
         except NoteChangedError:
             continue
         return target
     raise VaultmemError(f"{folder}/{ARCHIVE} has no place for {path}")
 
 
-def _move(vault: str, path: str, target: str, journal: str) -> None:
+def _move(vault: str, path: str, target: str) -> None:
     full = f"{vault}/{path}"
     if not os.path.isdir(full):
-        move(vault, path, target, journal)
+        move(vault, path, target)
         return
     try:
         if not rename_to_free(full, new_place(vault, target)):

@@ -54,7 +54,6 @@ class Record:
         self._ledger, self._style = ledger, style
         self._seen: object = None
         self._said = self._alone = Said({}, {}, ours=True)  # with conflict copies, and without
-        self._journal = os.path.join(os.path.dirname(ledger.path), "journal")
 
     def answers(self) -> dict[str, Answer]:
         """All answers by the ids of the items."""
@@ -164,7 +163,7 @@ class Record:
         if not os.path.lexists(full):
             if not wanted.answers and wanted.told.keys() <= {BASELINE}:
                 return  # nothing to say to anybody yet
-            write.create(self._vault, self._path, self._bytes(wanted), self._journal)
+            write.create(self._vault, self._path, self._bytes(wanted))
             return
         if not os.path.isfile(full):
             raise VaultmemError(
@@ -184,7 +183,7 @@ class Record:
             answers = union(wanted.answers, newer, since.answers)
             return self._bytes(_Sets(answers, union(wanted.told, later, since.told)))
 
-        write.change(self._vault, self._path, anew, self._journal, part=True)
+        write.change(self._vault, self._path, anew, part=True)
 
     def _bytes(self, wanted: _Sets) -> bytes:
         answers, told = wanted.answers.values(), wanted.told.values()
@@ -205,7 +204,7 @@ class Record:
             self._seen = None
 
     def _put_one_away(self, path: str) -> None:
-        target = page_copies.put_away(self._vault, path, os.path.dirname(self._path), self._journal)
+        target = page_copies.put_away(self._vault, path, os.path.dirname(self._path))
         late = self._read_one(target)  # what came while it was put away
         fresh = _lacking(_Sets(dict(late.answers), dict(late.told)), self._both())
         if fresh.answers or fresh.told:

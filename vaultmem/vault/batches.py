@@ -1,4 +1,4 @@
-"""Write-ahead log of batches: what is to be written to several files is on the disk before the first changes.
+"""The write-ahead log: what is to be written to one or several files is on the disk before the first changes.
 
 A batch is one file: `<n>.doing` until all its files are written, `<n>.done` until the history has it.
 """
@@ -9,19 +9,29 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.vault.files import on_disk
-from vaultmem.vault.journal import fsync_folder, own_temps, write_all
-from vaultmem.vault.moves import move, refuse_links
-from vaultmem.vault.recovery import Batch, Header, Healing, Step, mark_left, packed, unpacked
-from vaultmem.vault.write import change, create, newest
+from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
+from vaultmem.vault.recovery import (
+    KEPT,
+    Batch,
+    Header,
+    Healing,
+    Step,
+    finish_journal,
+    mark_left,
+    packed,
+    unpacked,
+)
+from vaultmem.vault.walk import identity
+from vaultmem.vault.write import change, create, newest, own_temps, sweep
 
 __all__ = ["Batch", "Batches", "Header", "Outcome", "Step", "Wish"]
 
-DOING, DONE, KEPT, PART = ".doing", ".done", ".kept", ".part"
-_OWN_RECORD = ""  # the batch is the journal of its writes
+DOING, DONE, PART = ".doing", ".done", ".part"
 # After these the next file would fare no better.
 _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
@@ -46,12 +56,11 @@ class Outcome(NamedTuple):
 class Batches:
     """Applies batches and keeps them until forgotten. Whoever calls holds the lock of the state folder."""
 
-    def __init__(self, folder: str, vault: str, journal: str, own: str = "") -> None:
+    def __init__(self, folder: str, vault: str, own: str = "") -> None:
         """`own` is the folder of the vault in which no link is followed, and no other name of a file is
         changed with it."""
+        self.vault = vault
         self._folder = folder
-        self._vault = vault
-        self._journal = journal
         self._own = own
 
     def apply(
@@ -62,7 +71,7 @@ class Batches:
         What cannot be done is skipped with a reason. Raises for a full disk and the like, and what
         `between` raises; what was done until then is recorded all the same.
         """
-        draft = _Draft(self._vault, self.is_own)
+        draft = _Draft(self)
         for wish in wishes:
             draft.take(wish)
         if not draft.steps:
@@ -84,54 +93,56 @@ class Batches:
 
     def heal(self) -> list[str]:
         """Roll forward what a kill has cut off; a line for each thing that a person may want to know."""
-        said: list[str] = []
-        for name in self._names(DOING + PART):
-            os.unlink(f"{self._folder}/{name}")
-        for name in self._names(DOING):
-            number = int(name.removesuffix(DOING))
-            record = f"{self._folder}/{name}"
+        said = finish_journal(f"{os.path.dirname(self._folder)}/journal")
+        for number in self._numbers(DOING + PART):
+            os.unlink(self._record(number, DOING + PART))
+        for number in self._numbers(DOING):
+            record = self._record(number, DOING)
             try:
-                batch, temps = unpacked(_bytes_of(record), number)
-                left = Healing(self._vault, self._journal, temps).finish(batch, said)
+                batch, temps = unpacked(Path(record).read_bytes(), number)
+                if identity(self.vault) is None:  # not mounted, perhaps
+                    continue
+                healing = Healing(self.vault, batch)
+                healing.remove_temps(temps)
+                self.write(batch)  # with the names of our temporary files: we may be killed, too
+                self.close(number, len(batch.steps), healing.finish(said))
             except (ValueError, KeyError, TypeError):
-                said.append(self._put_aside(record))
+                said.append(_put_aside(record))
             except (OSError, VaultmemError) as error:
                 said.append(f"{record} waits to be finished: {error}")
-            else:
-                if left is not None:
-                    self.close(number, len(batch.steps), left)
+        if self._own:
+            sweep(f"{self.vault}/{self._own}")
         return said
 
     def waiting(self) -> list[Batch]:
         """What is done and not yet forgotten, oldest first."""
         found = []
-        for name in self._names(DONE):
-            record = f"{self._folder}/{name}"
+        for number in self._numbers(DONE):
+            record = self._record(number, DONE)
             try:
-                found.append(unpacked(_bytes_of(record), int(name.removesuffix(DONE)))[0])
+                found.append(unpacked(Path(record).read_bytes(), number)[0])
             except (ValueError, KeyError, TypeError):
-                self._put_aside(record)
+                _put_aside(record)
         return found
 
     def count(self) -> int:
         """How many are done and not yet forgotten."""
-        return sum(1 for _ in self._names(DONE))
+        return len(self._numbers(DONE))
 
     def forget(self, number: int) -> None:
         """Drop the record of a batch that is done."""
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self._folder}/{number}{DONE}")
+            os.unlink(self._record(number, DONE))
 
     # For the run of a batch
 
     def next_number(self) -> int:
         """A number that is higher than all there are."""
-        found = (name.partition(".")[0] for name in (*self._names(DOING), *self._names(DONE)))
-        return max(map(int, found), default=0) + 1
+        return max([*self._numbers(DOING), *self._numbers(DONE)], default=0) + 1
 
     def write(self, batch: Batch) -> None:
         """Put the record of a batch on the disk, whole or not at all, before anything of it is done."""
-        record = f"{self._folder}/{batch.number}{DOING}"
+        record = self._record(batch.number, DOING)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -150,60 +161,33 @@ class Batches:
 
     def close(self, number: int, steps: int, left: set[int]) -> None:
         """From doing to done, with what was left out; a batch of which nothing was done is dropped."""
-        record = f"{self._folder}/{number}{DOING}"
+        record = self._record(number, DOING)
         if len(left) == steps:
             os.unlink(record)
             return
         if left:
             mark_left(record, left)
-        os.replace(record, f"{self._folder}/{number}{DONE}")
-
-    def give_way(self, step: Step) -> None:
-        """Move the file of a step, and nothing else."""
-        assert step.path is not None
-        move(self._vault, step.path, step.target, self._journal)
-
-    def give_back(self, step: Step) -> None:
-        """Undo give_way(), if that can be done."""
-        assert step.path is not None
-        with contextlib.suppress(VaultmemError):
-            move(self._vault, step.target, step.path, self._journal)
-
-    def edit(self, path: str, edit: Callable[[bytes], bytes]) -> None:
-        """Change a file of the vault; the batch keeps what it held."""
-        change(self._vault, path, edit, _OWN_RECORD, part=self.is_own(path))
+        os.replace(record, self._record(number, DONE))
 
     def is_own(self, path: str) -> bool:
         """Whether it is in the folder that is vaultmem's own."""
         return bool(self._own) and path.startswith(f"{self._own}/")
 
-    def make(self, path: str, data: bytes) -> None:
-        """Write a new file of the vault."""
-        create(self._vault, path, data, _OWN_RECORD)
+    def _record(self, number: int, ending: str) -> str:
+        return f"{self._folder}/{number}{ending}"
 
-    def _put_aside(self, record: str) -> str:
-        os.replace(record, record + KEPT)
-        return f"{record}{KEPT}: a damaged record was put aside"
-
-    def _names(self, ending: str) -> list[str]:
-        """Records of that kind, oldest first."""
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return []
-        found = [name for name in names if name.endswith(ending)]
-        return sorted(
-            (name for name in found if name.removesuffix(ending).isdecimal()),
-            key=lambda name: int(name.removesuffix(ending)),
-        )
+    def _numbers(self, ending: str) -> list[int]:
+        """Of the records of that kind, oldest first."""
+        names = os.listdir(self._folder) if os.path.isdir(self._folder) else []
+        numbers = (name.removesuffix(ending) for name in names if name.endswith(ending))
+        return sorted(int(number) for number in numbers if number.isdecimal())
 
 
 class _Draft:
     """Turns wishes into steps; each sees the files as those before it will leave them."""
 
-    def __init__(self, vault: str, is_own: Callable[[str], bool]) -> None:
-        self._vault = vault
-        self._is_own = is_own
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
         self._freed: set[str] = set()  # places that a step before moves its file away from
         self._touched: set[str] = set()
         self.steps: list[Step] = []
@@ -226,14 +210,14 @@ class _Draft:
         self.wishes.append(wish)
 
     def _step(self, wish: Wish) -> Step:
-        path, target = wish.path, wish.target
+        path, target, vault = wish.path, wish.target, self._batches.vault
         if target in self._touched or path in self._touched or path in self._freed:
             raise NoteChangedError(f"{path or target} is changed by this batch already")
         for one in (path, target):
-            if one is not None and self._is_own(one):
-                refuse_links(self._vault, one)
-        old = None if path is None else newest(self._vault, path)
-        taken = target not in self._freed and on_disk(self._vault, target) is not None
+            if one is not None and self._batches.is_own(one):
+                refuse_links(vault, one)
+        old = None if path is None else newest(vault, path)
+        taken = target not in self._freed and on_disk(vault, target) is not None
         if taken and (path is None or path.lower() != target.lower()):
             raise NoteChangedError(f"{target} exists already; choose another name")
         return Step(path, target, old, wish.render(old), wish.why)
@@ -252,18 +236,24 @@ class _Run:
 
     def carry_out(self, at: int) -> None:
         """One step; whatever it raises, its file is where it was."""
-        step = self._batch.steps[at]
+        step, vault = self._batch.steps[at], self._batches.vault
         if step.path is None:
-            self._batches.make(step.target, step.new)
+            create(vault, step.target, step.new)
         elif step.path == step.target:
-            self._batches.edit(step.target, lambda data: self._rendered(at, data))
+            self._edit(at)
         else:
-            self._batches.give_way(step)
+            move(vault, step.path, step.target)
             try:
-                self._batches.edit(step.target, lambda data: self._rendered(at, data))
+                self._edit(at)
             except BaseException:
-                self._batches.give_back(step)
+                with contextlib.suppress(VaultmemError):
+                    move(vault, step.target, step.path)
                 raise
+
+    def _edit(self, at: int) -> None:
+        path = self._batch.steps[at].target
+        part = self._batches.is_own(path)
+        change(self._batches.vault, path, lambda data: self._rendered(at, data), part=part)
 
     def _rendered(self, at: int, data: bytes) -> bytes:
         """The new bytes; when somebody was quicker they are made anew, and put on record first."""
@@ -304,6 +294,6 @@ def _stops(error: VaultmemError) -> bool:
     return isinstance(error, StateError) or (isinstance(cause, OSError) and cause.errno in _STOPS)
 
 
-def _bytes_of(record: str) -> bytes:
-    with open(record, "rb") as file:
-        return file.read()
+def _put_aside(record: str) -> str:
+    os.replace(record, record + KEPT)
+    return f"{record}{KEPT}: a damaged record was put aside"

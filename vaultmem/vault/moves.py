@@ -1,4 +1,5 @@
-"""Where in the vault something may be written, and giving a file another name, never over a file that is there."""
+"""What changes names on the disk: where in the vault something may be written, a file that gets another name and never
+takes one that is taken, and bytes that are safe on the disk before we go on."""
 
 from __future__ import annotations
 
@@ -12,11 +13,38 @@ from typing import TYPE_CHECKING
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.vault import identity
 from vaultmem.vault.files import Root, on_disk, reason_of
-from vaultmem.vault.journal import Intent, fsync_folder, recorded
 from vaultmem.vault.walk import nfc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of the data, however little the system takes at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def write_in_place(path: str, data: bytes) -> None:
+    """Overwrite a file from its start and cut it off after the data."""
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        write_all(handle, data)
+        os.ftruncate(handle, len(data))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def fsync_folder(folder: str) -> None:
+    """Make a rename in the folder last; some file systems cannot, and need not."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 # Renames that the system does in one step and Python has no name for: to a free place only, and two for each other.
@@ -67,6 +95,7 @@ def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
 
 
 # Where in the vault something may be written: never outside it, through no link that leads out, and nowhere while
+# another folder is in its place.
 
 
 def existing(root: str, path: str) -> str:
@@ -112,11 +141,10 @@ def new_place(root: str, path: str) -> str:
     return f"{folder}/{parts[-1]}"
 
 
-def move(root: str, path: str, target: str, journal: str) -> None:
+def move(root: str, path: str, target: str) -> None:
     """Move a file inside the vault, with the folders it needs; both ends are on the disk afterwards.
 
-    NoteNotFoundError when it is gone, NoteChangedError when the target is there. `journal` is a
-    folder outside the vault: see vault.journal.
+    NoteNotFoundError when it is gone, NoteChangedError when the target is there.
     """
     if nfc(path) == nfc(target):
         return
@@ -131,8 +159,8 @@ def move(root: str, path: str, target: str, journal: str) -> None:
         place = new_place(root, target)
         if same:
             os.rename(source, place)
-        elif not rename_to_free(source, place):
-            _rename_over_own(source, place, journal)
+        else:
+            take_name(source, place)
         for folder in dict.fromkeys((os.path.dirname(place), os.path.dirname(source))):
             fsync_folder(folder)
     except FileExistsError as error:
@@ -152,20 +180,25 @@ def _is_same(root: str, source: str, target: str) -> bool:
     return found.st_nlink == 1 and os.path.samestat(found, os.lstat(source))
 
 
-def _rename_over_own(source: str, place: str, journal: str) -> None:
-    """Take the name with an empty file of ours, which nobody overwrites unseen, and rename over that."""
-    with recorded(journal, Intent(place, "", b"", source=source)):
-        held = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            _expect_empty(held, place)
-            os.replace(source, place)
-        except FileExistsError:
-            raise
-        except OSError:
-            os.unlink(place)
-            raise
-        finally:
-            os.close(held)
+def take_name(source: str, place: str) -> None:
+    """Give a file a name that is free; FileExistsError when it is not.
+
+    Where the system cannot do that in one step, an empty file of ours holds the name, which nobody overwrites unseen,
+    and is renamed over. A kill between the two leaves the empty file.
+    """
+    if rename_to_free(source, place):
+        return
+    held = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        _expect_empty(held, place)
+        os.replace(source, place)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.unlink(place)
+        raise
+    finally:
+        os.close(held)
 
 
 def _expect_empty(held: int, place: str) -> None:

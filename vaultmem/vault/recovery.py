@@ -1,21 +1,20 @@
-"""Roll a batch forward that a kill has cut off, file by file, as far as nobody has touched them since."""
+"""The record of a batch, and how one that a kill has cut off is rolled forward, over nobody's later words."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
 from vaultmem.vault.files import on_disk
-from vaultmem.vault.journal import TEMP_PREFIX, is_torn, recover, write_in_place
-from vaultmem.vault.moves import existing, move
-from vaultmem.vault.walk import identity
-from vaultmem.vault.write import change, create, newest
+from vaultmem.vault.moves import existing, move, write_in_place
+from vaultmem.vault.write import TEMP_PREFIX, change, create, newest
 
-# The record of a batch: what was to be written and what it replaces, as bytes on the disk.
-
+KEPT = ".kept"
 _TO_DO, _LEFT = b".", b"-"
 
 
@@ -102,51 +101,52 @@ def mark_left(record: str, steps: set[int]) -> None:
 
 
 class Healing:
-    """Finishes batches of one dead writer, whose temporary files begin with `temps`."""
+    """Rolls a batch forward whose writer is dead."""
 
-    def __init__(self, vault: str, journal: str, temps: str) -> None:
+    def __init__(self, vault: str, batch: Batch) -> None:
         self._vault = vault
-        self._journal = journal
-        self._temps = temps
+        self._batch = batch
 
-    def finish(self, batch: Batch, said: list[str]) -> set[int] | None:
-        """The steps that stay undone, each said in a line; None when the vault is absent and all has to wait."""
-        if identity(self._vault) is None:
-            return None
-        said += recover(self._journal)
+    def finish(self, said: list[str]) -> set[int]:
+        """The steps that stay undone, each said in a line."""
         left = set()
-        for at, step in enumerate(batch.steps):
-            self._tidy(step)
+        for at, step in enumerate(self._batch.steps):
             try:
                 self._forward(step)
             except (NoteChangedError, NoteNotFoundError) as error:
                 left.add(at)
                 said.append(f"a change was cut off and is given up: {error}")
-        if len(left) < len(batch.steps):
-            said.append(f"a change was cut off and is finished: {batch.header.why}")
+        if len(left) < len(self._batch.steps):
+            said.append(f"a change was cut off and is finished: {self._batch.header.why}")
         return left
 
     def _forward(self, step: Step) -> None:
         """See to it that the step is done; NoteChangedError when that would go over somebody's words."""
+        moves = step.path is not None and step.path != step.target
         found = self._held(step.target)
+        if moves and found == b"" and self._held(step.path) is not None:
+            os.unlink(existing(self._vault, step.target))  # it held the name, see moves.take_name()
+            found = None
         if found == step.new:
             return
+        if step.path is None and found is None:
+            create(self._vault, step.target, step.new)
+            return
         before = step.old or b""
-        if step.path is None:
+        if step.path is not None and moves:
             if found is None:
-                create(self._vault, step.target, step.new, self._journal)
-                return
-        elif step.path != step.target and found is None:
-            self._expect(step.path, before)
-            move(self._vault, step.path, step.target, self._journal)
-            found = before
-        elif step.path != step.target and self._held(step.path) is not None:
-            raise NoteChangedError(f"{step.target} exists already; {step.path} stays where it is")
+                self._expect(step.path, before)
+                move(self._vault, step.path, step.target)
+                found = before
+            elif self._held(step.path) is not None:
+                raise NoteChangedError(
+                    f"{step.target} exists already; {step.path} stays where it is"
+                )
         if found is not None and found != step.old and is_torn(found, before, step.new):
             write_in_place(existing(self._vault, step.target), step.new)
             return
         self._expect(step.target, before)
-        change(self._vault, step.target, lambda data: self._swapped(step, data), self._journal)
+        change(self._vault, step.target, lambda data: self._swapped(step, data))
 
     def _swapped(self, step: Step, data: bytes) -> bytes:
         if data not in (step.old, step.new):
@@ -157,24 +157,95 @@ class Healing:
         if newest(self._vault, path) != data:
             raise NoteChangedError(f"{path} was changed since")
 
-    def _held(self, path: str) -> bytes | None:
+    def _held(self, path: str | None) -> bytes | None:
         """What a file holds; None when there is none."""
-        if on_disk(self._vault, path) is None:
+        if path is None or on_disk(self._vault, path) is None:
             return None
         return newest(self._vault, path)
 
-    def _tidy(self, step: Step) -> None:
-        """Remove what the dead writer left beside the file."""
-        if not self._temps.startswith(TEMP_PREFIX) or "/" in self._temps:
+    def remove_temps(self, temps: str) -> None:
+        """Remove what the dead writer left beside the files, or beside those that they are links to."""
+        if not temps.startswith(TEMP_PREFIX) or "/" in temps:
             return
-        for path in {step.path or step.target, step.target}:
-            with contextlib.suppress(OSError, NoteNotFoundError):
-                folder = os.path.dirname(existing(self._vault, path))
-                self._tidy_folder(folder)
-            with contextlib.suppress(OSError):
-                self._tidy_folder(f"{self._vault}/{os.path.dirname(path)}")
+        for path in {
+            path for step in self._batch.steps for path in (step.path, step.target) if path
+        }:
+            folders = {os.path.dirname(f"{self._vault}/{path}")}
+            with contextlib.suppress(NoteNotFoundError):
+                folders.add(os.path.dirname(existing(self._vault, path)))
+            for folder in folders:
+                with contextlib.suppress(OSError):
+                    for name in os.listdir(folder):
+                        if name.startswith(temps) and name.endswith(".tmp"):
+                            os.unlink(f"{folder}/{name}")
 
-    def _tidy_folder(self, folder: str) -> None:
-        for name in os.listdir(folder):
-            if name.startswith(self._temps) and name.endswith(".tmp"):
-                os.unlink(f"{folder}/{name}")
+
+def is_torn(found: bytes, old: bytes, new: bytes) -> bool:
+    """Whether `found` is `old` with the first part of `new` written over it."""
+    differ = (at for at, (a, b) in enumerate(zip(found, new, strict=False)) if a != b)
+    same = next(differ, min(len(found), len(new)))
+    return found[same:] == old[same:]
+
+
+# Before 0.2.0 single writes had records of their own, in the folder "journal".
+
+_RECORD, _PART = ".record", ".part"
+
+
+def finish_journal(folder: str) -> list[str]:
+    """Finish or undo what a kill of an older version has left; says in one line each what was done.
+
+    A note that was half written gets its old bytes back. A note that somebody has changed since is left alone, and
+    its old bytes are kept. Records of an absent vault, and of a writer that still lives, stay.
+    """
+    said: list[str] = []
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in names:
+        if name.endswith((_RECORD, _PART)):
+            record = f"{folder}/{name}"
+            try:
+                with open(record, "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    said += _finish_record(record, b"" if name.endswith(_PART) else file.read())
+            except BlockingIOError:
+                continue
+            except (ValueError, KeyError, TypeError, AttributeError):
+                os.replace(record, record + KEPT)
+                said.append(f"{record}{KEPT}: a damaged record was put aside")
+            except OSError as error:
+                said.append(f"{record}: cannot be recovered: {error.strerror}")
+    return said
+
+
+def _finish_record(record: str, data: bytes) -> list[str]:
+    if record.endswith(_PART):
+        os.unlink(record)
+        return []
+    line, _, rest = data.partition(b"\n")
+    head = json.loads(line)
+    target, temp, source = head["target"], head["temp"], head.get("source", "")
+    old, new = rest[: head["old"]], rest[head["old"] :]
+    if len(new) != head["new"]:
+        raise ValueError("a record of the wrong length")
+    if not os.path.isdir(os.path.dirname(target)):
+        return []
+    if os.path.basename(temp).startswith(TEMP_PREFIX):
+        Path(temp).unlink(missing_ok=True)
+    found = Path(target).read_bytes() if os.path.exists(target) else None
+    said = []
+    if source and found == b"" and os.path.exists(source):
+        os.replace(source, target)
+        said.append(f"{target}: a move was cut off; completed")
+    elif (
+        new
+        and found is not None
+        and found not in (new, None if head["fresh"] else old)
+        and is_torn(found, old, new)
+    ):
+        write_in_place(target, new if head["fresh"] else old)
+        said.append(f"{target}: a write was cut off; {'completed' if head['fresh'] else 'undone'}")
+    elif new and not head["fresh"] and found not in (old, new):
+        os.replace(record, record + KEPT)
+        return [f"{target}: changed since a write was cut off; old text in {record}{KEPT}"]
+    os.unlink(record)
+    return said

@@ -1,6 +1,7 @@
 """Write notes beside a running editor: compare, swap, read back (R-WRITE-2, 4, 6).
 
-A kill at any moment leaves the old note or the new one, if need be after journal.recover().
+A kill at any moment leaves the old note or the new one, and perhaps a temporary file, which sweep() removes. Only a
+note with several names (hard links) is written in place, where a kill leaves half of it: the log of batches heals that.
 """
 
 from __future__ import annotations
@@ -17,17 +18,16 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.vault.files import content, digest, on_disk, reason_of, same_moment
-from vaultmem.vault.journal import (
-    Intent,
+from vaultmem.vault.files import content, on_disk, reason_of, same_moment
+from vaultmem.vault.moves import (
+    exchange,
+    existing,
     fsync_folder,
-    own_temps,
-    recorded,
+    new_place,
+    take_name,
     write_all,
     write_in_place,
 )
-from vaultmem.vault.moves import exchange, existing, new_place
-from vaultmem.vault.walk import nfc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,17 +74,26 @@ def _is_free(handle: int) -> bool | None:
 _TRIES = 3
 _WHOLE = 1 << 40  # bytes; a note is read whole before it is written
 _BEFORE, _AFTER = 0.5, 2.0  # seconds for those who are writing into a note to be done with it
+_STALE = 3600.0  # seconds after which a temporary file is nobody's any more
 _numbers = itertools.count(1)
+_process = os.urandom(4).hex()
+TEMP_PREFIX = ".vaultmem-"
 
 
-class Written(NamedTuple):
-    """A note after a write; path and hash let the watcher drop its own echo."""
+def own_temps() -> str:
+    """How the names of this process's temporary files begin; no other process's do."""
+    return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
 
-    path: str
-    hash: str
-    size: int
-    mtime_ns: int
-    changed: bool  # False: it held these bytes already and was not touched
+
+def sweep(folder: str, older: float = _STALE) -> None:
+    """Remove temporary files of ours that a kill has left in a folder."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            path = f"{folder}/{name}"
+            if name.startswith(TEMP_PREFIX) and name.endswith(".tmp"):
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - os.lstat(path).st_mtime >= older:
+                        os.unlink(path)
 
 
 class _Seen(NamedTuple):
@@ -92,16 +101,13 @@ class _Seen(NamedTuple):
     stat: os.stat_result
 
 
-def change(
-    root: str, path: str, edit: Callable[[bytes], bytes], journal: str, *, part: bool = False
-) -> Written:
-    """Apply an edit to a note's bytes and write the result, if it differs.
+def change(root: str, path: str, edit: Callable[[bytes], bytes], *, part: bool = False) -> bool:
+    """Apply an edit to a note's bytes and write the result, if it differs; whether it did.
 
     The edit is called again on the newest bytes when somebody else writes meanwhile; after three
-    tries NoteChangedError. `journal` is a folder outside the vault, see vault.journal; "" when the
-    caller keeps a record of its own. A symbolic link is followed inside the vault only. A file with
-    other names (hard links) is written in place, or parted from them with `part`. What `edit` raises
-    comes through, nothing written.
+    tries NoteChangedError. A symbolic link is followed inside the vault only. A file with other names
+    (hard links) is written in place, or parted from them with `part`. What `edit` raises comes
+    through, nothing written.
     """
     target = existing(root, path)
     try:
@@ -111,13 +117,13 @@ def change(
                 continue
             new = edit(seen.data)
             if new == seen.data:
-                return _written(path, seen, changed=False)
+                return False
             if not seen.stat.st_mode & 0o222:
                 raise VaultmemError(f"{path} is read-only; nothing was written")
-            if _put(target, seen, new, journal, part=part):
+            if _put(target, seen, new, part=part):
                 now = _look(target)
                 if now is not None and now.data == new:
-                    return _written(path, now, changed=True)
+                    return True
     except OSError as error:
         raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
     raise NoteChangedError(
@@ -125,18 +131,7 @@ def change(
     )
 
 
-def replace(root: str, path: str, data: bytes, expected: str, journal: str) -> Written:
-    """Write a note whole, if its content still has the digest `expected`; else NoteChangedError."""
-
-    def edit(found: bytes) -> bytes:
-        if digest(found) != expected and found != data:
-            raise NoteChangedError(f"{path} was changed by another program; read it again")
-        return data
-
-    return change(root, path, edit, journal)
-
-
-def create(root: str, path: str, data: bytes, journal: str) -> Written:
+def create(root: str, path: str, data: bytes) -> None:
     """Write a new note, with its folders; NoteChangedError when a file of that name is there."""
     exists = f"{path} exists already; choose another name"
     if on_disk(root, path) is not None:
@@ -144,22 +139,17 @@ def create(root: str, path: str, data: bytes, journal: str) -> Written:
     try:
         target = new_place(root, path)
         temp = _temp_beside(target)
-        with recorded(journal, Intent(target, temp, b"", fresh=True)):
-            try:
-                _write_new(temp, data, 0o666)
-                _link(temp, target, data, journal)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temp)
-            fsync_folder(os.path.dirname(target))
-            seen = _look(target)
+        try:
+            _write_new(temp, data, 0o666)
+            take_name(temp, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temp)
+        fsync_folder(os.path.dirname(target))
     except FileExistsError as error:
         raise NoteChangedError(exists) from error
     except OSError as error:
         raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
-    if seen is None:
-        raise NoteChangedError(f"{path} was changed by another program as soon as it was written")
-    return _written(path, seen, changed=True)
 
 
 def newest(root: str, path: str) -> bytes:
@@ -173,11 +163,6 @@ def newest(root: str, path: str) -> bytes:
     if seen is None:
         raise NoteChangedError(f"{path} is being written by another program; try later")
     return seen.data
-
-
-def _written(path: str, seen: _Seen, *, changed: bool) -> Written:
-    stat = seen.stat
-    return Written(nfc(path), digest(seen.data), stat.st_size, stat.st_mtime_ns, changed)
 
 
 # --- How
@@ -197,23 +182,21 @@ def _look(target: str) -> _Seen | None:
     return _Seen(data, stat) if quiet else None
 
 
-def _put(target: str, seen: _Seen, new: bytes, journal: str, *, part: bool) -> bool:
+def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
     """Write the new bytes if the note still is as seen; whether that worked."""
     if seen.stat.st_nlink > 1 and not part:  # a rename would part the note from its other names
-        with recorded(journal, Intent(target, "", seen.data, new)):
-            if not _unchanged(target, seen):
-                return False
-            write_in_place(target, new)
-            return True
+        if not _unchanged(target, seen):
+            return False
+        write_in_place(target, new)
+        return True
     temp = _temp_beside(target)
-    with recorded(journal, Intent(target, temp, seen.data)):
-        try:
-            _write_new(temp, new)
-            _dress(temp, seen.stat)
-            return _swapped(target, temp, seen, new)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temp)
+    try:
+        _write_new(temp, new)
+        _dress(temp, seen.stat)
+        return _swapped(target, temp, seen, new)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temp)
 
 
 def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
@@ -284,10 +267,9 @@ def _keep_beside(target: str, temp: str) -> None:
     for number in itertools.count(1):
         stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
         try:
-            os.link(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
+            take_name(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
         except FileExistsError:
             continue
-        os.unlink(temp)
         fsync_folder(os.path.dirname(target))
         return
 
@@ -318,17 +300,6 @@ def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _link(temp: str, target: str, data: bytes, journal: str) -> None:
-    """Give a finished file its name, failing when the name is taken."""
-    try:
-        os.link(temp, target, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links: a half-written note is healed
-        with recorded(journal, Intent(target, "", b"", data, fresh=True)):
-            _write_new(target, data, 0o666)
 
 
 def _dress(temp: str, stat: os.stat_result) -> None:
