@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 from vaultmem.history.history import History
@@ -81,3 +82,15 @@ class Kept:
     def subjects(self) -> list[str]:
         """What the commits say, oldest first."""
         return [record.why for record in reversed(self.history.log(limit=None))]
+
+    def bytes_at(self, commit: str, path: str) -> bytes | None:
+        """What a file held after a commit."""
+        git = [
+            "git",
+            f"--git-dir={self.state / 'history.git'}",
+            "cat-file",
+            "blob",
+            f"{commit}:{path}",
+        ]
+        ended = subprocess.run(git, capture_output=True, check=False)
+        return None if ended.returncode else ended.stdout

@@ -116,7 +116,7 @@ class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
         return None if due is None else now + timedelta(seconds=due - ours)
 
 
-class _OneAtATime(BaseExecutor):  # type: ignore[misc]
+class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no types
     """Runs jobs in one thread that no process waits for at its end, as it would for a pool's."""
 
     def start(self, scheduler: BackgroundScheduler, alias: str) -> None:

@@ -54,16 +54,14 @@ class Entry(NamedTuple):
     after: str | None
 
 
-class Told(NamedTuple):
-    """One file as the message of a commit tells of it; of a moved one, what Git does not know."""
+class FileLine(NamedTuple):
+    """One file in the message of a commit; of a moved one, what Git does not know."""
 
     path: str | None
     target: str | None
     why: str
-    old: str = (
-        ""  # id of its bytes before and after, where it moved: another file may have its place now
-    )
-    new: str = ""
+    old: str = ""  # where it moved, the ids of its bytes before and after: another file may
+    new: str = ""  # have its place now
 
 
 class Message(NamedTuple):
@@ -74,7 +72,7 @@ class Message(NamedTuple):
     why: str
     at: float
     token: str = ""  # of the batch
-    files: tuple[Told, ...] = ()  # moves, and why a file changed
+    files: tuple[FileLine, ...] = ()  # moves, and why a file changed
 
 
 def one_line(text: str) -> str:
@@ -88,7 +86,7 @@ def author(name: str) -> str:
     return plain.strip(" .,:;'\"\\") or "nobody"
 
 
-def written(message: Message) -> bytes:
+def format_message(message: Message) -> bytes:
     """The text of a commit."""
     lines = [
         one_line(message.why) or "changed",
@@ -102,22 +100,22 @@ def written(message: Message) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-def read(text: str) -> Message:
-    """The reverse, but for the time."""
+def parse_message(text: str) -> Message:
+    """The reverse of format_message(), but for the time."""
     subject, _, rest = text.partition("\n")
     said: dict[str, str] = {}
     files = []
     for line in rest.splitlines():
         key, _, value = line.partition(": ")
         if key == "File":
-            files.append(Told(*json.loads(value)))
+            files.append(FileLine(*json.loads(value)))
         else:
             said[key] = value
     by, kind = said.get("By", ""), said.get("Kind", "")
     return Message(by, kind, subject, 0.0, said.get("Batch", ""), tuple(files))
 
 
-def tokens(text: str) -> Iterator[str]:
+def batch_tokens(text: str) -> Iterator[str]:
     """The batches that messages tell of."""
     return (line[7:] for line in text.splitlines() if line.startswith("Batch: "))
 
@@ -157,7 +155,7 @@ class Stream:
 
     def commit(self, message: Message, puts: Mapping[str, str], drops: Iterable[str]) -> None:
         """A commit on top: files by path and id, and paths that go."""
-        text = written(message)
+        text = format_message(message)
         when = b"%d +0000" % max(0, int(message.at))
         name, mail = author(message.by).encode(), author(message.kind).encode() + b"@vaultmem"
         lines = [
@@ -190,12 +188,12 @@ def _quoted(path: str) -> bytes:
     return b'"' + b"".join(plain) + b'"'
 
 
-def storable(path: str) -> bool:
+def is_storable(path: str) -> bool:
     """Whether Git takes a path: not those that it keeps for itself."""
     return not any(part.lower() in {"", ".", "..", ".git", "git~1"} for part in path.split("/"))
 
 
-# What became of the files since the last commit, as commits: our batches, and what people did in between.
+# What became of the files since the last commit, as commits: our batches, and what people did without us.
 
 _FOUND = "as it was found"
 _OUTSIDE = "outside vaultmem"
@@ -204,84 +202,76 @@ Read = Callable[[str], bytes | None]
 
 
 class Intake:
-    """Writes commits to a stream, oldest first; `tree` is always what the last one holds."""
+    """Writes commits to a stream, oldest first; `tree` is always what the last one holds.
 
-    def __init__(self, stream: Stream, tree: dict[str, str], folder: str) -> None:
+    `blobs` are the files of the memory folder as they are now: paths and Git's ids; `read` gives their bytes.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        tree: dict[str, str],
+        folder: str,
+        blobs: Mapping[str, str],
+        read: Read,
+    ) -> None:
         self._stream = stream
         self._inside = f"{folder}/"
+        self._blobs, self._read = blobs, read
+        self._first_why = "" if tree else _FOUND
         self.tree = tree
 
-    def found(
-        self, batches: Sequence[Batch], blobs: Mapping[str, str], read: Read, at: float
-    ) -> None:
-        """The first commit: the files as they were before the first batch."""
+    def take(self, batches: Sequence[Batch], now: float) -> None:
+        """What people did, in one commit; then the batches, with what somebody did in between to the same files; then
+        what is different still."""
         touched: set[str] = set()
-        puts: dict[str, str] = {}
+        before: dict[str, bytes] = {}
         for step in (step for batch in batches for step in batch.steps):
             if step.path is not None and step.path not in touched and step.old is not None:
-                self._put(puts, step.path, step.old)
-            touched.update({step.path or step.target, step.target})
-        for path in sorted(blobs.keys() - touched):
-            data = read(path)
-            if data is not None:
-                self._put(puts, path, data)
-        if puts:
-            at = min((batch.header.at for batch in batches), default=at)
-            self._commit(Message(YOU, PERSON, _FOUND, at), puts, set())
+                before[step.path] = step.old
+            touched |= {step.path or step.target, step.target}
+        at = min((batch.header.at for batch in batches), default=now)
+        self._by_person(before | self._edited(touched), self._lost(touched), at)
+        for batch in batches:
+            self._batch(batch)
+        self._by_person(self._edited(set()), self._lost(set()), now)
 
-    def batch(self, batch: Batch, gone: Mapping[str, str]) -> None:
-        """One of ours; before it what somebody did to its files. `gone`: paths by the id of what they held."""
-        steps = [step for step in batch.steps if storable(step.target)]
-        self._before(steps, batch.header.at, gone)
+    def _edited(self, without: set[str]) -> dict[str, bytes]:
+        """The bytes of files that are not what the last commit has."""
+        paths = (path for path, held in self._blobs.items() if self.tree.get(path) != held)
+        found = {path: self._read(path) for path in sorted(paths) if path not in without}
+        return {path: data for path, data in found.items() if data is not None}
+
+    def _lost(self, without: set[str]) -> set[str]:
+        """Files that are gone; none when the folder is suddenly empty, as that of a drive that went."""
+        lost = self.tree.keys() - self._blobs.keys() - without if self._blobs else set[str]()
+        return {path for path in lost if path.startswith(self._inside)}
+
+    def _batch(self, batch: Batch) -> None:
+        """One of ours; before it what somebody did to its files since the last commit."""
+        steps = [step for step in batch.steps if is_storable(step.target)]
+        before = {step.path: step.old for step in steps if step.path and step.old is not None}
+        freed = {step.target for step in steps if step.path != step.target} - before.keys()
+        self._by_person(before, freed & self.tree.keys(), batch.header.at)
         puts: dict[str, str] = {}
         for step in steps:
             self._put(puts, step.target, step.new)
-        drops = {step.path for step in steps if step.path is not None}
-        drops -= {step.target for step in steps}
+        drops = before.keys() - {step.target for step in steps}
         by, kind, why, at = batch.header
-        files = tuple(map(_told, steps))
+        files = tuple(map(_file_line, steps))
         self._commit(Message(by, kind, why, at, batch.token, files), puts, drops & self.tree.keys())
 
-    def _before(self, steps: Sequence[Step], at: float, gone: Mapping[str, str]) -> None:
-        freed = {step.path for step in steps}
-        puts: dict[str, str] = {}
-        drops: set[str] = set()
-        for step in steps:
-            if step.path is not None and step.old is not None:
-                self._put(puts, step.path, step.old)
-            if step.path != step.target and step.target in self.tree and step.target not in freed:
-                drops.add(step.target)
-        for path, held in puts.items():
-            if path not in self.tree and self.tree.get(gone.get(held, "")) == held:
-                drops.add(gone[held])
-        self._by_person(puts, drops, at)
-
-    def gone(self, batches: Sequence[Batch], blobs: Mapping[str, str]) -> dict[str, str]:
-        """Files that a person may have moved away before a batch, by the id of what they held."""
-        ours = {step.path for batch in batches for step in batch.steps}
-        lost = [path for path in self.tree if path not in blobs and path not in ours]
-        return {self.tree[path]: path for path in lost if path.startswith(self._inside)}
-
-    def now(self, blobs: Mapping[str, str], read: Read, at: float) -> None:
-        """What is still different; nothing when the folder is suddenly empty, as that of a drive that went."""
-        if not blobs:
-            return
-        puts: dict[str, str] = {}
-        for path in sorted(path for path, held in blobs.items() if self.tree.get(path) != held):
-            data = read(path)
-            if data is not None:
-                self._put(puts, path, data)
-        drops = {path for path in self.tree if path not in blobs and path.startswith(self._inside)}
-        self._by_person(puts, drops, at)
-
-    def _by_person(self, puts: dict[str, str], drops: set[str], at: float) -> None:
+    def _by_person(self, held: Mapping[str, bytes], drops: set[str], at: float) -> None:
         """A commit of what somebody did without us, if there is anything."""
+        puts: dict[str, str] = {}
+        for path, data in held.items():
+            self._put(puts, path, data)
         if not puts and not drops:
             return
-        created = [path for path in sorted(puts) if path not in self.tree]
+        created = sorted(puts.keys() - self.tree.keys())
         lost = {self.tree[path]: path for path in sorted(drops, reverse=True)}
         moves = [
-            Told(lost.pop(puts[path]), path, "", puts[path], puts[path])
+            FileLine(lost.pop(puts[path]), path, "", puts[path], puts[path])
             for path in created
             if puts[path] in lost
         ]
@@ -292,15 +282,15 @@ class Intake:
             "removed": len(drops) > len(moves),
         }
         why = f"{' and '.join(word for word, was in done.items() if was)} {_OUTSIDE}"
-        if not any(path.startswith(self._inside) for path in (*puts, *drops)) and len(
-            created
-        ) == len(puts):
-            why = _FOUND  # a person's own note, seen for the first time because it is about to be changed
+        notes = [path for path in puts if not path.startswith(self._inside)]
+        if len(notes) == len(created) == len(puts) and not drops:
+            why = _FOUND  # notes seen for the first time, because they are about to be changed
+        why, self._first_why = self._first_why or why, ""
         self._commit(Message(YOU, PERSON, why, at, files=tuple(moves)), puts, drops)
 
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
         """Bytes for a path, unless the last commit has them there."""
-        if storable(path) and self.tree.get(path) != blob_id(data):
+        if is_storable(path) and self.tree.get(path) != blob_id(data):
             puts[path] = self._stream.blob(data)
 
     def _commit(self, message: Message, puts: dict[str, str], drops: set[str]) -> None:
@@ -310,8 +300,8 @@ class Intake:
         self.tree.update(puts)
 
 
-def _told(step: Step) -> Told:
-    told = Told(step.path, step.target, step.why)
+def _file_line(step: Step) -> FileLine:
+    line = FileLine(step.path, step.target, step.why)
     if step.path is None or step.path == step.target or step.old is None:
-        return told
-    return told._replace(old=blob_id(step.old), new=blob_id(step.new))
+        return line
+    return line._replace(old=blob_id(step.old), new=blob_id(step.new))

@@ -66,7 +66,7 @@ class History:
             for batch in waiting[: -_WITHOUT_GIT if self.is_kept else None]:
                 batches.forget(batch.number)
             return 0
-        blobs = {path: held for path, held in blobs.items() if commits.storable(path)}
+        blobs = {path: held for path, held in blobs.items() if commits.is_storable(path)}
         try:
             count = self._take_in(waiting, blobs, now, read)
         except StateError:
@@ -106,17 +106,13 @@ class History:
     ) -> int:
         """Commit what is not in the history yet, all or nothing; how many commits."""
         tip = self._repository.tip()  # asked once: all below has to be of one and the same commit
-        known = self._tokens(tip, 2 * len(waiting) + 1)
+        known = self._tokens(tip, 2 * len(waiting) + 2)
         fresh = [batch for batch in waiting if batch.token not in known]
         with self._repository.spooled() as file:
             stream = Stream(file, tip)
-            intake = Intake(stream, self._repository.tree(tip), self._memories)
-            if tip is None:
-                intake.found(fresh, blobs, read, now)
-            gone = intake.gone(fresh, blobs)
-            for batch in fresh:
-                intake.batch(batch, gone)
-            intake.now(blobs, read, now)
+            tree = self._repository.tree(tip)
+            intake = Intake(stream, tree, self._memories, blobs, read)
+            intake.take(fresh, now)
             stream.end()
             if stream.commits:
                 self._repository.take(file, intake.tree)
@@ -144,7 +140,7 @@ class History:
         if tip is None or tip == self._settled or count <= 1:
             return set()
         text = self._repository.run("log", f"--max-count={count}", "--format=%B", tip)
-        return set(commits.tokens(text.decode("utf-8", "replace")))
+        return set(commits.batch_tokens(text.decode("utf-8", "replace")))
 
     # What there is
 
@@ -183,30 +179,6 @@ class History:
             for one, old, new in found
         ]
 
-    def bytes_at(self, commit: str, path: str) -> bytes | None:
-        """What a file held after a commit; None when there was none."""
-        code, output = self._repository.ask("cat-file", "blob", f"{self.resolve(commit)}:{path}")
-        return None if code else output
-
-    def last_of(self, path: str) -> tuple[str, bytes] | None:
-        """The last commit that left something in a file, and what; the file may be gone by now."""
-        tip = self._tip()
-        if tip is None:
-            return None
-        output = self._repository.run(
-            "log",
-            "--max-count=1",
-            "--diff-filter=AM",
-            "--no-renames",
-            "--format=%H",
-            tip,
-            "--",
-            path,
-        )
-        commit = output.decode("ascii").strip()
-        data = self.bytes_at(commit, path) if commit else None
-        return None if data is None else (commit, data)
-
     def moved_since(self, commit: str) -> dict[str, str]:
         """Where files that had a place after a commit were moved to later, as far as we know."""
         tip, places = self._tip(), dict[str, str]()
@@ -216,7 +188,7 @@ class History:
             "log", "--reverse", "--format=%B%x00", f"{self.resolve(commit)}..{tip}"
         )
         for text in output.decode("utf-8", "replace").split("\0"):
-            for one in commits.read(text.lstrip("\n")).files:
+            for one in commits.parse_message(text.lstrip("\n")).files:
                 if one.path and one.target and one.path != one.target:
                     for place, there in places.items():
                         places[place] = one.target if there == one.path else there
@@ -336,7 +308,7 @@ class History:
 
 def _message(head: bytes, entries: list[Entry]) -> tuple[Message, str, list[Entry]]:
     commit, at, text = head.decode("utf-8", "replace").split("\n", 2)
-    return commits.read(text)._replace(at=float(at)), commit, entries
+    return commits.parse_message(text)._replace(at=float(at)), commit, entries
 
 
 def _name(name: str) -> str | None:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
-from vaultmem.memories.conversation import put_away
-from vaultmem.memories.model import ARCHIVE
 from vaultmem.vault.batches import Wish
+from vaultmem.vault.places import ARCHIVE
 
 Refused = tuple[str, str]  # path and reason
 
@@ -33,6 +32,8 @@ class Means(NamedTuple):
         [bytes], bytes
     ]  # a memory's bytes with the properties of one that was deleted
     same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
+    # where in the memory folder an entry of a conversation goes; "" for anything else
+    put_away: Callable[[str], str] = lambda _: ""
 
 
 class _File:
@@ -155,7 +156,7 @@ class _Undo:
         """A file that was created: it goes where deleted memories are, and an entry of a conversation where those of
         the conversation are, unless it is there already."""
         inside = f"{self._means.folder}/{ARCHIVE}"
-        away = put_away(file.place[len(self._means.folder) + 1 :])
+        away = self._means.put_away(file.place[len(self._means.folder) + 1 :])
         if away:
             inside = f"{self._means.folder}/{posixpath.dirname(away)}"
         if file.place.startswith(f"{inside}/"):

@@ -20,7 +20,7 @@ from vaultmem.history import undo as undoing
 from vaultmem.history.commits import Record
 from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.conversation import is_talk
+from vaultmem.memories.conversation import is_talk, put_away
 from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, unified
 from vaultmem.text.times import stamp
@@ -74,6 +74,7 @@ def undo(session: Session, asked: Asked) -> Report:
         past.merged,
         _archived(session, who.by),
         lambda one, other: _id(session, one) == _id(session, other),
+        put_away,
     )
     found, not_possible = undoing.wishes(undone, means, why)
     shown = [
