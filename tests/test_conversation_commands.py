@@ -149,7 +149,7 @@ def test_history_and_undo_name_what_conversations_did(here: Path) -> None:
     assert {one["by"] for one in found} == {"conversation:c"}
     last = next(one for one in found if one["why"].startswith("learned"))
     assert text("undo", last["commit"]).code == 0
-    assert "fact: The user lives in Lisbon" in text("conversations", "show", "c", "--facts").out
+    assert "fact: I live in Lisbon" in text("conversations", "show", "c", "--facts").out
 
 
 def test_history_takes_ids_of_entries_of_conversations(here: Path) -> None:
@@ -160,9 +160,9 @@ def test_history_takes_ids_of_entries_of_conversations(here: Path) -> None:
         assert by_id, said
         assert ran("history", named[:8]).data["history"] == by_id
         whys[said] = [one["files"][0]["why"] for one in by_id]
-    assert whys["The user lives in Lisbon"][0].startswith("replaced by")
-    assert len(whys["The user lives in Lisbon"]) == 2
-    assert len(whys["The user lives in Porto"]) == 1
+    assert whys["I live in Lisbon"][0].startswith("replaced by")
+    assert len(whys["I live in Lisbon"]) == 2
+    assert len(whys["I live in Porto"]) == 1
     assert "Memory not found" in one_line(text("history", "nobody"))
     with Vault(str(here)) as opened:
         opened.converse(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from vaultmem.languages.facts import LONGEST, MOST, believed, question, read, sa
 from vaultmem.languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
-CORPUS = Path(__file__).parent / "data" / "said_facts"
+DATA = Path(__file__).parent / "data"
 # Anything a model may give back, and then some.
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=400),
@@ -29,96 +28,65 @@ JSON = st.recursive(
 )
 
 
-def corpus(half: str) -> list[tuple[str, list[str]]]:
-    lines = (CORPUS / f"{half}.jsonl").read_text("utf-8").splitlines()
-    return [(row["text"], row["facts"]) for row in map(json.loads, lines)]
+def messages() -> list[tuple[str, str, str]]:
+    """Set, part of the sentence that is to be kept ("" for none), message."""
+    lines = (DATA / "lasting_messages.tsv").read_text("utf-8").splitlines()
+    rows = (line.replace("\\n", "\n").split("\t") for line in lines)
+    return [(name, part, text) for name, part, text in rows]
 
 
-def measured(half: str) -> tuple[float, float]:
-    """Precision and recall, where only the very words count."""
-    right = said = wanted = 0
-    for text, facts in corpus(half):
-        found = said_facts(text, NOW)
-        right += len(set(found) & set(facts))
-        said += len(found)
-        wanted += len(facts)
-    return right / said, right / wanted
-
-
-def test_the_corpus_is_large_and_mostly_says_nothing() -> None:
-    rows = corpus("tuned") + corpus("unseen")
-    chinese = [text for text, _ in rows if any("\u4e00" <= sign <= "\u9fff" for sign in text)]
-    assert len({text for text, _ in rows}) == len(rows) >= 200
-    assert 0.55 <= sum(not facts for _, facts in rows) / len(rows) <= 0.65
-    assert len(chinese) >= 60
-
-
-@pytest.mark.parametrize("half", ["tuned", "unseen"])
-def test_precision_and_recall_stay_what_they_are(half: str) -> None:
-    """When "unseen" was first measured, in two parts: precision 51 of 55, recall 51 of 59. What it showed was mended."""
-    precision, recall = measured(half)
-    assert precision >= 0.97
-    assert recall >= 0.95
-
-
-@pytest.mark.parametrize("half", ["tuned", "unseen"])
-def test_messages_with_nothing_to_keep_give_nothing(half: str) -> None:
-    assert not {
-        text: said_facts(text, NOW)
-        for text, facts in corpus(half)
-        if not facts and said_facts(text)
-    }
+def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None:
+    """When "held out" was first measured, 44 of 45 were kept and none of 30 that state nothing; when "second" was, 20 of
+    20, and 12 of 28 too many. What these showed was mended."""
+    rows = messages()
+    assert len(rows) > 300
+    missed = [
+        text for _, part, text in rows if part and not any(part in one for one in said_facts(text))
+    ]
+    too_many = {text: found for _, part, text in rows if not part and (found := said_facts(text))}
+    assert (missed, too_many) == ([], {})
 
 
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        ("I’m vegan", ["The user is vegan"]),
-        ("I’ve never been to Asia.", ["The user has never been to Asia"]),
-        ("I don’t like olives", ["The user does not like olives"]),
-        ("I was born in 1980", ["The user was born in 1980"]),
-        ("I study physics and teach chess.", ["The user studies physics and teach chess"]),
-        ("Vim is my favourite editor.", ["Vim is the user's favourite editor"]),
-        ("Yesterday I adopted a cat.", ["Yesterday (2026-11-21) the user adopted a cat"]),
-        ("My son starts school on Monday", ["The user's son starts school on Monday (2026-11-23)"]),
-        ("Remember that you should answer in French", ["The assistant should answer in French"]),
-        ("请记住：密码重置邮件发到我的工作邮箱", ["密码重置邮件发到用户的工作邮箱"]),
-        ("我和我老婆住在苏州", ["用户和用户的老婆住在苏州"]),
-    ],
-)
-def test_forms(text: str, facts: list[str]) -> None:
-    assert said_facts(text, NOW) == facts
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I live in Berlin, right?", "Bob: I live in Rome. I work at Fiat.", "Dear Sir,\nI live in Rome.",
-        "If I am late, I take the bus.", "She said, I live in Rome", "I ran the tests", "I joined two tables",
-        "I have two child processes", "My laptop is slow", "Remember to call mom", "Remember this", "I'm done",
-        "$ whoami\nI live in /root\nMy name is root", "我要去吃饭了", "我用 pip 安装了", "记住明天提醒我买牛奶",
-        "~~~\nMy name is Bo\n~~~", "I love “I live in Rome”", "你是一名医生。我对花生过敏。", "", "\0", "\ud800 I",
+        ("I’m vegan", ["I'm vegan"]),
+        ("Vim is my favourite editor.", ["Vim is my favourite editor"]),
+        ("Yesterday I adopted a cat.", ["Yesterday (2026-11-21) I adopted a cat"]),
+        ("My son starts school on Monday", ["My son starts school on Monday (2026-11-23)"]),
+        ("Remember that you should answer in French", ["you should answer in French"]),
+        ("请记住：密码重置邮件发到我的工作邮箱", ["密码重置邮件发到我的工作邮箱"]),
+        ("我下周三要去北京出差，那边冷吗？", ["我下周三（2026-11-25）要去北京出差"]),
+        ("I live in Rome, but I think it is loud.", ["I live in Rome"]),
+        ("I moved to Berlin yesterday.", ["I moved to Berlin yesterday (2026-11-21)"]),
+        *(
+            (text, [])
+            for text in (
+                "I live in Berlin, right?", "Bob: I live in Rome. I work at Fiat.", "Dear Sir,\nI live in Rome.",
+                "If I am late, I take the bus.", "She said, I live in Rome", "I ran the tests", "I joined two tables",
+                "My laptop is slow", "Remember to call mom", "Remember this", "I'm done",
+                "$ whoami\nI live in /root\nMy name is root", "我要去吃饭了", "我用 pip 安装了", "记住明天提醒我买牛奶",
+                "~~~\nMy name is Bo\n~~~", "I love “I live in Rome”", "你是一名医生。我对花生过敏。", "", "\0", "\ud800 I",
+            )
+        ),
     ],
 )  # fmt: skip
-def test_what_is_no_fact_of_the_writer(text: str) -> None:
-    assert said_facts(text, NOW) == []
+def test_forms(text: str, facts: list[str]) -> None:
+    assert said_facts(text, NOW) == facts
 
 
 def test_at_most_three_and_those_first_that_are_to_be_remembered() -> None:
     text = "I live in the UK. I speak Greek. I have two cats. I hate tea. Remember that I'm deaf."
     found = said_facts(text)
     assert len(found) == MOST
-    assert found[-1] == "The user is deaf"
-    assert said_facts("I hate tea. I hate tea! i hate tea") == ["The user hates tea"]
+    assert found[0] == "I'm deaf"
+    assert said_facts("I hate tea. I hate tea! i hate tea") == ["I hate tea"]
 
 
-def test_without_a_clock_no_dates_are_made_up() -> None:
-    assert said_facts("I moved to Berlin yesterday.") == ["The user moved to Berlin yesterday"]
-
-
-def test_rules_and_contradictions_speak_the_same_language() -> None:
+def test_what_is_kept_contradicts_what_was_kept_in_the_same_words() -> None:
     before, after = said_facts("I live in Lisbon.")[0], said_facts("I live in Porto.")[0]
     assert contradiction(after, before)
+    assert contradiction(after, "The user lives in Lisbon")
     assert contradiction(*said_facts("I eat meat.") + said_facts("I don't eat meat."))
     assert contradiction(*said_facts("我喜欢香菜") + said_facts("我讨厌香菜"))
 
@@ -139,8 +107,8 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
 def test_what_is_typed_around_something_pasted_counts() -> None:
     log = "2026-11-22 10:00:00 worker started, I live in memory\n" * 2_000
     assert said_facts(f"I live in Lisbon.\n{log}\nI'm allergic to nuts.", NOW) == [
-        "The user lives in Lisbon",
-        "The user is allergic to nuts",
+        "I live in Lisbon",
+        "I'm allergic to nuts",
     ]
 
 

@@ -147,6 +147,8 @@ def test_only_what_lasts_and_is_about_the_person_is_asked(opened: Vault) -> None
     assert asked(opened) == []
     learn(opened, "work", "用户住在里斯本")
     assert asked(opened) == ["remember? 用户住在里斯本 (from the chat work on 2026-11-22)"]
+    learn(opened, "work", "Our cat is called Tuna")
+    assert "remember? Our cat is called Tuna (from the chat work on 2026-11-22)" in asked(opened)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ COVERED = 0.8  # share of a fact's words that another text must have to say it, 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[.,:/-][^\W_\u3400-\u9fff]+)*")
 _SMALL = frozenset(
     "the a an user users user's s is are am was were be been has have had do does did of to in at on and their they "
-    "them it 用 户 的 了 是 在 有".split()
+    "them it i m my me we our us 用 户 我 的 了 是 在 有".split()
 )
 _VERBS = frozenset(  # as _words has them
     "like love hate prefer live work use own drink eat play speak drive want need know enjoy dislike smoke studie"

@@ -7,29 +7,31 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.languages import slots
-from vaultmem.languages.fixed_forms import is_of_childhood, said, settled
+from vaultmem.languages.fixed_forms import said, settled
+from vaultmem.text.patterns import lazy
 
 _LONGEST = 240  # characters of a clause that is still read
-_SENTENCE = re.compile(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
-_CUT = re.compile(
+_SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
+_CUT = lazy(
     r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
 )
-_UNSURE = re.compile(
+_UNSURE = lazy(
     r"[?？]|(?<!\w)(?:if|whether|should|could|would|might|(?-i:(?<!\d )may(?! \d)(?=\s\w))|maybe|perhaps|"
     r"probably|used to|formerly|previously|"
     r"originally|until|unless|back then|last (?:week|month|year)|yesterday|ago|suppose|imagine|told|says?|said|claims?|"
+    r"when (?:\w+ ){1,3}(?:was|were)|as an? (?:\w+ )?(?:baby|toddler|child|kid|boy|girl|teen(?:ager)?|student)|"
     r"thinks?|thought|believes?|heard|example|e\.g\.|rumou?r|in (?:19|20)\d\d|(?:going|plans?|wants?) to be)(?!\w)"
     r"|如果|要是|假如|可能|也许|或许|大概|应该|吗|以前|曾经?|过去|原来|原本|去年|当时|那时|上个?月|上周|昨天|之前|据说|听说|觉得|认为|以为|"
     r"打算|计划|例如|比如|(?:19|20)\d\d年(?!\d*月)",
     re.IGNORECASE,
 )
-_LEAD = re.compile(
+_LEAD = lazy(
     r"(?:\s|[-*+•>]\s|\d{1,3}[.)]\s|\[.\]\s|#{1,6}\s|(?:and|but|so|also|note|fyi|btw|remember|note that|remember that|"
     r"because|while|although|though|whereas|since|actually|currently|today|now|记住|请记住|注意|备注|其实|现在|目前|"
     r"另外|而且|但是|不过(?!敏)|因为|所以|但|今天起?)(?:[:：]|\b|(?<=[\u4e00-\u9fff]))){0,4}\s*",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
+_HEADING = lazy(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
 
 
 class Clause(NamedTuple):
@@ -70,7 +72,7 @@ def clauses(text: str) -> Iterator[Clause]:
 def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
     opens = True
     for sentence in _SENTENCE.finditer(line):
-        if _UNSURE.search(settled(sentence[0])) or is_of_childhood(sentence[0]):
+        if _UNSURE.search(settled(sentence[0])):
             opens = False
             continue
         start = 0
@@ -119,42 +121,42 @@ _THIRD = {
     },
 }
 _WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
-_PLAIN_AFTER = re.compile(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
-_VERB_FACT = re.compile(
+_PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
+_VERB_FACT = lazy(
     rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
     rf"(?P<verb>{'|'.join(sorted([*_VERBS, *_THIRD], key=len, reverse=True))})\s+(?P<value>\S.*)$",
     re.IGNORECASE,
 )
-_COPULA_FACT = re.compile(
+_COPULA_FACT = lazy(
     rf"{_SUBJECT}(?:\s+(?P<verb>is|are|am|isn['’]t|aren['’]t|equals|=)|(?P<short>(?<=\bi)['’]m))\s+{_ADVERB}"
     rf"(?P<not>not\s+|no longer\s+)?{_ADVERB}(?:(?:set to|called|named)\s+)?(?P<value>\S.*)$",
     re.IGNORECASE,
 )
-_KEYED = re.compile(
+_KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
 )
-_WHERE = re.compile(
+_WHERE = lazy(
     r"\s+(?=(?:for|in|on|at|when|during|as|inside|under|within|over|before|after|per|except|via)\s)",
     re.IGNORECASE,
 )
-_DROPPED = re.compile(
+_DROPPED = lazy(
     r"\s+(?:(?:since|from|with|because|"
     r"(?:for )?now|anymore|any more|these days|at all|too|as well|by default|,)(?:\s.*)?|"
     r"and\s+(?:is|are|was|were|has|have|had|does|takes?|speaks?|hates?|likes?|loves?|prefers?|uses?|lives?|works?|finds?|"
     r"answers?|they|he|she|it|we|i|the|also|only|never|not|dislikes?|wants?|needs?)\s.*)$",
     re.IGNORECASE,
 )
-_OVER = re.compile(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
-_LISTED = re.compile(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
-_SAID_OF = re.compile(
+_OVER = lazy(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
+_LISTED = lazy(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
+_SAID_OF = lazy(
     r"(?:^|\s)(?:that|which|who|when|where|to|nobody|no|not|how|why|what|there|don['’]?t|never|like|by|and)(?:\s|$)",
     re.IGNORECASE,
 )
-_AGE = re.compile(
+_AGE = lazy(
     r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<said>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
+_NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
 
 
 def facts(clause: Clause) -> list[Fact]:
@@ -295,29 +297,29 @@ _HAN_VERBS = {
     **dict.fromkeys(("讨厌", "反感", "受不了"), ("likes", True)),
 }
 _HAN_NO_VERB = r"(?<![信试公改调作费利通引启占专常滥急食实备聘套适应]用)"  # 信用, 试用, 公用
-_HAN_VERB_FACT = re.compile(
+_HAN_VERB_FACT = lazy(
     rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}{_HAN_ADVERB}"
     rf"(?<!最)(?P<verb>{'|'.join(sorted(_HAN_VERBS, key=len, reverse=True))}){_HAN_NO_VERB}"
     r"(?!户|来|例|法|途|品|量|不|了|的(?!是))(?:的是)?\s*(?P<value>\S.*)$"
 )
-_HAN_WORKS = re.compile(
+_HAN_WORKS = lazy(
     rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}在(?P<value>.{{1,24}}?)(?:工作|上班|任职)(?:了)?$"
 )
-_HAN_AGE = re.compile(
+_HAN_AGE = lazy(
     r"(?P<subject>我|本人|用户)(?:今年(?:[（(]\d{4}[）)])?|现在|已经|刚|满|是)*"
     r"\s*(?P<value>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)\s*周?岁了?$"
 )
 _HAN_DIGITS = ("", *"一二三四五六七八九")
-_HAN_ALLERGY = re.compile(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
-_HAN_COPULA = re.compile(
+_HAN_ALLERGY = lazy(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
+_HAN_COPULA = lazy(
     rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|叫做?(?![我你他她])|等于)\s*(?P<value>\S.*)$"
 )
-_HAN_OVER = re.compile(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
-_HAN_THAN = re.compile(
+_HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
+_HAN_THAN = lazy(
     r"^(?P<subject>[^比]{0,12})比起\s*(?P<over>.{1,12}?)\s*(?P<rest>(?:我|用户)?更.+)$"
 )
-_HAN_TAIL = re.compile(r"(?:了|吧|呢|啊|的|哦|来着)$")
-_HAN_POISON = re.compile(
+_HAN_TAIL = lazy(r"(?:了|吧|呢|啊|的|哦|来着)$")
+_HAN_POISON = lazy(
     r"说|问|让|请|要|会|能|什么|怎么|被|把|给|不是|没有|别|时$|的时候|用户$(?<=.用户)|提醒|决定|记得"
 )
 

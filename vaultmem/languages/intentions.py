@@ -9,30 +9,31 @@ from datetime import datetime
 from itertools import islice
 
 from vaultmem.adapter import Note
+from vaultmem.text.patterns import lazy
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultmem.languages.when import Moment
 
 
-_FENCE = re.compile(r" {0,3}(?:[-*+] )?(`{3,}|~{3,})")
-_HEADING_OR_QUOTE = re.compile(r"\s*(?:[-*+] |\d{1,9}[.)] )?(?:#{1,6}(?:\s|$)|>)")
+_FENCE = lazy(r" {0,3}(?:[-*+] )?(`{3,}|~{3,})")
+_HEADING_OR_QUOTE = lazy(r"\s*(?:[-*+] |\d{1,9}[.)] )?(?:#{1,6}(?:\s|$)|>)")
 # Code, links, addresses, comments: not what the writer says in plain words.
-_INLINE = re.compile(
+_INLINE = lazy(
     r"``[^\n]{0,200}?``|`[^`\n]{1,1000}`|!?\[\[[^\[\]\n]{1,400}\]\]"
     r"|!?\[[^\[\]\n]{0,400}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,400}\])|<[^<>\n]{1,400}>|%%[^%\n]{0,400}%%"
     r"|\bhttps?://[^\s<>\"'，。；、（）]{1,500}|\(\([0-9a-f-]{36}\)\)"
 )
-_TASK = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[(.)\]\s")
-_MARKER = re.compile(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|CANCELLED)\s")
-_OPENING = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
-_CUE = re.compile(
+_TASK = lazy(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[(.)\]\s")
+_MARKER = lazy(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|CANCELLED)\s")
+_OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
+_CUE = lazy(
     r"\b(?:remind(?:er)?s?\b|due\b(?! to\b)|deadline\b|don'?t forget\b|do not forget\b|remember to\b|needs? to\b"
     r"|ha(?:ve|s) to\b|must\b|todo\b|make sure\b|appointment\b)"
     r"|提醒|截止|到期|记得|别忘|不要忘|务必|必须|待办|最晚|最迟"
 )
-_BEFORE = re.compile(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
-_AFTER = re.compile(r"\s?(?:之|以)?(?:前|截止|到期)")
+_BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
+_AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
 _VERBS = frozenset(
     """add answer apply arrange ask attend back backup bake book bring buy call cancel check clean close collect
     complete confirm contact cook deliver discuss do download draft drop email feed file fill finish fix follow
@@ -42,12 +43,12 @@ _VERBS = frozenset(
     stop study submit sync take talk tell test text throw tidy transfer try turn update upload vacuum visit
     wash watch water withdraw work wrap write""".split()
 )
-_HAN_DO = re.compile(
+_HAN_DO = lazy(
     r"[，,\s]{0,2}(?:我们?|咱们)?(?:要|得|需要?|该|应该)?(?:跟|和|与|给|向|去|到|带|把|对)?[^，。！？\s]{0,6}?"
     r"(?:开会|交|打电话|电话|买|续|复查|复诊|体检|关|参加|还|付|缴|提交|完成|回复|回电|寄|取|接|送|见面?|约|面试|考试|上课|出发"
     r"|看牙|看病|看电影|汇报|报告|面谈|会议|聚餐|搬家|报名|报税|签|办理?|写|发|准备|检查|打扫|值班|预约|订|吃药|喝水|浇|对账|起床|叫我|遛|喂|健身|跑步)"
 )
-_STOP = re.compile(r"[。！？；!?;]|\.(?=\s+[A-Z])")
+_STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
 _NEAR = 300  # characters of a sentence that are looked at on each side
 
 
@@ -116,47 +117,47 @@ _LONGEST = 300  # characters of a sentence on each side of the word
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
 # Each begins with letters, so that the engine skips to where these stand.
-_DUE = re.compile(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
-_BY = re.compile(
+_DUE = lazy(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
+_BY = lazy(
     rf"b(?:y|efore)(?<![a-z]by)(?<![a-z]before)[ ](?:the )?(?:\d|(?:{_NAMES})[a-z]{{0,6}}\b)"
 )
 # "That reminds me of May", "was due on Friday", 会提醒 (it reminds by itself), 还记得 (remembers): nothing to do.
-_REMIND = re.compile(
+_REMIND = lazy(
     r"\bremind(?:er)?s?\b(?! (?:me |us |him |her |them |you )?(?:of|that)\b)"
     r"|(?<![会动断强的])提醒(?=[我你他她们大家自己爸妈：: ，,])|(?:^|[，,。；：:\s])(?:请|记得)?提醒"
 )
-_WORDS = re.compile(
+_WORDS = lazy(
     rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
     r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
 )
-_BEFORE_SAID = re.compile(r"\bby\s+(?:the\s+)?$")
-_MUST_BEFORE = re.compile(r"\bbefore\s+(?:the\s+)?$")
-_AFTER_SAID = re.compile(r"\s?(?:之|以)?前(?![天年月周日几])")
+_BEFORE_SAID = lazy(r"\bby\s+(?:the\s+)?$")
+_MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
+_AFTER_SAID = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
 _LATIN = ("remind", "deadline", "no later than")
 _HAN = ("提醒", "截止", "到期", "记得")
 _DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
-_HAN_BEFORE = re.compile(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
-_TIME = re.compile(
+_HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
+_TIME = lazy(
     rf"\d|\b(?:{_NAMES})|\bevery\b|\bin an? |\bnew year|\bchristmas"
     r"|[今明后]天|[今明后]晚|周|星期|礼拜|[月年]底|[一二三四五六七八九十两半]个?[天月号日点小分]|每天"
 )
 _FURTHEST = 2_000  # characters of a line that are looked at before a sentence
-_STOP_SAID = re.compile(
+_STOP_SAID = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
     rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
 )
-_NO_PROSE = re.compile(  # a row of a table, a property, a planned date, a comment, a template
+_NO_PROSE = lazy(  # a row of a table, a property, a planned date, a comment, a template
     r"\s*(?:[-*+]\s+)?(?:\||:?[\w\- ]{1,40}::|(?:scheduled|deadline|closed):\s*[<\[]|<|:\w+:|%%)|[^\n]*(?:\{\{|<%)",
     re.IGNORECASE,
 )
-_EXAMPLE = re.compile(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
-_QUOTED = re.compile(r"[\"“][^\"“”\n]{1,300}[\"”]")
-_YEAR = re.compile(r"\d{4}|\d\d年")
+_EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
+_QUOTED = lazy(r"[\"“][^\"“”\n]{1,300}[\"”]")
+_YEAR = lazy(r"\d{4}|\d\d年")
 _YEARLESS_DAYS = 120  # further ahead, a day without a year is rather one that is past
 _NEAR_SAID = 80  # characters between a word and the time
 _MOST_TIMES = 2  # in a sentence; more are a list of them
-_MARK = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
-_CLOCK_ALONE = re.compile(
+_MARK = lazy(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
+_CLOCK_ALONE = lazy(
     r"(?:at )?\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\.?|o.clock)?|noon|midnight", re.IGNORECASE
 )
 

@@ -6,7 +6,6 @@ month (31 January, every month: 28 February); with "when done" it is counted fro
 
 from __future__ import annotations
 
-import re
 from calendar import monthrange
 from datetime import MAXYEAR, date, datetime, time, timedelta
 from typing import Literal, NamedTuple
@@ -14,7 +13,9 @@ from typing import Literal, NamedTuple
 from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
 from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 
-_TOKEN = re.compile(
+from vaultmem.text.patterns import lazy
+
+_TOKEN = lazy(
     r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
 )
 Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from vaultmem.languages import when, when_words
 from vaultmem.languages.when_parts import Reading, merged
 from vaultmem.languages.when_words import folded
+from vaultmem.text.patterns import lazy
 
-_OPENING = re.compile(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
-_ENDS = re.compile(r"\s*(?:$|[,.;:!?，。；：、])")
-_FILLS = re.compile(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
+_OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
+_ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
+_FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
 
 
 class Phrase(NamedTuple):

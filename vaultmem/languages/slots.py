@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from vaultmem.text.patterns import lazy
+
 # Values of facts, folded so that they compare: dates, numbers, articles, and pairs of words that exclude each other.
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -13,20 +15,20 @@ _MONTH_NAMES = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 )
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_NAMES})\b\.?")
-_MONTH_FIRST = re.compile(rf"\b({_MONTH_NAMES})\b\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])")
-_ISO = re.compile(r"(?<!\d)(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?!\d)")
-_HAN_DAY = re.compile(r"([\d一二三四五六七八九十]{1,3})月([\d一二三四五六七八九十]{1,3})[日号]?")
-_DAY_TOKENS = re.compile(r"m\d\d d\d\d")
+_DAY_FIRST = lazy(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_NAMES})\b\.?")
+_MONTH_FIRST = lazy(rf"\b({_MONTH_NAMES})\b\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])")
+_ISO = lazy(r"(?<!\d)(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?!\d)")
+_HAN_DAY = lazy(r"([\d一二三四五六七八九十]{1,3})月([\d一二三四五六七八九十]{1,3})[日号]?")
+_DAY_TOKENS = lazy(r"m\d\d d\d\d")
 _HAN_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")}
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLES = re.compile(r"^(?:the|an?|my|our|your|some|any) +")
+_THOUSANDS = lazy(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLES = lazy(r"^(?:the|an?|my|our|your|some|any) +")
 _AROUND = " \t.,;:!?\"'`“”‘’«»()[]{}*_。，；：！？、《》「」"
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_LATIN = re.compile(r"[a-z]")
-_TOKEN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\s\u3400-\u4dbf\u4e00-\u9fff,]+")
+_HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_LATIN = lazy(r"[a-z]")
+_TOKEN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\s\u3400-\u4dbf\u4e00-\u9fff,]+")
 
-_VERSIONED = re.compile(r"^(\S.*?)[ -]?(?:v(?:ersion )?(\d+(?:\.\d+)*)|(?<=[ -])(\d+(?:\.\d+)+))$")
+_VERSIONED = lazy(r"^(\S.*?)[ -]?(?:v(?:ersion )?(\d+(?:\.\d+)*)|(?<=[ -])(\d+(?:\.\d+)+))$")
 
 _PAIRS = (
     "light dark", "bright dark", "tabs spaces", "short long", "brief detailed", "concise verbose", "concise detailed",
@@ -168,11 +170,11 @@ _AMERICAN = {
     "favourite": "favorite", "organisation": "organization", "programme": "program", "centre": "center",
     "theatre": "theater",
 }  # fmt: skip
-_BRITISH = re.compile(rf"\b(?:{'|'.join(_AMERICAN)})\b")
-_CHOSEN = re.compile(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
-_POSSESSIVE = re.compile(r"^(.+?)'s? (.+)$")
-_OF = re.compile(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
-_MINE = re.compile(r"^(my|our|your|his|her|their|its) (.+)$")
+_BRITISH = lazy(rf"\b(?:{'|'.join(_AMERICAN)})\b")
+_CHOSEN = lazy(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
+_POSSESSIVE = lazy(r"^(.+?)'s? (.+)$")
+_OF = lazy(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
+_MINE = lazy(r"^(my|our|your|his|her|their|its) (.+)$")
 _PEOPLE = {
     "my": "user",
     "our": "we",
@@ -197,10 +199,10 @@ _CHINESE = {
     "阈值": "threshold",
     "主机名": "hostname", "许可证": "license",
 }  # fmt: skip
-_CHINESE_SLOT = re.compile(
+_CHINESE_SLOT = lazy(
     "^(.*?)的?(" + "|".join(sorted(_CHINESE, key=len, reverse=True)) + ")$", re.DOTALL
 )
-_CHINESE_CHOSEN = re.compile(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
+_CHINESE_CHOSEN = lazy(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
 
 _USER = frozenset(("i", "me", "user", "用户", "我", "本人", "我自己"))
 _WE = frozenset(("we", "us", "team", "我们", "咱们", "团队", "我们团队", "我司"))

@@ -7,7 +7,6 @@ week goes from Monday to Sunday, a bare weekday is the next one after today, "ne
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
@@ -26,28 +25,29 @@ from vaultmem.languages.when_parts import (
     rule_text,
 )
 from vaultmem.languages.when_words import folded
+from vaultmem.text.patterns import lazy
 
 ALL_DAY = time(9)
 _DAY = 24 * 60  # minutes
-_TOKEN = re.compile(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
+_TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 _INSIDE = frozenset(
     "0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第"
 )  # of a number or a word
 # A blank between figures and the Chinese word they count: 12 月 5 日, 每月 1 号.
-_GAP = re.compile(
+_GAP = lazy(
     r"(?<=[0-9]) (?=[号日月年点时分天周星礼个小刻季])"
     r"|(?<=[\u4e00-\u9fff]) (?=[0-9]{1,4} ?[号日月年点时分天周星礼个小刻季])"
 )
 _COUNTED = f"第百千万.{when_chinese.DIGITS}"  # a number goes on, or is an ordinal
-_GLUE = re.compile(
+_GLUE = lazy(
     r" {0,3}(?:[,、-] {0,2})?"
     r"(?:(?:at|on|by|in|of|the|from|around|about|before|starting|的|之|于|在)(?![a-z]) {0,2}){0,2}"
     r"| {0,2}(?P<bracket>\()|\) {0,2}"
 )
 _ROUNDS = 5
-_CUT_WORD = re.compile(r"[a-z0-9]{2}")
+_CUT_WORD = lazy(r"[a-z0-9]{2}")
 _LONGEST_GLUE = 24
-_SETTLED = re.compile(
+_SETTLED = lazy(
     r" ?\((\d{4})(?:-(\d\d)(?:-(\d\d)(?: (\d\d):(\d\d))?)?|-w(\d\d))?\)",
 )
 

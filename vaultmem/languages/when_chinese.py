@@ -20,6 +20,7 @@ from vaultmem.languages.when_parts import (
     nth_weekday,
     together,
 )
+from vaultmem.text.patterns import lazy
 
 DIGITS = "零〇一二两三四五六七八九十"
 _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"
@@ -62,7 +63,7 @@ _NOT_A_CLOCK = (
 
 
 # After 今年: how old somebody is, which is true all the year and happens at no time.
-AGE = re.compile(rf" ?[已经也才刚满都快]{{0,2}} ?(?:\d{{1,3}}|[{DIGITS}百]{{1,4}})[多几]? ?周?岁")
+AGE = lazy(rf" ?[已经也才刚满都快]{{0,2}} ?(?:\d{{1,3}}|[{DIGITS}百]{{1,4}})[多几]? ?周?岁")
 
 
 def han_number(text: str | None) -> int:

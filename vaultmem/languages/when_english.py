@@ -35,6 +35,7 @@ from vaultmem.languages.when_words import (
     ordinal,
     weekday,
 )
+from vaultmem.text.patterns import lazy
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
 _NOT_DAYS = (
@@ -302,4 +303,4 @@ STARTS = frozenset(
     {" ".join(ORDINAL_WORDS)} christmas new halloween valentine quarter noon midday midnight
     morning afternoon evening night""".split()
 )
-NAMES = re.compile(rf"(?:{DAY_NAME}s?|{MONTH_NAME}|mid[a-z]*)")
+NAMES = lazy(rf"(?:{DAY_NAME}s?|{MONTH_NAME}|mid[a-z]*)")

@@ -18,6 +18,7 @@ from vaultmem.languages.when_words import (
     month,
     ordinal,
 )
+from vaultmem.text.patterns import lazy
 
 YEAR = r"(?:(?:,\s?|\s)(?P<year>(?:19|20|21)\d\d)(?![\d:/]))?"
 _HOLIDAYS = {
@@ -160,7 +161,7 @@ _DAY = 24 * 60  # minutes
 _LEADS = frozenset({"at", "by", "before", "until", "till", "from", "around", "about", "@", "me"})
 _HOUR = rf"(?:\d{{1,2}}|{SPELLED})"
 _NEAR = 60  # characters before a time
-_MAYBE = re.compile(r"(?<![a-z])(?:may|might|could|would) (?:[a-z']+ ){1,6}$")
+_MAYBE = lazy(r"(?<![a-z])(?:may|might|could|would) (?:[a-z']+ ){1,6}$")
 _HALF = r"\s?(?P<half>a\.m\.|p\.m\.|am|pm)(?![a-z0-9])"
 # What may follow "at 5": anything else makes it five of something.
 _AFTER_HOUR = (

@@ -31,11 +31,12 @@ from vaultmem.languages.when_words import (
     ordinal,
     weekday,
 )
+from vaultmem.text.patterns import lazy
 
 _WORKDAYS = (0, 1, 2, 3, 4)
 _RANGE = r"(?:\s?-\s?|\s(?:to|through)\s)"
 _LIST = rf"{DAY_NAME}s?{END}(?:(?:\s?(?:,\s?and|,|and|or|&|/)\s?|{_RANGE}){DAY_NAME}s?{END}){{0,6}}"
-_NAMED = re.compile(rf"({_RANGE})?({DAY_NAME})")
+_NAMED = lazy(rf"({_RANGE})?({DAY_NAME})")
 _ADVERBS: dict[str, tuple[Grain, int]] = {
     "daily": ("day", 1), "nightly": ("day", 1), "weekly": ("week", 1), "biweekly": ("week", 2),
     "fortnightly": ("week", 2), "monthly": ("month", 1), "quarterly": ("month", 3), "yearly": ("year", 1),
@@ -212,17 +213,17 @@ _AFTER = {  # and by those after it
     _UNTIL: r"为止|止|まで(?!に)",
     _EXCEPT: r"[之以除]?外の?",
 }
-_LED = re.compile("|".join(rf"(?P<{role}>{words})" for role, words in _BEFORE.items()))
-_LED_END = re.compile(rf"(?:{_LED.pattern})(?: the)? ?$")
-_FOLLOWED = re.compile("|".join(rf"(?P<{role}>{words})" for role, words in _AFTER.items()))
-_COUNT = re.compile(
+_LED = lazy("|".join(rf"(?P<{role}>{words})" for role, words in _BEFORE.items()))
+_LED_END = lazy(rf"(?:{_LED.pattern})(?: the)? ?$")
+_FOLLOWED = lazy("|".join(rf"(?P<{role}>{words})" for role, words in _AFTER.items()))
+_COUNT = lazy(
     rf",? (?:(?:for )?(?P<times>{NUMBER}) (?:times|occurrences)|for (?:the next )?(?P<n>{NUMBER})"
     r" (?P<unit>day|week|month|year)s?)(?![a-z])"
     r"|.{0,6}?[,，]?(?:连续|持续|一共|总共|共)(?P<many>\d{1,3})个?(?P<unit2>[次天日周月年])"
 )
 _UNITS_WHEN_BOUNDS = {"天": "day", "日": "day", "周": "week", "月": "month", "年": "year"}
-_WEEKEND = re.compile(r"(?:the )?weekends?|周末")
-_STOP = re.compile(r"[。！？!?;；\n]|\.\s")
+_WEEKEND = lazy(r"(?:the )?weekends?|周末")
+_STOP = lazy(r"[。！？!?;；\n]|\.\s")
 _FURTHEST = 120  # characters between a rule and its bound
 _NEAR = 24
 _NEIGHBOURS = 4

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, NamedTuple
 
+from vaultmem.text.patterns import lazy
+
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -320,9 +322,9 @@ _TIME_WORDS = frozenset(
 )
 _STARTS = ("day", "ago", "tomo", "toni", "week", "fort", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
            "sep", "oct", "nov", "dec")  # fmt: skip
-_YEAR = re.compile(r"[12][90]\d\d(?!\d)")
-_NEAR_SPAN = re.compile(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = re.compile(
+_YEAR = lazy(r"[12][90]\d\d(?!\d)")
+_NEAR_SPAN = lazy(r"(?:last|next|this) (?:week|month|year|night)")
+_HAN_TIMES = lazy(
     r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
 )
 _SPANS = frozenset(("week", "month", "year", "night"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from vaultmem.languages.when_parts import LAST
+from vaultmem.text.patterns import lazy
 from vaultmem.text.values import value
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
@@ -19,7 +20,7 @@ _WORDS = {
     "今夜": "今晚", "の朝": "早上", "の夜": "晚上", "の晩": "晚上", "夕方": "傍晚", "ヶ月": "个月", "か月": "个月",
     "毎朝": "每早", "毎": "每", "の": "的", "晩": "晚",
 }  # fmt: skip
-_PHRASE = re.compile(
+_PHRASE = lazy(
     rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
     rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
     r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
@@ -188,7 +189,7 @@ NUMBERED = frozenset(
     version versions vol volume""".split()
 )
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_LEAD = re.compile(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
+_LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
 def folded(text: str) -> str:
@@ -245,15 +246,15 @@ _FEAST = (
     r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
 )
 _HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
-_FEASTS = re.compile(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
+_FEASTS = lazy(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
 # Of how often something happens, wherever it stands.
-_ANYWHERE = re.compile(
+_ANYWHERE = lazy(
     rf"(?<![a-z])(?:(?:every|each|alternate|alternating) (?:(?!(?:on|at|in|this|next) )[\w.-]+ )?{_UNIT}"
     rf"|(?:once|twice|thrice|(?:\d+|two|three|four|five|several) times) (?:a|an|per|each|every) {_UNIT})"
     r"|每(?:隔)?(?:[\d一二两三四五六七八九十半]*个?(?:小时|分钟|刻钟|秒)|[天日早晚周年]|星期|礼拜|个?月)|おき|ごと"
 )
 # Of a rule, wherever it stands.
-_OF_A_RULE = re.compile(
+_OF_A_RULE = lazy(
     rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
     rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
     rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
@@ -262,36 +263,36 @@ _OF_A_RULE = re.compile(
     rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
     r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
 )
-_OFTEN_WORD = re.compile(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
-_OF_A_YEAR = re.compile(
+_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_OF_A_YEAR = lazy(
     r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
 )
 # Where it touches a time: behind it, and before it.
 _AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
-_BEHIND = re.compile(
+_BEHIND = lazy(
     rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
     rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
     rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
     r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
     r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
 )
-_BEHIND_RULE = re.compile(
+_BEHIND_RULE = lazy(
     r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
     r"|within|since|through|of|minus)(?![a-z]))"
 )
 _OF_DAYS = (
     r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
 )
-_BEFORE = re.compile(
+_BEFORE = lazy(
     rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
     rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
 )
-_BEFORE_RULE = re.compile(
+_BEFORE_RULE = lazy(
     r"(?P<word>(?<![a-z])(?:not|only on|except|unless|some|most|all but|odd|even))[\s,]*$"
 )
-_NOUN = re.compile(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
-_GOES_ON = re.compile(r" [a-z\x80-\U0010ffff]")
-_BETWEEN = re.compile(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
+_NOUN = lazy(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
+_GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
+_BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32
 Span = tuple[int, int]
 

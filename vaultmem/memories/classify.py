@@ -21,6 +21,7 @@ from vaultmem.languages.when import Moment, find, iso, reminder
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.text.patterns import lazy
 from vaultmem.text.values import plural
 
 CAP = 4000  # characters; what a text is about shows early
@@ -32,13 +33,13 @@ CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
 _MOST_SHOWN = 6
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_DENIAL = re.compile(
+_HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_DENIAL = lazy(
     r"(?:(?<!\w)(?:not|never|no|nobody|without|cannot|hardly|yet to)|n['’]t)(?:\s+\w+){0,2}\s*$"
     r"|(?:还没有?|没有?|尚未|未|并未|不用|无需|不必|别再?|不要)[\u4e00-\u9fff]{0,2}$"
 )
 _DENIAL_REACH = 32
-_PERSON = re.compile(
+_PERSON = lazy(
     r"(?<!\w)(?:i|i['’]\w+|me|my|mine|we|us|our|you|your|he|she|him|her|his|they|their|who|user|users|team|someone|nobody|"
     r"people|customers?|please|today|tomorrow|yesterday|next|last|let['’]s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?!\w)"
     r"|[我你他她谁请您咱]|用户|大家|助手|团队|同事|客户|妈|爸|[今明昨后]天|周[一二三四五六日末]|星期|上周|下周|记得|\d月|[月年]底|了[，。！]|了$",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vaultmem.languages.statements import statements
 from vaultmem.memories.model import TYPES, is_event, is_working_note
+from vaultmem.text.patterns import lazy
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 
@@ -24,19 +25,19 @@ _PLACES = (
     "北京|上海|广州|深圳|杭州|成都|南京|武汉|西安|重庆|苏州|天津|厦门|青岛|长沙|香港|澳门|台北|台湾|东京|大阪|京都|巴黎|伦敦|纽约|柏林|里斯本|新加坡|"
     "首尔|悉尼|旧金山|洛杉矶|波尔图|罗马|马德里|中国|美国|日本|英国|法国|德国|韩国|阿里|腾讯|百度|字节|华为|小米|美团|京东|微信|支付宝|淘宝|抖音|知乎|飞书|钉钉"
 )
-_HAN_NAME = re.compile(
+_HAN_NAME = lazy(
     rf"{_PLACES}|《[^》\n]{{1,40}}》|[小老阿][{_SURNAMES}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}(?:{_TITLES})"
     rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}"
     rf"|(?:^|[，。、；：\s和跟与找问给])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
     r"|[\u4e00-\u9fff]{2,6}(?:大学|公司|银行|医院|集团|机场|车站|路|大街|中学|小学|科技|出版社|博物馆)"
 )
 # A capital inside a sentence; at its beginning only with what follows a name.
-_INNER_NAME = re.compile(
+_INNER_NAME = lazy(
     r"(?<=[\w,;:)] )(?!I\b)(?!(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|"
     r"Sun)[a-z]*\b|May\b|"
     r"TODO\b|OK\b)(?:[A-Z][a-zà-ÿ]+|[A-Z][a-z]*[A-Z]\w*|[A-Z]{2,})(?!\w)"
 )
-_FIRST_NAME = re.compile(
+_FIRST_NAME = lazy(
     r"(?:^|[.!?\n] {0,3}|[-*] )(?!(?:The|This|That|These|Those|It|He|She|They|We|You|Who|What|There|Here|"
     r"My|Our|Your|Today|"
     r"User|Let|Everyone|Nobody|Server|Nothing|Everything|Build|Deploy|Project|Deadline)\b)"
@@ -44,14 +45,12 @@ _FIRST_NAME = re.compile(
     r"says|told|asked|"
     r"wants|knows|speaks|called|met|moved|joined|uses|runs|will|and [A-Z])\b)"
 )
-_MIXED = re.compile(
+_MIXED = lazy(
     r"\[\[[^\[\]\n]+\]\]|(?<!\w)@[A-Za-z]\w+|[a-z][A-Z]\w+|(?<![A-Za-z])[A-Z][a-z]+[A-Z]\w*"
 )
-_HAN_LATIN_NAME = re.compile(
-    r"[\u4e00-\u9fff，。、] ?[A-Z][A-Za-z]{2,}|[A-Z][a-z]{2,} ?[\u4e00-\u9fff]"
-)
+_HAN_LATIN_NAME = lazy(r"[\u4e00-\u9fff，。、] ?[A-Z][A-Za-z]{2,}|[A-Z][a-z]{2,} ?[\u4e00-\u9fff]")
 
-_NUMBER = re.compile(
+_NUMBER = lazy(
     r"\d|(?<!\w)(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|"
     r"hundred|thousand|million|dozen|half|twice|once a|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
     r"january|february|april|june|july|august|september|october|november|december|(?-i:March|May)|"
@@ -61,7 +60,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 
-_SHAPE = re.compile(
+_SHAPE = lazy(
     r"`|[a-z][A-Z]|\w_\w|::|->|\(\)|[/\\]\w+[/\\.]\w|^--?\w|^v?\d+\.\d+|^0x[0-9a-f]+$|\w\.(?:py|js|ts|rs|go|md|json|yaml|yml|toml|"
     r"sh|sql|csv|txt|conf|env|html|css|lock)\b|^[A-Z]{2,}\d*s?$|\d[a-z]{1,2}$|[a-z]\d|\w=\w|^https?:"
 )
@@ -86,12 +85,12 @@ _TERMS = frozenset(
     "tests thread threads timeout tls token tokenizer tokens typescript unicode unix url vector webhook "
     "websocket yaml".split()
 )
-_HAN_TERMS = re.compile(
+_HAN_TERMS = lazy(
     "数据库|服务器|接口|部署|编译|缓存|线程|进程|内存|算法|函数|变量|索引|分支|端口|仓库|容器|镜像|脚本|配置文件|日志|死锁|框架|前端|后端|爬虫|回调|"
     "并发|异步|协议|加密|令牌|正则|单元测试|流水线|命令行|终端|主机|路由|网关|集群|向量|模型|事务|主键|外键|字段|重构|依赖|版本号|测试用例|迁移"
 )
-_TOKEN = re.compile(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_TOKEN = lazy(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
+_HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _RARE, _PLAIN = 4.0, 1.0
 _MEAN_RARITY = 1.25  # one technical term among twelve other words that mean something
 _HAN_PER_WORD = 2
@@ -135,7 +134,7 @@ NAME, NUMBER, PREFERENCE, TECHNICAL = 0.3, 0.2, 0.4, 0.1
 CAP = 4000  # characters; a signal that comes later does not make a text salient
 
 _WHO = r"(?:i|we|you|they|he|she|users?|the user|[A-Z][a-z]+|(?:my|her|his|our|their) \w+)"
-_PREFERENCE = re.compile(
+_PREFERENCE = lazy(
     rf"(?<!\w)(?:(?:{_WHO}) (?:(?:really|just|absolutely|strongly|still|also|much|would|usually) )*"
     r"(?:(?:do not|don['’]t|does not|doesn['’]t|can['’]t|cannot) (?:really )?)?"
     r"(?:prefers?|hates?|loves?|likes?|enjoys?|dislikes?|stand|rather)"
@@ -143,10 +142,10 @@ _PREFERENCE = re.compile(
     r"|prefer(?:s|red|ence|ences)?|(?:likes|loves|hates|dislikes|enjoys)(?= \w))(?!\w)",
     re.IGNORECASE,
 )
-_HAN_PREFERENCE = re.compile(
+_HAN_PREFERENCE = lazy(
     r"喜欢|偏好|偏爱|最爱|讨厌|反感|受不了|更愿意|宁愿|宁可|倾向于|看不惯|爱[吃喝听看玩用]|(?:我|用户|本人)[^，。！？\n]{0,6}(?:总是|从不|从来不|一向)"
 )
-_NOW = re.compile(
+_NOW = lazy(
     r"(?<!\w)(?:right now|for now|at the moment|this session|current(?:ly)? (?:session|task|working|"
     r"debugging|editing|file|"
     r"step|looking|writing|running|testing|fixing|reading|on)|this (?:conversation|chat)|"
@@ -156,10 +155,10 @@ _NOW = re.compile(
     r"|本次(?:会话|对话|任务)|这次(?:会话|对话)|当前(?:会话|对话|任务|文件|步骤|正在)?(?=[^的]|$)|此刻|眼下|正在|刚刚|现在(?:在|正|先|要)|目前正|下一步",
     re.IGNORECASE,
 )
-_HAN_FACT = re.compile(
+_HAN_FACT = lazy(
     r"[\u3400-\u9fff](?:位于|属于|支持|需要|包含|等于|具有|拥有|住在|毕业于|负责|依赖)"
 )
-_SUBJECT = re.compile(  # the word before a verb that states something
+_SUBJECT = lazy(  # the word before a verb that states something
     r"(\w+)\s+(?:is|are|has|have|supports?|requires?|needs?|uses?|means|contains?|includes?|belongs?|runs?|stores?|"
     r"returns?|depends|consists|provides?|speaks?|owns?|lives?|works?|costs?|equals|must|should|cannot)\s+\S",
     re.IGNORECASE,
@@ -167,7 +166,7 @@ _SUBJECT = re.compile(  # the word before a verb that states something
 _VAGUE = frozenset(
     "i it that this there these those they we what which how who you he she all and or".split()
 )
-_EVENT = re.compile(
+_EVENT = lazy(
     r"(?<!\w)(?:yesterday|today|this morning|tonight|last (?:night|week|month|year|time)|ago|discussed|"
     r"reported|asked|met|"
     r"talked|went|fixed|shipped|released|visited|told|said|decided|called|had|was|were|did|finished|moved|started)(?!\w)"

@@ -6,11 +6,12 @@ import json
 import re
 from typing import NamedTuple
 
+from vaultmem.text.patterns import lazy
 from vaultmem.text.values import value
 
-_BLANK = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')
-_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
+_BLANK = lazy(r"[ \t\r\n]*")
+_STRING = lazy(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')
+_PLAIN = lazy(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 DEEPEST = 200
 _DECODER = json.JSONDecoder()
 

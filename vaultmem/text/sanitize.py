@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from vaultmem.text.patterns import lazy
+
 # Characters as people see them: a letter with its accents, a family of emoji, a flag.
 
 JOINER = "\u200d"
@@ -58,10 +60,10 @@ NO_WORDS = "(no words)"
 _LOOKED_AT = 25  # times as many: what nobody sees may stand in front of the words
 _ROUNDS = 20  # what one step leaves, another may have to look at again
 _MOST_MARKS = 4  # accents on one letter
-_ANSI = re.compile(
+_ANSI = lazy(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 )
-_UNSEEN = re.compile(  # letters that nobody sees, and selectors that could carry words
+_UNSEEN = lazy(  # letters that nobody sees, and selectors that could carry words
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\ufff0-\uffff\U000e0000-\U000e0fff]"
 )
 _LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^": "ˆ", "`": "'"})
@@ -93,12 +95,12 @@ _CHANGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"[🔺⏫🔼🔽⏬]\ufe0f?", "", 0),
     )
 )
-_START = re.compile(
+_START = lazy(
     r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
 )
 _BROKEN_OFF = " ,;:–—-"  # what no cut ends with
-_NO_WORDS = re.compile(r"[^\w ]+|_+")
+_NO_WORDS = lazy(r"[^\w ]+|_+")
 
 
 def one_line(text: str, most: int = MOST) -> str:

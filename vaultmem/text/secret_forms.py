@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from vaultmem.text.patterns import lazy
 from vaultmem.text.secret_values import is_placeholder, mark
 
 
@@ -101,7 +102,7 @@ FORMS = (
     Form("storage key", "AccountKey=", re.compile(r"(?<=AccountKey=)[A-Za-z0-9+/]{40,100}={0,2}")),
     _form("JWT", "eyJ", r"eyJ[\w-]{10,2000}\.eyJ[\w-]{10,8000}\.[\w-]{10,2000}"),
 )  # fmt: skip
-_LEADS = re.compile(  # how keys begin that stand on a line of their own
+_LEADS = lazy(  # how keys begin that stand on a line of their own
     r"A(?:KIA|SIA|BIA|BSK|Iza|TATT3|GE-SEC)|gh[pousr]_|github_pat_|gl[a-z]{2,5}[-_]|xox[a-z]-|xapp-|GOCSPX-|ya29\.|sk-|[spr]k_(?:live|test)_"
     r"|whsec_|hf_|api_org_|npm_|pypi-|rubygems_|dckr_|SG\.|do[opr]_v1_|dapi|shp[a-z]{2}_|tskey-|hv[sbr]\.|lin_api_|ntn_|gsk_|xai-|r8_"
     r"|eyJ|sntry|dp\.|pul-|sbp_|pscale_|PMAK-|NRAK-|figd_|pplx-|sl\.|ops_eyJ|sq0|xkeysib-|key-|GR13"
@@ -136,13 +137,13 @@ def _whole(kind: str, found: list[str]) -> Callable[[re.Match[str]], str]:
 
 _KIND = "private key"
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?"
-_BEGIN = re.compile(rf"-{{4,5}} ?BEGIN {_NAME}-{{4,5}}")
-_END = re.compile(rf"-{{4,5}} ?END {_NAME}-{{4,5}}")
-_HEADER = re.compile(r"(?:^|\n|\\n)[ \t>]{0,16}[A-Z][A-Za-z-]{2,30}:[^\n\\]{0,200}")
-_BETWEEN = re.compile(r"(?:\\r|\\n|[\s>\"'`,;|\\])+")
-_LETTERS = re.compile(r"[A-Za-z0-9+/=]+$")
-_CUT_OFF = re.compile(r"(?:\s{0,4}(?:\\n)?[ \t>]{0,8}[A-Za-z0-9+/=]{24,200}(?:\\n)?){1,1000}")
-_PUTTY = re.compile(
+_BEGIN = lazy(rf"-{{4,5}} ?BEGIN {_NAME}-{{4,5}}")
+_END = lazy(rf"-{{4,5}} ?END {_NAME}-{{4,5}}")
+_HEADER = lazy(r"(?:^|\n|\\n)[ \t>]{0,16}[A-Z][A-Za-z-]{2,30}:[^\n\\]{0,200}")
+_BETWEEN = lazy(r"(?:\\r|\\n|[\s>\"'`,;|\\])+")
+_LETTERS = lazy(r"[A-Za-z0-9+/=]+$")
+_CUT_OFF = lazy(r"(?:\s{0,4}(?:\\n)?[ \t>]{0,8}[A-Za-z0-9+/=]{24,200}(?:\\n)?){1,1000}")
+_PUTTY = lazy(
     r"(?<=\nPrivate-Lines: )\d{1,3}(?:\n[ \t>]{0,16}[A-Za-z0-9+/=]{1,80}(?=\n|\Z)){1,200}"
 )
 _FEWEST = 4  # letters that are a key and no dash or dots

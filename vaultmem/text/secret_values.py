@@ -8,37 +8,39 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+from vaultmem.text.patterns import lazy
+
 SHORTEST_TOKEN = 12
 _BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
 
 _MIXED_TOKEN = 16
 _CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy(
     r"^(?:[<$%{*\[(@]|\.\.\.|env[.:]|process\.|os\.)|^(.)\1*$|example|change[_-]?(?:me|it|this)|placeholder|dummy"
     r"|redacted|your[_-]|xxxx|\*\*\*|\.\.\.|insert[_-]|goes[_-]?here",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
-_PLACE = re.compile(r"(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|.*://")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
-_VERSION_OR_DAY = re.compile(r"[vV]?\d{1,4}(?:[.:/-]\d{1,4}){1,4}[a-z]?$")
-_ALGORITHM = re.compile(
+_CODE = lazy(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+_PLACE = lazy(r"(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|.*://")
+_MAIL = lazy(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
+_VERSION_OR_DAY = lazy(r"[vV]?\d{1,4}(?:[.:/-]\d{1,4}){1,4}[a-z]?$")
+_ALGORITHM = lazy(
     r"(?:base(?:16|32|58|64|85)(?:url)?|sha-?\d{1,3}(?:-\d{3})?|md[45]|[hrep]s-?\d{3}|aes-?\d{3}(?:-[a-z]{3})?|oauth-?\d?"
     r"|utf-?\d{1,2}|pbkdf2|argon2(?:id|i|d)?|bcrypt\d?|scrypt|ed25519|x25519|rsa-?\d{4}|u?int\d{1,2}|float\d{2}"
     r"|varchar2?|string\d?|web3|auth0|k8s|kerberos5?|ntlmv2|totp6|1password|kdbx4?)$",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
-_OWN_NAME = re.compile(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
-_NUMBERED_WORD = re.compile(r"[a-z]+\d{2,8}[!?.]?$")
-_LETTERS_AND_NUMBER = re.compile(r"[a-z]+\d{4,}[a-z\d]*$")
-_WORD_AND_DAY = re.compile(r"[a-z]+(?:19|20)\d{2}(?:\d{2}){0,2}[a-z]*$")  # screenshots20241122
-_SEPARATOR = re.compile(r"[-_./:]+")
-_DIGITS = re.compile(r"\d+")
-_HEX = re.compile(r"[0-9a-fA-F]{32,}$")
-_ODD = re.compile(r"[!@#$%^&*?+~=]")
-_LETTER = re.compile(r"[A-Za-z]")
+_NUMBERED = lazy(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
+_OWN_NAME = lazy(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
+_NUMBERED_WORD = lazy(r"[a-z]+\d{2,8}[!?.]?$")
+_LETTERS_AND_NUMBER = lazy(r"[a-z]+\d{4,}[a-z\d]*$")
+_WORD_AND_DAY = lazy(r"[a-z]+(?:19|20)\d{2}(?:\d{2}){0,2}[a-z]*$")  # screenshots20241122
+_SEPARATOR = lazy(r"[-_./:]+")
+_DIGITS = lazy(r"\d+")
+_HEX = lazy(r"[0-9a-fA-F]{32,}$")
+_ODD = lazy(r"[!@#$%^&*?+~=]")
+_LETTER = lazy(r"[A-Za-z]")
 
 
 def is_token(value: str) -> bool:
@@ -128,7 +130,7 @@ def _bits(value: str) -> float:
 
 # The marks that stand in a text where a secret was, and the words that a title can be taken from beside them.
 
-_MARK = re.compile(r"\[redacted: ([^\[\]\n]{1,40})\]")
+_MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
 
 
 def mark(kind: str) -> str:
@@ -186,28 +188,28 @@ _SIGN = (
     r"|[ \t]?[是为為][ \t]?)"
 )
 _GIVEN = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
-NAMED = re.compile(
+NAMED = lazy(
     rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
     rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
 )
-_OPTION = re.compile(
+_OPTION = lazy(
     r"(?i:--[a-z-]{0,20}(?:(?P<password>pass(?:word|wd|phrase)?)|(?P<token>token|secret|api-?key)))[ \t]{1,4}[\"']?"
     rf"(?P<value>{_GIVEN})(?P<after>.?)"
 )
-_XML = re.compile(
+_XML = lazy(
     r"(?i:<(?:(?P<password>[\w.:-]{0,20}password)|(?P<token>[\w.:-]{0,20}(?:token|secret|api-?key)))>)"
     r"(?P<value>[^<>\s]{6,400})(?P<after></)"
 )
-_BELOW = re.compile(  # a value that has the next line for itself
+_BELOW = lazy(  # a value that has the next line for itself
     r"[:=：＝]\*{0,2}(?:[ \t]{0,2}[|>][+-]?)?[ \t]{0,8}\r?\n[ \t>]{0,16}[\"'`]?"
     rf"(?P<value>{_GIVEN})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
 )
-_NAME_ABOVE = re.compile(
+_NAME_ABOVE = lazy(
     rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*]{{0,4}}[ \t]{{0,4}}$"
 )
 _LONGEST_NAME = 60
 _CODE_FOLLOWS = frozenset("([{")
-_ENDS = re.compile(r"[\s.,;!?。，；\"'`)*&\\]?$")
+_ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 
 def assigned(text: str, found: list[str]) -> str:
@@ -250,18 +252,18 @@ def is_given(match: re.Match[str], kind: str) -> bool:
 
 # Secrets that are known by where they stand: in addresses, in commands, in headers.
 
-_URL = re.compile(r"://[^\s/:@\"'<>\[\]]{0,100}:(?P<value>[^\s/@\"'<>\[\]]{3,200})@(?=[\w.])")
-_NETRC = re.compile(
+_URL = lazy(r"://[^\s/:@\"'<>\[\]]{0,100}:(?P<value>[^\s/@\"'<>\[\]]{3,200})@(?=[\w.])")
+_NETRC = lazy(
     r"\b(?:machine\s{1,20}\S{1,200}|default)\s{1,20}login\s{1,20}\S{1,200}\s{1,20}(?:account\s{1,20}\S{1,200}\s{1,20})?password\s{1,20}(?P<value>[!-~]{3,200})"
 )
-_CURL = re.compile(
+_CURL = lazy(
     r"\b(?:curl|wget|http)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]{1,4}['\"]?[^\s:'\"]{1,80}:(?P<value>[^\s'\"]{4,200})"
 )
-BEARER = re.compile(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
-_BASIC = re.compile(
+BEARER = lazy(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
+_BASIC = lazy(
     r"(?i:authorization[\"']?[ \t]?[:=][ \t]?[\"']?basic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"
 )
-_AWS_SECRET = re.compile(  # in the list of keys that AWS gives, behind the key's own name
+_AWS_SECRET = lazy(  # in the list of keys that AWS gives, behind the key's own name
     r"(?<=\[redacted: AWS key\])[\s,;:|\"']{1,8}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
 )
 

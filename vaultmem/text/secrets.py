@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from vaultmem.text.patterns import lazy
 from vaultmem.text.secret_forms import FORMS, begins_one, known_forms, private_keys
 from vaultmem.text.secret_values import (
     BEARER,
@@ -33,11 +34,11 @@ from vaultmem.text.secret_values import (
 
 # Secrets that somebody's mail program or terminal has broken over several lines, indented or behind quote marks.
 
-_BREAK = re.compile(
+_BREAK = lazy(
     r"(?<=[A-Za-z0-9_+/=.~-])[ \t]{0,8}\\?\r?\n[ \t>]{0,16}"
     r"(?=(?P<run>[A-Za-z0-9_+/=.~-]{1,400})[\"'`,;)]{0,3}[ \t]{0,8}\\?(?:\r?\n|\Z))"
 )
-_SCRAMBLED = re.compile(r"[a-z][A-Z]")  # more of them than in aNameOfWords
+_SCRAMBLED = lazy(r"[a-z][A-Z]")  # more of them than in aNameOfWords
 _PADDING = ".=-_~"
 _FURTHEST = 8_000  # letters of a line that are looked at before a break
 _ENDS_TRIED = 3  # lines that may be too many

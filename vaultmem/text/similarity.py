@@ -8,12 +8,13 @@ enough for ten thousand of them to be held and compared one by one.
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from operator import eq
 from zlib import crc32
+
+from vaultmem.text.patterns import lazy
 
 SIZE = 32  # values of a sketch
 _CAP = 20_000  # characters of a content that sketches and shingles are made of
@@ -28,8 +29,8 @@ _ALONE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_UNIT = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+")
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_UNIT = lazy(rf"[{_ALONE}]|[^\W{_ALONE}]+")
+_NO_TEXT = lazy("[\0\ud800-\udfff]")
 _MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 _LENT = 0xD1B54A32D192ED03
 

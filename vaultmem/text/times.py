@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from vaultmem.text.patterns import lazy
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _clock_time(given: str, now: datetime) -> float | None:
 DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 UNIT_NAMES = {604_800: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
 LONGEST = 3_660 * 86_400  # ten years; calendars and clocks can count with it everywhere
-_PARTS = re.compile(r"(?:[0-9]{1,10}[wdhms])+")
-_PART = re.compile(r"([0-9]{1,10})([wdhms])")
+_PARTS = lazy(r"(?:[0-9]{1,10}[wdhms])+")
+_PART = lazy(r"([0-9]{1,10})([wdhms])")
 
 
 def duration_seconds(text: str) -> int:
@@ -124,7 +124,7 @@ _FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = MappingProxyType(
     }
 )
 _LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_ITEM = re.compile(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
+_ITEM = lazy(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
 
 
 @value

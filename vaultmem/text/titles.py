@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, ENTRIES, GENERATED
+from vaultmem.text.patterns import lazy
 from vaultmem.text.sanitize import JOINER, columns, graphemes
 
 UNTITLED = "Memory"
@@ -20,28 +21,28 @@ _ROUNDS = 20
 
 # --- From the content
 
-_FENCE = re.compile(r"[ \t>]*(?:[-*+] +)?(?:`{3}|~{3})")
-_PROPERTY = re.compile(r"[ \t]*(?:- +)?[^\s:`\[\](){}#]{1,80}::(?:[ \t]|$)")
-_START = re.compile(
+_FENCE = lazy(r"[ \t>]*(?:[-*+] +)?(?:`{3}|~{3})")
+_PROPERTY = lazy(r"[ \t]*(?:- +)?[^\s:`\[\](){}#]{1,80}::(?:[ \t]|$)")
+_START = lazy(
     r"[ \t]*(?:>[ \t]*|[-*+] +|\d{1,3}[.)] +|#{1,6}(?:[ \t]+|$)|\[[^\]\n]\][ \t]+|\[![\w-]{1,40}\][-+]?[ \t]*"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING) +)"
 )
-_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
-_TAG = re.compile(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_EMPHASIS = re.compile(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
-_SENTENCE_END = re.compile(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
+_WIKILINK = lazy(r"!?\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
+_LINK = lazy(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
+_TAG = lazy(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
+_ESCAPED = lazy(r"\\([!-/:-@\[-`{-~])")
+_EMPHASIS = lazy(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
+_SENTENCE_END = lazy(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
 MORE = "…"  # behind what was cut within a statement
-_YAML = re.compile(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
-_LOGGED = re.compile(  # what "git log" says before the words
+_YAML = lazy(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
+_LOGGED = lazy(  # what "git log" says before the words
     r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
     r"|(?:Author|Commit):[ \t].*<[^<>]*>"
     r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
     r"[ \t]*"
 )
 # What no title ends with that was cut.
-_FUNCTION_WORD = re.compile(
+_FUNCTION_WORD = lazy(
     r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
     r"|were|be|been|than|that|which|who|because|if|when|while|so|its?|this|these|those|my|our|your|his|her|their|will|would"
     r"|can|has|have|had|not|via|per|between|about|after|before|until|since|through|against|&)[\s,;:–—-]*$"
@@ -52,34 +53,32 @@ _TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《�
 
 # --- Of the name of a file
 
-_FILLER = re.compile(  # letters that nobody sees
+_FILLER = lazy(  # letters that nobody sees
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufdd0-\ufdef\ufff0-\uffff"
     "\U000e0000-\U000e0fff]"
 )
-_BETWEEN = re.compile(r"(?<=\w)[/\\:|](?=\w)")
-_PARTS = re.compile(r"[/\\|<>:]")
-_MARKS = re.compile(r"[*?\"#^\[\]]")
-_PERCENT = re.compile(r"%(?=[0-9A-Fa-f]{2})|%(?=%)")  # Logseq reads %2F as "/"; %% is a comment
-_LOWBARS = re.compile(r"_{3,}")  # Logseq reads three as "/"
-_LEADING = re.compile(r"(?:[ .~]|-(?!\d))+")
+_BETWEEN = lazy(r"(?<=\w)[/\\:|](?=\w)")
+_PARTS = lazy(r"[/\\|<>:]")
+_MARKS = lazy(r"[*?\"#^\[\]]")
+_PERCENT = lazy(r"%(?=[0-9A-Fa-f]{2})|%(?=%)")  # Logseq reads %2F as "/"; %% is a comment
+_LOWBARS = lazy(r"_{3,}")  # Logseq reads three as "/"
+_LEADING = lazy(r"(?:[ .~]|-(?!\d))+")
 # What the name of another kind of file ends with; [[it]] would lead there, or sync programs skip it.
-_ENDING = re.compile(
+_ENDING = lazy(
     r"\.(?=(?:tmp|swp|swo|bak|part|partial|crdownload|lock|markdown|org|txt|canvas|base|excalidraw|pdf|avif|bmp"
     r"|gif|jpe?g|png|svg|webp|flac|m4a|mp[34]|ogg|ogv|wav|webm|3gp|mkv|mov)$)",
     re.IGNORECASE,
 )
-_NOTE_ENDING = re.compile(r"(?<=.)\.md$", re.IGNORECASE)
-_DEVICE = re.compile(
-    r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE
-)
-_NUMBERED = re.compile(r"^(.*\S) \(([1-9][0-9]?)\)$")
-_CONFLICTED = re.compile(r"conflicted copy", re.IGNORECASE)
-_DATE_PART = re.compile(
+_NOTE_ENDING = lazy(r"(?<=.)\.md$", re.IGNORECASE)
+_DEVICE = lazy(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE)
+_NUMBERED = lazy(r"^(.*\S) \(([1-9][0-9]?)\)$")
+_CONFLICTED = lazy(r"conflicted copy", re.IGNORECASE)
+_DATE_PART = lazy(
     r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?",
     re.IGNORECASE,
 )
-_DATE_SEPARATOR = re.compile(r"[\s,._/'’年月日-]+")
+_DATE_SEPARATOR = lazy(r"[\s,._/'’年月日-]+")
 _RESERVED = frozenset(
     [name.removesuffix(".md").lower() for name in GENERATED] + [*CATEGORIES, ARCHIVE, ENTRIES]
 )
