@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
-from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS, broken
-from vaultmem.text.secret_forms import FORMS, Form
-from vaultmem.text.secrets import named_by, redact, redacted, title_without_marks
+from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS
+from vaultmem.text.secrets import Form, forms, named_by, redact, redacted, title_without_marks
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)
@@ -64,24 +63,10 @@ def test_the_plain_door_tells_how_many(text: str, _gone: str) -> None:
     assert redact(text) == (found.text, len(found.kinds))
 
 
-def test_what_follows_a_wrapped_key_stays() -> None:
+def test_what_follows_a_key_on_the_next_line_stays() -> None:
     for after in ("Anne", "v2.0.1", "42", "Next line of words", "- a list", "```"):
-        found = redacted(f"{GITHUB[:20]}\n{GITHUB[20:]}\n{after}\n")
-        assert found == (f"[redacted: GitHub token]\n{after}\n", ("GitHub token",))
         found = redacted(f"{GITHUB}\n{after}\n")
         assert found == (f"[redacted: GitHub token]\n{after}\n", ("GitHub token",))
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sets(st.integers(8, len(GITHUB) - 1), min_size=1, max_size=3),
-    st.sampled_from(["\n", "\n  ", "\n> ", "\r\n", "\\\n"]),
-    st.sampled_from(["", "key: ", "words before\n", "Anne\n"]),
-    st.sampled_from(["", "\n", "\nAnne\n", "\nv2.0.1\n", "\n42\n", "\nNext line\n", ".\nThen"]),
-)
-def test_wherever_a_key_is_broken(cuts: set[int], by: str, before: str, after: str) -> None:
-    found = redacted(before + broken(GITHUB, *sorted(cuts), by=by) + after)
-    assert found == (f"{before}[redacted: GitHub token]{after}", ("GitHub token",))
 
 
 def test_keys_below_each_other_are_several() -> None:
@@ -124,7 +109,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.sign}")
+@pytest.mark.parametrize("form", forms(), ids=lambda form: f"{form.kind} {form.sign}")
 def test_each_form_takes_linear_time(form: Form) -> None:
     inner = "eyJ" if form.sign == "eyJ" else "aB3-"
     for part in (f" {form.sign}", f" {form.sign}{inner * 40}", f"{form.sign}{inner}."):

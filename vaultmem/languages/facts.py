@@ -16,7 +16,7 @@ from itertools import pairwise
 from vaultmem.languages.sentences import lasting_sentences, typed
 from vaultmem.llm.answers import parse_json, shape
 from vaultmem.llm.request import Message, Question
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.similarity import normal
 
 MOST = 3  # facts of one message

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
-from vaultmem.languages import lexicon
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy, table
 
 _LONGEST = 70  # characters of what happens
 _COUNTS = (
@@ -165,5 +165,11 @@ def is_no_place(name: str) -> bool:
     words = re.split(r"[\s'’.-]+", name.removeprefix("the "))
     if any(_COMPOUND.match(word) for word in words):
         return True
-    known = {one.replace("-", " ") for one in lexicon.names("moves")}
-    return any(" ".join(words[:count]).lower() in known for count in (1, 2))
+    return any(" ".join(words[:count]).lower() in _no_places() for count in (1, 2))
+
+
+@cache
+def _no_places() -> frozenset[str]:
+    """Names that people move to and go on living where they do: programs, companies, faiths, teams."""
+    lists = table("vaultmem.languages", "words")["moves"].values()
+    return frozenset(name.replace("-", " ") for names in lists for name in names.split())

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 
 from vaultmem.adapter import Note
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from vaultmem.languages.when import Moment, find, iso, reminder
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.values import plural
 
 CAP = 4000  # characters; what a text is about shows early

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vaultmem.languages.statements import statements
 from vaultmem.memories.model import TYPES, is_event, is_working_note
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 

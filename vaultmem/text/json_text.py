@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.values import value
 
 _BLANK = lazy(r"[ \t\r\n]*")

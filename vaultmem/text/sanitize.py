@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 
 # Characters as people see them: a letter with its accents, a family of emoji, a flag.
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 
 SHORTEST_TOKEN = 12
 _BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
@@ -92,19 +92,14 @@ _WORDS = frozenset(
 )
 
 
-def is_word(run: str) -> bool:
-    """Whether letters alone are in it, written as words are."""
-    return run.isalpha() and (run.islower() or run.istitle() or run.isupper())
-
-
 def _speaks_of_something(value: str) -> bool:
     """A place, a version, a name in code, words with dashes: nothing that opens a door."""
     if is_placeholder(value) or _PLACE.match(value) or _VERSION_OR_DAY.match(value):
         return True
-    return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or is_slug(value)
+    return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or _is_slug(value)
 
 
-def is_slug(value: str) -> bool:
+def _is_slug(value: str) -> bool:
     """Words and short numbers with separators between: gpt-4o-mini, user_name_2."""
     if _ODD.search(value):
         return False
@@ -128,11 +123,6 @@ def _bits(value: str) -> float:
     return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
 
 
-# The marks that stand in a text where a secret was, and the words that a title can be taken from beside them.
-
-_MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
-
-
 def mark(kind: str) -> str:
     """What stands in place of a secret."""
     return f"[redacted: {kind}]"
@@ -142,37 +132,6 @@ def marked(match: re.Match[str], kind: str) -> str:
     """A match with a mark in place of its group "value"."""
     begin, end = match.start("value") - match.start(), match.end("value") - match.start()
     return f"{match[0][:begin]}{mark(kind)}{match[0][end:]}"
-
-
-def named_by(text: str) -> str:
-    """What of a text a title can be taken from: the lines without marks, else what stands around the marks, else what
-    was there. A text without marks stays as it is."""
-    found = _MARK.search(text)
-    if found is None:
-        return text
-    lines = text.split("\n")
-    clean = [line for line in lines if not _MARK.search(line)]
-    if any(map(_says_something, clean)):
-        return "\n".join(clean)
-    around = [_MARK.sub("", line) for line in lines]
-    if any(map(_says_something, around)):
-        return "\n".join(line.rstrip(" \t:=：＝\"'`") for line in around)
-    return f"Redacted {found[1]}"
-
-
-def title_without_marks(title: str) -> str:
-    """A title that was given, without its marks; "" where nothing else is in it."""
-    if not _MARK.search(title):
-        return title
-    rest = _MARK.sub(" ", title)
-    return " ".join(rest.split()).strip(" :=-_,;") if _says_something(rest) else ""
-
-
-def _says_something(line: str) -> bool:
-    """Whether a word is in it; a heading of a name such as "key:" is one."""
-    return sum(map(str.isalpha, line)) >= 2 or any(
-        "\u3400" <= letter <= "\u9fff" for letter in line
-    )
 
 
 # Secrets that are known by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
@@ -188,7 +147,7 @@ _SIGN = (
     r"|[ \t]?[是为為][ \t]?)"
 )
 _GIVEN = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
-NAMED = lazy(
+_NAMED = lazy(
     rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
     rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
 )
@@ -217,12 +176,12 @@ def assigned(text: str, found: list[str]) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         kind = "password" if match["password"] else "token"
-        if not is_given(match, kind):
+        if not _is_given(match, kind):
             return match[0]
         found.append(kind)
         return marked(match, kind)
 
-    for pattern in (NAMED, _OPTION, _XML):
+    for pattern in (_NAMED, _OPTION, _XML):
         text = pattern.sub(replaced, text)
     return _BELOW.sub(lambda match: _below(match, found), text)
 
@@ -240,7 +199,7 @@ def _below(match: re.Match[str], found: list[str]) -> str:
     return marked(match, kind)
 
 
-def is_given(match: re.Match[str], kind: str) -> bool:
+def _is_given(match: re.Match[str], kind: str) -> bool:
     """Whether the value behind a name is a secret: not a call or an index in code, not the next word of a sentence."""
     value, after = match["value"], match["after"]
     if after[:1] in _CODE_FOLLOWS and after:
@@ -259,7 +218,7 @@ _NETRC = lazy(
 _CURL = lazy(
     r"\b(?:curl|wget|http)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]{1,4}['\"]?[^\s:'\"]{1,80}:(?P<value>[^\s'\"]{4,200})"
 )
-BEARER = lazy(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
+_BEARER = lazy(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
 _BASIC = lazy(
     r"(?i:authorization[\"']?[ \t]?[:=][ \t]?[\"']?basic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"
 )
@@ -277,7 +236,7 @@ def in_commands(text: str, found: list[str]) -> str:
     """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
     for pattern, kind, holds in (
         (_NETRC, "password", _stands_for_nothing), (_CURL, "password", _stands_for_nothing),
-        (BEARER, "token", is_token), (_AWS_SECRET, "AWS key", is_token), (_BASIC, "password", _stands_for_nothing),
+        (_BEARER, "token", is_token), (_AWS_SECRET, "AWS key", is_token), (_BASIC, "password", _stands_for_nothing),
     ):  # fmt: skip
         text = pattern.sub(_value(kind, holds, found), text)
     return text

@@ -9,199 +9,147 @@ value counts only where it has the form of a key, looks random behind the name o
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache
 from typing import NamedTuple
 
-from vaultmem.text.patterns import lazy
-from vaultmem.text.secret_forms import FORMS, begins_one, known_forms, private_keys
-from vaultmem.text.secret_values import (
-    BEARER,
-    NAMED,
-    assigned,
-    in_commands,
-    in_urls,
-    is_given,
-    is_slug,
-    is_token,
-    is_word,
-    mark,
-    named_by,
-    title_without_marks,
-)
-
-# Secrets that somebody's mail program or terminal has broken over several lines, indented or behind quote marks.
-
-_BREAK = lazy(
-    r"(?<=[A-Za-z0-9_+/=.~-])[ \t]{0,8}\\?\r?\n[ \t>]{0,16}"
-    r"(?=(?P<run>[A-Za-z0-9_+/=.~-]{1,400})[\"'`,;)]{0,3}[ \t]{0,8}\\?(?:\r?\n|\Z))"
-)
-_SCRAMBLED = lazy(r"[a-z][A-Z]")  # more of them than in aNameOfWords
-_PADDING = ".=-_~"
-_FURTHEST = 8_000  # letters of a line that are looked at before a break
-_ENDS_TRIED = 3  # lines that may be too many
-_LONG = 16  # letters of what stands before a break, where it would be a secret without the rest
+from vaultmem.text.lexicon import lazy, table
+from vaultmem.text.secret_values import assigned, in_commands, in_urls, is_placeholder, mark
 
 
-class _Joined:
-    """What stands around line breaks that are left out, place after place, a line break between them."""
+class Form(NamedTuple):
+    """One kind of secret. It is looked for where its `sign` stands in the text, which is cheap to find."""
 
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self.size = 0
-        self.cuts: list[int] = []  # where something was left out, in this text
-        self.gone: list[int] = []  # how many letters are left out up to each of them
-        self.runs: list[str] = []  # what stands behind each break; "" at the beginning of a place
-
-    def add(self, at: int, run: str, more: str) -> None:
-        """Go on with what stands at a place of the whole text."""
-        self.cuts.append(self.size)
-        self.gone.append(at - self.size)
-        self.runs.append(run)
-        self._parts.append(more)
-        self.size += len(more)
-
-    @cached_property
-    def text(self) -> str:
-        """All of it."""
-        return "".join(self._parts)
-
-    def origin(self, at: int, *, behind: bool) -> int:
-        """The place in the whole text; at a cut, before it or behind it."""
-        number = (bisect_right if behind else bisect_left)(self.cuts, at)
-        return at + (self.gone[number - 1] if number else 0)
-
-    def crossed(self, begin: int, end: int) -> list[str]:
-        """The runs that a secret goes on in; none where it ends within one of them."""
-        first, last = bisect_right(self.cuts, begin), bisect_left(self.cuts, end)
-        if first >= last:
-            return []
-        whole = self.cuts[last - 1] + len(self.runs[last - 1].rstrip(_PADDING))
-        return self.runs[first:last] if end >= whole else []
-
-
-class _Span(NamedTuple):
-    """A secret in the whole text."""
-
-    begin: int
-    end: int
     kind: str
+    sign: str
+    pattern: re.Pattern[str]
 
 
-def wrapped(text: str, found: list[str]) -> str:
-    """The text with a mark in place of each secret that is broken over lines."""
-    for wanted, search in ((_is_odd, _forms), (_is_odd, _values), (_is_any, _forms)):
-        joined = _without_breaks(text, wanted)
-        if joined is None:
-            continue
-        kept: list[str] = []
-        at = 0
-        for span in sorted(search(text, joined)):
-            if span.begin >= at:
-                kept += [text[at : span.begin], mark(span.kind)]
-                found.append(span.kind)
-                at = span.end
-        text = "".join([*kept, text[at:]])
+@cache
+def forms() -> tuple[Form, ...]:
+    """The forms that providers give their keys."""
+    before, after = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_])"
+    return tuple(
+        Form(
+            one["kind"],
+            one["sign"],
+            lazy(one["pattern"] if one.get("within") else f"{before}{one['pattern']}{after}"),
+        )
+        for one in table("vaultmem.text", "secrets")["forms"]
+    )
+
+
+def known_forms(text: str, found: list[str]) -> str:
+    """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
+    well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
+    for form in forms():
+        if form.sign in text:
+            text, count = form.pattern.subn(mark(form.kind), text)
+            found += [form.kind] * count
     return text
 
 
-def _is_any(found: re.Match[str]) -> bool:
-    """Whether a key may go on behind a line break; of a JWT each part begins as a whole one does."""
-    return not begins_one(found["run"]) or found.string[found.start() - 1] == "."
+# Private keys in a text, as files and mails hold them: a line that begins them, letters, a line that ends them.
+
+_KIND = "private key"
+_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?"
+_BEGIN = lazy(rf"-{{4,5}} ?BEGIN {_NAME}-{{4,5}}")
+_END = lazy(rf"-{{4,5}} ?END {_NAME}-{{4,5}}")
+_HEADER = lazy(r"(?:^|\n|\\n)[ \t>]{0,16}[A-Z][A-Za-z-]{2,30}:[^\n\\]{0,200}")
+_BETWEEN = lazy(r"(?:\\r|\\n|[\s>\"'`,;|\\])+")
+_LETTERS = lazy(r"[A-Za-z0-9+/=]+$")
+_CUT_OFF = lazy(r"(?:\s{0,4}(?:\\n)?[ \t>]{0,8}[A-Za-z0-9+/=]{24,200}(?:\\n)?){1,1000}")
+_PUTTY = lazy(
+    r"(?<=\nPrivate-Lines: )\d{1,3}(?:\n[ \t>]{0,16}[A-Za-z0-9+/=]{1,80}(?=\n|\Z)){1,200}"
+)
+_FEWEST = 4  # letters that are a key and no dash or dots
 
 
-def _is_odd(found: re.Match[str]) -> bool:
-    return not is_word(found["run"].strip(_PADDING)) and _is_any(found)
-
-
-def _without_breaks(text: str, wanted: Callable[[re.Match[str]], bool]) -> _Joined | None:
-    places = _places(text, wanted)
-    joined = _Joined()
-    for place in places:
-        first = place[0].start()
-        at, run = max(text.rfind("\n", 0, first) + 1, first - _FURTHEST), ""
-        for each in place:
-            joined.add(at, run, text[at : each.start()])
-            at, run = each.end(), each["run"]
-        joined.add(at, run, text[at : at + len(run) + 1] + "\n")
-    return joined if places else None
-
-
-def _places(text: str, wanted: Callable[[re.Match[str]], bool]) -> list[list[re.Match[str]]]:
-    """The line breaks that may be within a secret; those of following lines together."""
-    found: list[list[re.Match[str]]] = []
-    for each in _BREAK.finditer(text):
-        if not wanted(each):
+def private_keys(text: str, found: list[str]) -> str:
+    """The text with a mark in place of each private key."""
+    if "PRIVATE KEY" not in text and "Private-Lines: " not in text:
+        return text
+    begins = list(_BEGIN.finditer(text))
+    parts: list[str] = []
+    at = 0
+    for number, begin in enumerate(begins):
+        if begin.start() < at:
             continue
-        before = found[-1][-1] if found else None
-        if before and "\n" not in text[before.end() : each.start()]:
-            found[-1].append(each)
-        else:
-            found.append([each])
-    return found
+        following = begins[number + 1].start() if number + 1 < len(begins) else len(text)
+        end = _key_end(text, begin.end(), following)
+        if end is not None:
+            parts += [text[at : begin.start()], mark(_KIND)]
+            found.append(_KIND)
+            at = end
+    text, count = _PUTTY.subn(mark(_KIND), "".join([*parts, text[at:]]))
+    found += [_KIND] * count
+    return text
 
 
-def _forms(text: str, joined: _Joined) -> Iterator[_Span]:
-    """Keys with a form of their own. What is whole on its first line goes on only in what is random too."""
-    for form in FORMS:
-        if form.sign not in joined.text:
-            continue
-        for match in (form.open_end or form.pattern).finditer(joined.text):
-            end = _end(joined, match)
-            runs = joined.crossed(match.start(), end)
-            if not runs:
-                continue
-            begin = joined.origin(match.start(), behind=True)
-            if not form.pattern.match(text, begin) or _is_random("".join(runs)):
-                yield _Span(begin, joined.origin(end, behind=False), form.kind)
+def _key_end(text: str, begin: int, most: int) -> int | None:
+    """Where the key ends whose first line ends at `begin`; None when no key is behind it, as where a manual tells how
+    one begins."""
+    closing = _END.search(text, begin, most)
+    if closing and _is_key(text[begin : closing.start()]):
+        return closing.end()
+    cut_off = _CUT_OFF.match(text, begin, most)
+    return cut_off.end() if cut_off else None
 
 
-def _end(joined: _Joined, match: re.Match[str]) -> int:
-    """Where a key ends that may have run on into the next line: at the end of a line."""
-    begin, end = match.span()
-    last = bisect_left(joined.cuts, end)
-    ends = joined.cuts[max(0, last - _ENDS_TRIED) : last]
-    fewest = begin
-    for each in (end, *reversed(ends)):
-        runs = joined.crossed(begin, each)
-        if runs and match.re.fullmatch(joined.text, begin, each):
-            if _is_random(runs[-1]):
-                return each
-            fewest = each
-    return fewest
-
-
-def _values(_: str, joined: _Joined) -> Iterator[_Span]:
-    """What stands behind a name and fills its line."""
-    for match in (*NAMED.finditer(joined.text), *BEARER.finditer(joined.text)):
-        begin, end = match.span("value")
-        runs = joined.crossed(begin, end)
-        if not runs or not _is_random("".join(runs)) or not is_token(match["value"]):
-            continue
-        first = joined.cuts[bisect_right(joined.cuts, begin)]
-        if first - begin >= _LONG and (match.re is BEARER or is_given(match, "token")):
-            yield _Span(
-                joined.origin(begin, behind=True), joined.origin(end, behind=False), "token"
-            )
-
-
-def _is_random(run: str) -> bool:
-    """Whether it is more likely a piece of a key than a line of its own."""
-    inner = run.strip(_PADDING)
-    if len(inner) < 6 or "." in inner or is_slug(inner):
+def _is_key(body: str) -> bool:
+    """Whether what stands between the two lines is a key, however short and however it is broken, and not words or the
+    dots of an example."""
+    runs = [run for run in _BETWEEN.split(_HEADER.sub("", body)) if run]
+    solid = [run for run in runs if _LETTERS.match(run) and not _is_word(run)]
+    if len(runs) == 1 and not solid and "\n" in body and _LETTERS.match(runs[0]):
+        solid = runs  # alone on its line: nobody writes a word there
+    size = sum(map(len, solid))
+    if size < _FEWEST or is_placeholder("".join(runs)[:200]):
         return False
-    if any(map(str.isdigit, inner)):
-        return any(map(str.isalpha, inner))
-    return 5 * len(_SCRAMBLED.findall(inner)) >= len(inner)
+    return 5 * size >= 4 * sum(map(len, runs))
 
 
-__all__ = [
-    "Redacted", "behind", "in_either", "mark", "named_by", "redact", "redacted", "title_without_marks",
-]  # fmt: skip
+def _is_word(run: str) -> bool:
+    return len(run) <= 20 and run.isalpha() and (run.islower() or run.istitle())
 
-_STEPS = (private_keys, wrapped, known_forms, in_urls, in_commands, assigned)
+
+# The marks that stand in a text where a secret was, and the words that a title can be taken from beside them.
+
+_MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
+
+
+def named_by(text: str) -> str:
+    """What of a text a title can be taken from: the lines without marks, else what stands around the marks, else what
+    was there. A text without marks stays as it is."""
+    found = _MARK.search(text)
+    if found is None:
+        return text
+    lines = text.split("\n")
+    clean = [line for line in lines if not _MARK.search(line)]
+    if any(map(_says_something, clean)):
+        return "\n".join(clean)
+    around = [_MARK.sub("", line) for line in lines]
+    if any(map(_says_something, around)):
+        return "\n".join(line.rstrip(" \t:=：＝\"'`") for line in around)
+    return f"Redacted {found[1]}"
+
+
+def title_without_marks(title: str) -> str:
+    """A title that was given, without its marks; "" where nothing else is in it."""
+    if not _MARK.search(title):
+        return title
+    rest = _MARK.sub(" ", title)
+    return " ".join(rest.split()).strip(" :=-_,;") if _says_something(rest) else ""
+
+
+def _says_something(line: str) -> bool:
+    """Whether a word is in it; a heading of a name such as "key:" is one."""
+    return sum(map(str.isalpha, line)) >= 2 or any(
+        "\u3400" <= letter <= "\u9fff" for letter in line
+    )
+
+
+_STEPS = (private_keys, known_forms, in_urls, in_commands, assigned)
 
 
 class Redacted(NamedTuple):
@@ -214,8 +162,8 @@ class Redacted(NamedTuple):
 def redact(text: str) -> tuple[str, int]:
     """The text with a mark such as "[redacted: GitHub token]" in place of each secret, and how many there were.
 
-    Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what is
-    wrapped over lines, or lies between two lines that enclose it, is not seen in a piece of it."""
+    Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
+    between two lines that enclose it is not seen in a piece of it."""
     found = redacted(text)
     return found.text, len(found.kinds)
 

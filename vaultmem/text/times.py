@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, ENTRIES, GENERATED
-from vaultmem.text.patterns import lazy
+from vaultmem.text.lexicon import lazy
 from vaultmem.text.sanitize import JOINER, columns, graphemes
 
 UNTITLED = "Memory"
