@@ -21,7 +21,7 @@ from benchmarks.classify import (
 from tests.effort import takes_less
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.languages.signals import SIGNALS
+from vaultmem.languages.signals import signals
 from vaultmem.memories import prototypes
 from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores
 from vaultmem.memories.model import CATEGORIES
@@ -161,10 +161,10 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
 
 def test_every_category_has_signals_in_both_languages_and_prototypes() -> None:
     for category in TARGETS:
-        assert {signal.han for signal in SIGNALS if signal.category == category} == {True, False}
-        assert 8 <= len(prototypes.PROTOTYPES[category]) <= 16
-    assert tuple(prototypes.PROTOTYPES) == TARGETS
-    assert all(0 < signal.weight < 4 and not signal.pattern.match("") for signal in SIGNALS)
+        assert {signal.han for signal in signals() if signal.category == category} == {True, False}
+        assert 8 <= len(prototypes.prototypes()[category]) <= 16
+    assert tuple(prototypes.prototypes()) == TARGETS
+    assert all(0 < signal.weight < 4 and not signal.pattern.match("") for signal in signals())
 
 
 def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vaultmem.languages import slots
 from vaultmem.languages.fixed_forms import said, settled
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 _LONGEST = 240  # characters of a clause that is still read
 _SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")

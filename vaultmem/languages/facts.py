@@ -16,8 +16,8 @@ from itertools import pairwise
 from vaultmem.languages.sentences import lasting_sentences, typed
 from vaultmem.llm.answers import parse_json, shape
 from vaultmem.llm.request import Message, Question
-from vaultmem.text.lexicon import lazy
 from vaultmem.text.similarity import normal
+from vaultmem.text.values import lazy
 
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at

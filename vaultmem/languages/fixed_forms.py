@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from vaultmem.text.lexicon import lazy, table
+from vaultmem.text.values import lazy, table
 
 _LONGEST = 70  # characters of what happens
 _COUNTS = (

@@ -9,8 +9,7 @@ from datetime import datetime
 from itertools import islice
 
 from vaultmem.adapter import Note
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from vaultmem.languages.when import Moment

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
 from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 _TOKEN = lazy(
     r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",

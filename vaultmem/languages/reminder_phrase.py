@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vaultmem.languages import when, when_words
 from vaultmem.languages.when_parts import Reading, merged
 from vaultmem.languages.when_words import folded
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")

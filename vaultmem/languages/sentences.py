@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from vaultmem.languages.intentions import prose
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 TYPED = 4000  # characters that somebody types; a longer message holds something pasted
 _ROUND = 1500  # characters around what is pasted that may be typed

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 # Values of facts, folded so that they compare: dates, numbers, articles, and pairs of words that exclude each other.
 

@@ -25,7 +25,7 @@ from vaultmem.languages.when_parts import (
     rule_text,
 )
 from vaultmem.languages.when_words import folded
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 ALL_DAY = time(9)
 _DAY = 24 * 60  # minutes

@@ -20,7 +20,7 @@ from vaultmem.languages.when_parts import (
     nth_weekday,
     together,
 )
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 DIGITS = "零〇一二两三四五六七八九十"
 _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"

@@ -35,7 +35,7 @@ from vaultmem.languages.when_words import (
     ordinal,
     weekday,
 )
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
 _NOT_DAYS = (

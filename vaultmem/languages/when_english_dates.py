@@ -18,7 +18,7 @@ from vaultmem.languages.when_words import (
     month,
     ordinal,
 )
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 YEAR = r"(?:(?:,\s?|\s)(?P<year>(?:19|20|21)\d\d)(?![\d:/]))?"
 _HOLIDAYS = {

@@ -31,7 +31,7 @@ from vaultmem.languages.when_words import (
     ordinal,
     weekday,
 )
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 _WORKDAYS = (0, 1, 2, 3, 4)
 _RANGE = r"(?:\s?-\s?|\s(?:to|through)\s)"

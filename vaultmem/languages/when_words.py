@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from vaultmem.languages.when_parts import LAST
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 

@@ -16,13 +16,12 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.languages import reminder_phrase
 from vaultmem.languages.intentions import prose
-from vaultmem.languages.signals import SIGNALS, Signal
+from vaultmem.languages.signals import Signal, signals
 from vaultmem.languages.when import Moment, find, iso, reminder
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.values import plural
+from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; what a text is about shows early
 THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
@@ -106,7 +105,7 @@ def _hits(text: str) -> list[_Hit]:
     han = _HAN.search(folded) is not None
     latin = re.search(r"[a-z]", folded) is not None
     hits: list[_Hit] = []
-    for signal in SIGNALS:
+    for signal in signals():
         if han if signal.han else latin:
             hits += _of_signal(signal, folded)
     return hits

@@ -8,29 +8,15 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from typing import NamedTuple
 
 from vaultmem.languages.statements import statements
 from vaultmem.memories.model import TYPES, is_event, is_working_note
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy, table
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 
-_SURNAMES = (
-    "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆"
-    "郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
-)
-_TITLES = r"老师|先生|女士|小姐|医生|教授|总监|经理|主任|律师|师傅|阿姨|叔叔|奶奶|爷爷|姐|哥|总|工"
-_PLACES = (
-    "北京|上海|广州|深圳|杭州|成都|南京|武汉|西安|重庆|苏州|天津|厦门|青岛|长沙|香港|澳门|台北|台湾|东京|大阪|京都|巴黎|伦敦|纽约|柏林|里斯本|新加坡|"
-    "首尔|悉尼|旧金山|洛杉矶|波尔图|罗马|马德里|中国|美国|日本|英国|法国|德国|韩国|阿里|腾讯|百度|字节|华为|小米|美团|京东|微信|支付宝|淘宝|抖音|知乎|飞书|钉钉"
-)
-_HAN_NAME = lazy(
-    rf"{_PLACES}|《[^》\n]{{1,40}}》|[小老阿][{_SURNAMES}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}(?:{_TITLES})"
-    rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}"
-    rf"|(?:^|[，。、；：\s和跟与找问给])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
-    r"|[\u4e00-\u9fff]{2,6}(?:大学|公司|银行|医院|集团|机场|车站|路|大街|中学|小学|科技|出版社|博物馆)"
-)
 # A capital inside a sentence; at its beginning only with what follows a name.
 _INNER_NAME = lazy(
     r"(?<=[\w,;:)] )(?!I\b)(?!(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|"
@@ -64,31 +50,6 @@ _SHAPE = lazy(
     r"`|[a-z][A-Z]|\w_\w|::|->|\(\)|[/\\]\w+[/\\.]\w|^--?\w|^v?\d+\.\d+|^0x[0-9a-f]+$|\w\.(?:py|js|ts|rs|go|md|json|yaml|yml|toml|"
     r"sh|sql|csv|txt|conf|env|html|css|lock)\b|^[A-Z]{2,}\d*s?$|\d[a-z]{1,2}$|[a-z]\d|\w=\w|^https?:"
 )
-_FREQUENT = frozenset(
-    "a about after all also always an and any are as at be because been before but by can could did do does each every "
-    "few first for from get go good had has have he her here him his how i if in into is it its just "
-    "know last let like "
-    "long make many me more most much my never new no not now of off on once one only or other our out over own people "
-    "please put s said same say see she should so some still such t take than that the their them then "
-    "there these they "
-    "thing things this those time to today too two under until up us use used user uses very want was way we well went "
-    "were what when where which while who will with without work would year years yes yet you your".split()
-)
-_TERMS = frozenset(
-    "api apis async auth backend backup benchmark boolean branch bug bugs cache caching callback cli cluster codebase "
-    "compiler config container containers cookie cpu cron css daemon database databases debug debugger debugging "
-    "dependencies dependency deploy deployed deployment docker endpoint endpoints firewall framework frontend git gpu "
-    "gradient hash html http https index javascript json kernel kubernetes lambda latency linter linux localhost logs "
-    "middleware migration migrations mutex mysql namespace nginx node npm oauth onnx orm parser payload pip "
-    "pipeline port postgres proxy python query queries queue redis refactor regex regression repo repository rust "
-    "runtime schema script sdk semaphore server servers shell sql sqlite ssh ssl stack subprocess syntax tcp terminal "
-    "tests thread threads timeout tls token tokenizer tokens typescript unicode unix url vector webhook "
-    "websocket yaml".split()
-)
-_HAN_TERMS = lazy(
-    "数据库|服务器|接口|部署|编译|缓存|线程|进程|内存|算法|函数|变量|索引|分支|端口|仓库|容器|镜像|脚本|配置文件|日志|死锁|框架|前端|后端|爬虫|回调|"
-    "并发|异步|协议|加密|令牌|正则|单元测试|流水线|命令行|终端|主机|路由|网关|集群|向量|模型|事务|主键|外键|字段|重构|依赖|版本号|测试用例|迁移"
-)
 _TOKEN = lazy(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
 _HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _RARE, _PLAIN = 4.0, 1.0
@@ -96,11 +57,32 @@ _MEAN_RARITY = 1.25  # one technical term among twelve other words that mean som
 _HAN_PER_WORD = 2
 
 
+def _notions() -> dict[str, str]:
+    found: dict[str, str] = table("vaultmem.languages", "words")["notions"]
+    return found
+
+
+@cache
+def _han_name() -> re.Pattern[str]:
+    own = _notions()
+    return re.compile(
+        rf"{own['places']}|《[^》\n]{{1,40}}》|[小老阿][{own['surnames']}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{own['surnames']}][\u4e00-\u9fff]{{0,2}}(?:{own['titles']})"
+        rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{own['surnames']}][\u4e00-\u9fff]{{1,2}}"
+        rf"|(?:^|[，。、；：\s和跟与找问给])[{own['surnames']}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
+        r"|[\u4e00-\u9fff]{2,6}(?:大学|公司|银行|医院|集团|机场|车站|路|大街|中学|小学|科技|出版社|博物馆)"
+    )
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_notions()[name].split())
+
+
 def has_name(text: str) -> bool:
     """Whether it names a person, a place, an organisation or a product, as far as spelling shows it."""
     return any(
         pattern.search(text)
-        for pattern in (_MIXED, _INNER_NAME, _FIRST_NAME, _HAN_LATIN_NAME, _HAN_NAME)
+        for pattern in (_MIXED, _INNER_NAME, _FIRST_NAME, _HAN_LATIN_NAME, _han_name())
     )
 
 
@@ -114,7 +96,7 @@ def has_technical_terms(text: str) -> bool:
     the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
     tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in _TOKEN.findall(text)]
     rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
-    han_terms = len(_HAN_TERMS.findall(text))
+    han_terms = len(re.findall(_notions()["han_terms"], text))
     han_words = max(han_terms, len(_HAN.findall(text)) // _HAN_PER_WORD)
     count = len(rarities) + han_words
     total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)
@@ -123,9 +105,9 @@ def has_technical_terms(text: str) -> bool:
 
 def _rarity(token: str) -> float:
     folded = token.lower()
-    if folded in _FREQUENT:
+    if folded in _words("frequent"):
         return 0.0
-    return _RARE if folded in _TERMS or _SHAPE.search(token) else _PLAIN
+    return _RARE if folded in _words("terms") or _SHAPE.search(token) else _PLAIN
 
 
 THRESHOLD = 0.3  # below it, a text is not worth a memory

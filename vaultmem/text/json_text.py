@@ -6,8 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 
 _BLANK = lazy(r"[ \t\r\n]*")
 _STRING = lazy(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')

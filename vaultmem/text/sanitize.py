@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 # Characters as people see them: a letter with its accents, a family of emoji, a flag.
 
@@ -120,14 +120,14 @@ def words(text: str, most: int = MOST) -> str:
 
 
 def _step(line: str) -> str:
-    line = " ".join(_seen(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
+    line = " ".join(visible(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
     for pattern, new in _CHANGES:
         line = pattern.sub(new, line)
     start = _START.match(line)
     return (line[start.end() :] if start else line).strip()
 
 
-def _seen(line: str) -> str:
+def visible(line: str) -> str:
     """The line without controls, marks of direction and what has no width; a joiner stays between emoji."""
     if line.isascii() and line.isprintable():
         return line

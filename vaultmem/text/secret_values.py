@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 SHORTEST_TOKEN = 12
 _BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits

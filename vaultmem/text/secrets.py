@@ -13,8 +13,8 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from vaultmem.text.lexicon import lazy, table
 from vaultmem.text.secret_values import assigned, in_commands, in_urls, is_placeholder, mark
+from vaultmem.text.values import lazy, table
 
 
 class Form(NamedTuple):

@@ -14,7 +14,7 @@ from functools import cache
 from operator import eq
 from zlib import crc32
 
-from vaultmem.text.lexicon import lazy
+from vaultmem.text.values import lazy
 
 SIZE = 32  # values of a sketch
 _CAP = 20_000  # characters of a content that sketches and shingles are made of

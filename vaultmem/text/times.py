@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.values import TYPE_CHECKING, plural, value
+from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
-from vaultmem.memories.model import ARCHIVE, CATEGORIES, ENTRIES, GENERATED
-from vaultmem.text.lexicon import lazy
-from vaultmem.text.sanitize import JOINER, columns, graphemes
+from vaultmem.text.sanitize import columns, graphemes, visible
+from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, lazy
 
 UNTITLED = "Memory"
 MAX_CHARACTERS = 80
@@ -53,10 +52,6 @@ _TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《�
 
 # --- Of the name of a file
 
-_FILLER = lazy(  # letters that nobody sees
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufdd0-\ufdef\ufff0-\uffff"
-    "\U000e0000-\U000e0fff]"
-)
 _BETWEEN = lazy(r"(?<=\w)[/\\:|](?=\w)")
 _PARTS = lazy(r"[/\\|<>:]")
 _MARKS = lazy(r"[*?\"#^\[\]]")
@@ -210,7 +205,7 @@ def _ended(cut: str, least: int) -> str:
 
 
 def _step(title: str) -> str:
-    title = _visible(unicodedata.normalize("NFC", title[:1_000]))
+    title = visible(title[:1_000])
     title = _PARTS.sub(" ", _BETWEEN.sub("-", title))
     title = _LOWBARS.sub("__", _PERCENT.sub("", _MARKS.sub("", title)))
     title = " ".join(title.split())
@@ -218,29 +213,6 @@ def _step(title: str) -> str:
     title = title[leading.end() :] if leading else title
     title = _unmistaken(title.rstrip(" .~"))
     return _cut(title, MAX_CHARACTERS, MAX_BYTES).rstrip(" .~") or UNTITLED
-
-
-def _visible(title: str) -> str:
-    """The title without control characters and what nobody sees; a joiner stays between emoji."""
-    if title.isascii() and title.isprintable():
-        return title
-    title = _FILLER.sub("", title)
-    kept: list[str] = []
-    for at, letter in enumerate(title):
-        category = unicodedata.category(letter)
-        if category in {"Zl", "Zp"} or letter in "\t\n\r\v\f":
-            kept.append(" ")
-        elif letter == JOINER:
-            if kept and _joins(kept[-1], title[at + 1 : at + 2]):
-                kept.append(letter)
-        elif category not in {"Cc", "Cf", "Cs"}:
-            kept.append(letter)
-    return "".join(kept)
-
-
-def _joins(before: str, after: str) -> bool:
-    emoji = unicodedata.category(before) in {"So", "Sk"} or before == "\ufe0f"
-    return emoji and bool(after) and unicodedata.category(after) in {"So", "Sm"}
 
 
 def _unmistaken(title: str) -> str:

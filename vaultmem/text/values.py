@@ -1,13 +1,19 @@
-"""Small things that every package uses: light records, limits, plural forms."""
+"""Small things that every package uses: light records, patterns and word lists that are loaded at first use, limits,
+the names of our folders, plural forms."""
 
 from __future__ import annotations
 
-__all__ = ["TYPE_CHECKING", "value"]
+__all__ = [
+    "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS", "TOKENS",
+    "TYPE_CHECKING", "lazy", "plural", "table", "value",
+]  # fmt: skip
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import re
     from dataclasses import dataclass as value
+    from typing import Any
 else:
 
     def value(cls):
@@ -42,11 +48,74 @@ else:
         return cls
 
 
+# Word lists and patterns: a start must not pay for hundreds of regular expressions.
+
+_tables: dict[str, dict[str, Any]] = {}
+
+
+def table(package: str, name: str) -> dict[str, Any]:
+    """What the file `name`.toml of a package holds, read once."""
+    import pkgutil
+    import tomllib
+
+    if name not in _tables:
+        data = pkgutil.get_data(package, f"{name}.toml")
+        assert data is not None, "the file comes with the package"
+        _tables[name] = tomllib.loads(data.decode("utf-8"))
+    return _tables[name]
+
+
+def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The expression as re.compile() takes it; what is wrong with it shows at its first use."""
+    found: Any = _Lazy(source, flags)
+    return found  # type: ignore[no-any-return] # has all that a pattern has
+
+
+class _Lazy:
+    """Stands for a compiled expression; the first use of one of its methods compiles it."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self.pattern = source
+        self.flags = flags
+
+    def __getattr__(self, name: str) -> object:
+        import re
+
+        found = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, found)  # of the compiled expression: from now on nothing is in between
+        return found
+
+
 # How much may be asked for at once: one limit each, whatever the door.
 
 RESULTS = 1_000_000  # of a search or a list
 TOKENS, MEMORIES = 1_000_000, 1_000  # of a recall
 DAYS = 36_500  # ahead; a calendar ends somewhere
+
+
+# The memory folder: its folders by category, those beside them, and the pages we write there. No title may be one.
+
+CATEGORIES = {
+    "soul": "core identity, values, mission",
+    "character": "personality traits, communication style",
+    "people": "people and relationships",
+    "project": "project context, repositories, deployments",
+    "date": "deadlines, schedules, events",
+    "knowledge": "technical knowledge, facts, patterns",
+    "feedback": "feedback, suggestions, improvements",
+    "preferences": "what a user or agent prefers",
+    "decisions": "choices made",
+    "lessons": "lessons learned, gotchas",
+    "habits": "behaviour, routines",
+    "skills": "skills, capabilities",
+    "inbox": "not classified yet",
+    "reminders": "what is to be remembered at a time",
+}
+INBOX, REMINDERS = "inbox", "reminders"
+ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categories
+GENERATED = (  # written by us in the memory folder, no memories
+    "pending.md", "What changed.md", "answers.md",
+)  # fmt: skip
 
 
 # Small turns of phrase for messages.

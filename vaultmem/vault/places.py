@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from vaultmem.text import values
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault.conflicts import conflict_original
 
@@ -15,30 +16,11 @@ if TYPE_CHECKING:
     _V = TypeVar("_V")
 
 
-CATEGORIES = {
-    "soul": "core identity, values, mission",
-    "character": "personality traits, communication style",
-    "people": "people and relationships",
-    "project": "project context, repositories, deployments",
-    "date": "deadlines, schedules, events",
-    "knowledge": "technical knowledge, facts, patterns",
-    "feedback": "feedback, suggestions, improvements",
-    "preferences": "what a user or agent prefers",
-    "decisions": "choices made",
-    "lessons": "lessons learned, gotchas",
-    "habits": "behaviour, routines",
-    "skills": "skills, capabilities",
-    "inbox": "not classified yet",
-    "reminders": "what is to be remembered at a time",
-}
-INBOX, REMINDERS = "inbox", "reminders"
-ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categories
+CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
+ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 ARCHIVED_NOTES = (
     f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
 )
-GENERATED = (  # written by us in the memory folder, no memories
-    "pending.md", "What changed.md", "answers.md",
-)  # fmt: skip
 
 
 def category_of(inner: str, given: object) -> str:
