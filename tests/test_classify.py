@@ -21,9 +21,8 @@ from benchmarks.classify import (
 from tests.effort import takes_less
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.languages.signals import signals
 from vaultmem.memories import prototypes
-from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores
+from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores, signals
 from vaultmem.memories.model import CATEGORIES
 
 REASONS = [

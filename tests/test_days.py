@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.languages.when_parts import is_temporal
 from vaultmem.languages.when_words import (
     MONTHS,
     DaySpan,
     asks_when,
     day_number,
     day_spans,
+    is_temporal,
     number_range,
 )
 

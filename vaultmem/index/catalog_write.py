@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.keyword import Entry
-from vaultmem.languages import when_parts, when_words
+from vaultmem.languages import when_words
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault.blocks import text_hash
@@ -349,4 +349,4 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
             "label": block.label or "",
             **whole,
         }
-        yield Entry(number, texts, day, when_parts.is_temporal(block.text))
+        yield Entry(number, texts, day, when_words.is_temporal(block.text))

@@ -9,15 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from itertools import pairwise
+from functools import cache
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
-from vaultmem.languages.sentences import lasting_sentences, typed
+from vaultmem.languages.intentions import prose
 from vaultmem.llm.answers import parse_json, shape
 from vaultmem.llm.request import Message, Question
 from vaultmem.text.similarity import normal
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, table
 
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at
@@ -88,7 +91,7 @@ def said_facts(text: str, now: datetime | None = None) -> list[str]:
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
     found: dict[str, str] = {}
-    for one in lasting_sentences(text):
+    for one in _lasting_sentences(text):
         if len(one) <= LONGEST:
             found.setdefault(one.casefold(), one)
     return [_dated(one, now) for one in found.values()][:MOST]
@@ -97,7 +100,7 @@ def said_facts(text: str, now: datetime | None = None) -> list[str]:
 def _dated(fact: str, now: datetime | None) -> str:
     if now is None:
         return fact
-    from vaultmem.languages import when  # half a second of patterns, for facts alone
+    from vaultmem.languages import when  # the grammar is for facts alone
 
     if not _PAST.search(fact):  # "on Friday" is the one to come
         for found in reversed(when.find(fact, now)):
@@ -108,7 +111,7 @@ def _dated(fact: str, now: datetime | None) -> str:
 
 def question(text: str, now: datetime | None = None) -> Question:
     """What a model is asked about a message; read() takes its answer. Of a long message it sees what may be typed."""
-    data = normal(typed(text))
+    data = normal(_typed(text))
     mark = _mark(data)
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
     shown = [
@@ -192,3 +195,177 @@ def _strings_of_text(text: str) -> list[str]:
     with suppress(ValueError):
         return _strings(parse_json(text, {"type": "array"}))
     return text[:8000].splitlines()
+
+
+# --- Sentences that state something lasting, as they stand
+#
+# Only what is typed counts: no code, no quotes, no pasted text, nothing that is only supposed. A sentence is kept when
+# it speaks in the first person; clauses that ask, doubt, or speak of the task in hand are cut off.
+
+_TYPED = 4000  # characters that somebody types; a longer message holds something pasted
+_ROUND = 1500  # characters around what is pasted that may be typed
+_LONGEST = 400  # characters of a sentence
+_STOPS = "\n.!?。！？"
+_QUOTED = lazy(
+    r"“[^”\n]{0,600}”|「[^」\n]{0,600}」|『[^』\n]{0,600}』|«[^»\n]{0,600}»|\"[^\"\n]{0,600}\""
+    r"|(?<![\w\0])['‘](?=\S)[^'’\n]{0,600}(?:['’](?=\w)[^'’\n]{0,600})*['’](?!\w)"
+)
+_SHELL = lazy(
+    r"\s*(?:\$|>>>|%|PS [A-Z]:\S*>)\s|\t| {4}\S|\W?\d{4}-\d\d-\d\d[T ]\d\d:|\W?(?:INFO|DEBUG|WARN|ERROR)\b"
+)
+_SPEAKER = lazy(r"\W*(?:\[[^\]\n]{1,30}\]\W*)?([^\W\d][^:：\n.!?。，,]{0,30})[:：](?=\s|[^\s\d/])")
+_SENTENCE = lazy(
+    r"(?:(?<![A-Za-z])(?:Mr|Mrs|Ms|Dr|St|vs|No|approx)\.|\b[ap]\.m\.|\b[ei]\.[ge]\.|"
+    r"[.!?](?=[^\s\"')\]\u3000-\u9fff])|[^.!?。！？；\n])+"
+    r"[.!?。！？；]*"
+)
+_ASKED = lazy(r"[?？]|[吗呢]\s*[。！!.]*$")
+_WORD_OR_TWO = lazy(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+")
+
+
+class _Sentence(NamedTuple):
+    """One sentence as it was typed."""
+
+    text: str  # without the words "remember that"
+    is_question: bool  # what stands in front of the question may state something
+    is_request: bool  # the writer asks to have it remembered
+
+
+class _Rules(NamedTuple):
+    """How the clauses of a language are told apart, out of words.toml; each is looked for in one clause."""
+
+    cut: re.Pattern[str]  # between clauses
+    lead: re.Pattern[str]  # opens a sentence and says nothing
+    first_person: re.Pattern[str]
+    standing: re.Pattern[str]  # a request that holds from now on
+    asks: re.Pattern[str]  # opens a question or a request
+    voids: re.Pattern[str]  # in a sentence: a condition, or what somebody else said
+    doubts: re.Pattern[str]
+    passing: re.Pattern[str]  # what is of the moment, or of the task in hand
+
+
+@cache
+def _rules(language: str) -> _Rules:
+    words = table("vaultmem.languages", "words")["sentences"][language]
+    joined = {name: words[name].replace("\n", "") for name in _Rules._fields}
+    joined["cut"] = joined["cut"].replace("<asks>", joined["asks"])
+    return _Rules(**{name: lazy(one, re.IGNORECASE) for name, one in joined.items()})
+
+
+@cache
+def _words(name: str) -> re.Pattern[str]:
+    """A pattern of both languages."""
+    words = table("vaultmem.languages", "words")["sentences"][name]
+    return re.compile(words.replace("\n", ""), re.IGNORECASE)
+
+
+def _lasting_sentences(message: str) -> list[str]:
+    """What the writer says of themselves that lasts; first what they ask to have remembered."""
+    found = [(not one.is_request, _lasting(one)) for one in _own_sentences(message)]
+    return [text for _, text in sorted(found, key=lambda each: each[0]) if text]
+
+
+def _own_sentences(message: str) -> list[_Sentence]:
+    """The sentences of a message that are its writer's own, in order."""
+    found: list[_Sentence] = []
+    for line in _typed_lines(message):
+        if _words("announced").search(line) or _words("salutation").match(line):
+            found += _of_line(line) if not _words("worked_on").search(line) else []
+            return found
+        for sentence in _of_line(line):
+            if _ends_it(sentence.text):
+                return found
+            found.append(sentence)
+    return found
+
+
+def _lasting(sentence: _Sentence) -> str:
+    """The clauses of a sentence that state something lasting of its writer; "" where none does."""
+    text = sentence.text.replace("’", "'")
+    rules = _rules("chinese" if _HAN.search(text) else "english")
+    lead = rules.lead.match(text)
+    text = text[lead.end() :] if lead else text
+    if sentence.is_request:
+        return "" if _words("points_only").match(text) or _is_short(text) else text
+    if rules.voids.search(text):
+        return ""
+    clauses = list(_clauses(text, rules))
+    if sentence.is_question:
+        del clauses[-1:]
+        if _words("tag").fullmatch(text[clauses[-1][1] :] if clauses else text):
+            return ""
+    runs = [list(run) for good, run in groupby(clauses, key=lambda one: one[2]) if good]
+    texts = (
+        _words("tail").sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs
+    )
+    stated = [one for one in texts if rules.first_person.search(one) and not _is_short(one)]
+    return max(stated, key=len, default="")
+
+
+def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
+    """Beginning and end of each clause up to the first that asks, and whether it may be kept."""
+    start = 0
+    for cut in [*rules.cut.finditer(text), None]:
+        end = cut.start() if cut else len(text)
+        clause = text[start:end].strip()
+        stands = rules.standing.match(clause) is not None
+        asks = rules.asks.match(clause) is not None and not stands
+        unsure = asks or rules.doubts.search(clause) or rules.passing.search(clause)
+        yield start, end, stands or not unsure
+        if asks:
+            return
+        start = cut.end() if cut else end
+
+
+def _is_short(text: str) -> bool:
+    """Whether it is too short to state something of somebody."""
+    return len(_WORD_OR_TWO.findall(text)) < 2
+
+
+def _typed(message: str) -> str:
+    """What of a long message may be typed: its first paragraph and its last, as far as they are short. Between them
+    lies what was pasted."""
+    if len(message) <= _TYPED:
+        return message
+    message = message.replace("\r\n", "\n")
+    begin = message[:_ROUND].lstrip().partition("\n\n")[0]
+    whole = len(begin) if len(begin) < _ROUND - 1 else max(begin.rfind(mark) for mark in _STOPS) + 1
+    end = message[-_ROUND:].rstrip()
+    paragraph = end.rfind("\n\n") if "\n\n" in end else end.find("\n")
+    return f"{begin[:whole]}\n\n{end[paragraph:].strip() if paragraph >= 0 else ''}"
+
+
+def _typed_lines(message: str) -> list[str]:
+    """Lines of prose. What a shell or a log printed goes on until an empty line."""
+    lines: list[str] = []
+    shown = False
+    for line in prose(_typed(message).replace("\r\n", "\n")).split("\n"):
+        shown = bool(_SHELL.match(line)) or (shown and bool(line.strip()))
+        speaker = _SPEAKER.match(line)
+        spoken = (
+            speaker
+            and not _words("no_speaker").match(speaker[1])
+            and not _words("announced").search(line)
+        )
+        if not shown and (not spoken or _ends_it(line)):
+            lines.append(_QUOTED.sub("\0", line))
+    return lines
+
+
+def _ends_it(line: str) -> bool:
+    """Whether the message is not about its writer from here on: a part that is played, a text that is worked on."""
+    return bool(_words("supposed").search(line) or _words("worked_on").search(line))
+
+
+def _of_line(line: str) -> list[_Sentence]:
+    found: list[_Sentence] = []
+    for match in _SENTENCE.finditer(line):
+        text = match[0].strip(" \t\r-*•+")
+        if not text or "\0" in text or len(text) > _LONGEST:
+            continue
+        asked = _ASKED.search(text) is not None
+        lead = _words("remember").match(text)
+        kept = lead is not None and not asked and lead.end() < len(text)
+        rest = text[lead.end() :] if lead and kept else text
+        found.append(_Sentence(rest.rstrip(".!?。！？； "), asked, kept))
+    return found

@@ -7,18 +7,21 @@ rule is set that means less than was said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.languages import when, when_words
+from vaultmem.languages import when
 from vaultmem.languages.when_parts import Reading, merged
-from vaultmem.languages.when_words import folded
+from vaultmem.languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, folded
 from vaultmem.text.values import lazy
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
+
+
+Span = tuple[int, int]
 
 
 class Phrase(NamedTuple):
@@ -35,12 +38,12 @@ def read(text: str, now: datetime) -> Phrase:
     found = [each for each in when.readings(text, now) if when.moment_of(each, now)]
     main = _main(low, found, now)
     if main is None:
-        return Phrase(None, "", _words(text, when_words.left(low, [], "")))
+        return Phrase(None, "", _words(text, _left(low, [], "")))
     main = _with_clock(low, main, found)
     moment = when.moment_of(main, now)
     taken = sorted([(main.start, main.end), *main.others])
     repeats = (moment and moment.repeat) or ""
-    spans = [*when_words.left(low, taken, repeats)]
+    spans = [*_left(low, taken, repeats)]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
         spans.append((main.start, main.end))
     spans += [
@@ -97,7 +100,7 @@ def _is_to_come(reading: Reading, now: datetime) -> bool:
 def _stands_apart(low: str, each: Reading) -> bool:
     if _OPENING.fullmatch(low, 0, each.start):
         return True
-    return bool(_ENDS.match(low, each.end)) and not when_words.is_noun(low, each.start, each.end)
+    return bool(_ENDS.match(low, each.end)) and not _is_noun(low, each.start, each.end)
 
 
 def _is_clock(each: Reading) -> bool:
@@ -111,13 +114,13 @@ def _with_clock(low: str, main: Reading, found: Sequence[Reading]) -> Reading:
         if each == main or each.sense.weak or not _is_clock(each):
             continue
         both = merged(main.sense, each.sense._replace(weak=False))
-        if both and not when_words.is_noun(low, each.start, each.end):
+        if both and not _is_noun(low, each.start, each.end):
             kept = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
             return main._replace(sense=kept, others=(*main.others, (each.start, each.end)))
     return main
 
 
-def _others(found: Sequence[Reading], taken: Sequence[when_words.Span]) -> list[Reading]:
+def _others(found: Sequence[Reading], taken: Sequence[Span]) -> list[Reading]:
     return [
         each
         for each in found
@@ -126,21 +129,19 @@ def _others(found: Sequence[Reading], taken: Sequence[when_words.Span]) -> list[
     ]
 
 
-def _counts(
-    low: str, each: Reading, taken: list[when_words.Span], repeats: str, now: datetime
-) -> bool:
+def _counts(low: str, each: Reading, taken: list[Span], repeats: str, now: datetime) -> bool:
     """Whether another time belongs to the first: it repeats, touches it, or stands by a rule and is no noun."""
-    if when_words.touches(low, taken, each.start, each.end):
+    if _touches(low, taken, each.start, each.end):
         return not low.startswith("'s", each.end)
     if each.sense.repeat:
         return True
-    is_text = when_words.is_noun(low, each.start, each.end) or not _is_to_come(each, now)
+    is_text = _is_noun(low, each.start, each.end) or not _is_to_come(each, now)
     return bool(repeats) and not is_text
 
 
-def _joined(text: str, spans: Sequence[when_words.Span]) -> list[when_words.Span]:
+def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
     """Spans that overlap or touch as one: except in August."""
-    found: list[when_words.Span] = []
+    found: list[Span] = []
     for start, end in spans:
         if found and not text[found[-1][1] : start].strip():
             found[-1] = found[-1][0], max(end, found[-1][1])
@@ -149,5 +150,139 @@ def _joined(text: str, spans: Sequence[when_words.Span]) -> list[when_words.Span
     return found
 
 
-def _words(text: str, spans: Iterable[when_words.Span]) -> tuple[str, ...]:
+def _words(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(text[start:end].split()) for start, end in spans))
+
+
+# Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
+
+_UNIT = (
+    r"(?:sec|second|min|minute|hr|hour|day|night|morning|afternoon|evening|week|fortnight|weekend|weekday|workday"
+    rf"|month|quarter|season|year|moon|{DAY_NAME})s?(?![a-z])"
+)
+_NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
+_OFTEN = (
+    r"(?:bi|semi-?|twice-?)?-?(?:weekly|monthly|yearly|annually)|fortnightly|hourly|daily|nightly|quarterly"
+    r"|(?:bi|semi)-?annually"
+)
+_FEAST = (
+    r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
+    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
+    r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
+)
+_HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
+_FEASTS = lazy(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
+# Of how often something happens, wherever it stands.
+_ANYWHERE = lazy(
+    rf"(?<![a-z])(?:(?:every|each|alternate|alternating) (?:(?!(?:on|at|in|this|next) )[\w.-]+ )?{_UNIT}"
+    rf"|(?:once|twice|thrice|(?:\d+|two|three|four|five|several) times) (?:a|an|per|each|every) {_UNIT})"
+    r"|每(?:隔)?(?:[\d一二两三四五六七八九十半]*个?(?:小时|分钟|刻钟|秒)|[天日早晚周年]|星期|礼拜|个?月)|おき|ごと"
+)
+# Of a rule, wherever it stands.
+_OF_A_RULE = lazy(
+    rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
+    rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
+    rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
+    r"|(?:spring|summer|autumn|fall|winter|season|holidays?|vacation|term|semester|ramadan|lent)(?: time)?)"
+    rf"|{_FEAST})(?![a-z])"
+    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
+    r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
+)
+_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_OF_A_YEAR = lazy(
+    r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
+)
+# Where it touches a time: behind it, and before it.
+_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
+_BEHIND = lazy(
+    rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
+    rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
+    rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
+    r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
+    r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
+)
+_BEHIND_RULE = lazy(
+    r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
+    r"|within|since|through|of|minus)(?![a-z]))"
+)
+_OF_DAYS = (
+    r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
+)
+_BEFORE = lazy(
+    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
+    rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
+)
+_BEFORE_RULE = lazy(
+    r"(?P<word>(?<![a-z])(?:not|only on|except|unless|some|most|all but|odd|even))[\s,]*$"
+)
+_NOUN = lazy(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
+_GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
+_BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
+_NEAR = 32
+
+
+def _left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
+    """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
+    "", was made."""
+    hidden = _hidden(low, taken)
+    for found in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
+        if not any(start <= found.start() < end for start, end in taken):
+            yield found.span()
+    if repeats:
+        yield from (found.span() for found in _OF_A_RULE.finditer(hidden))
+    elif not taken:
+        yield from (found.span() for found in _FEASTS.finditer(low))
+    yield from _often(hidden, repeats)
+    for start, end in taken:
+        yield from _beside(hidden, start, end, repeats)
+
+
+def _often(hidden: str, repeats: str) -> Iterator[Span]:
+    for found in _OFTEN_WORD.finditer(hidden):
+        ends = not _GOES_ON.match(hidden, found.end())
+        if (repeats or ends) and not _is_report(hidden, found, repeats):
+            yield found.span()
+
+
+def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
+    behinds = (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,)
+    if repeats in {"every year", "every month"}:  # on a day that nobody understands
+        behinds = (*behinds, _OF_A_YEAR)
+    for behind in behinds:
+        if found := behind.match(hidden, end):
+            yield found.span(found.lastgroup or 0)
+    for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
+        if found := before.search(hidden, max(0, start - _NEAR), start):
+            yield found.span("word")
+
+
+def _is_noun(low: str, start: int, end: int) -> bool:
+    """Whether a time is what the text of a reminder speaks of: the 3pm meeting, Monday's list, slides for Monday."""
+    if low.startswith("'s", end) or low.startswith("'s", end - 2):
+        return True
+    return _NOUN.search(low, max(0, start - _NEAR), start) is not None
+
+
+def _touches(low: str, taken: list[Span], start: int, end: int) -> bool:
+    """Whether nothing but a small word stands between a place and a part that is understood."""
+    return any(
+        _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
+        for first, last in taken
+        if last <= start or end <= first
+    )
+
+
+def _hidden(low: str, taken: list[Span]) -> str:
+    for start, end in taken:
+        low = low[:start] + "\0" * (end - start) + low[end:]
+    return low
+
+
+def _is_report(hidden: str, found: re.Match[str], repeats: str) -> bool:
+    """The monthly report; write weekly report, every week."""
+    if not _GOES_ON.match(hidden, found.end()):
+        return False
+    if _is_noun(hidden, *found.span()):
+        return True
+    unit = {"daily": "day", "nightly": "day"}.get(found[0], found[0].removesuffix("ly"))
+    return not repeats or repeats.startswith((f"every {unit}", "every weekday"))

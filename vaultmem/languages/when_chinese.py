@@ -9,7 +9,6 @@ from vaultmem.languages.when_parts import (
     LAST,
     Grain,
     Repeat,
-    Rule,
     Sense,
     calendar_day,
     day_after,
@@ -18,8 +17,10 @@ from vaultmem.languages.when_parts import (
     monday,
     month_after,
     nth_weekday,
+    rules,
     together,
 )
+from vaultmem.languages.when_words import han_number
 from vaultmem.text.values import lazy
 
 DIGITS = "零〇一二两三四五六七八九十"
@@ -64,19 +65,6 @@ _NOT_A_CLOCK = (
 
 # After 今年: how old somebody is, which is true all the year and happens at no time.
 AGE = lazy(rf" ?[已经也才刚满都快]{{0,2}} ?(?:\d{{1,3}}|[{DIGITS}百]{{1,4}})[多几]? ?周?岁")
-
-
-def han_number(text: str | None) -> int:
-    """The number of 12, 十二, 二十一, 两, 二〇二六; 0 for none."""
-    if not text:
-        return 0
-    if text.isdecimal():
-        return int(text)
-    tens, ten, ones = text.replace("〇", "零").replace("两", "二").partition("十")
-    if ten:
-        return 10 * (han_number(tens) or 1) + han_number(ones)
-    values = ["零一二三四五六七八九".find(digit) for digit in tens]
-    return int("".join(map(str, values))) if min(values) >= 0 else 0
 
 
 def _place(match: re.Match[str]) -> int:
@@ -288,102 +276,42 @@ _EVERY_DAYS = (
     rf"(?:[、,和及与到至~-]?(?:每?个?{_WEEK})?{_DAY}{_NOT_A_DAY}){{0,6}})(?:每天)?"
 )
 _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
-RULES: list[Rule] = [
-    (re.compile(_EVERY_DAYS), _every_weekday),
-    (
-        re.compile(
-            rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)"
-        ),
-        _workdays,
-    ),
-    (re.compile("每半年"), _half_yearly),
-    (
-        re.compile(
-            rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末]|{_FIRST}|最后一天)"
-            rf"|{_NTH})"
-        ),
-        _every_month,
-    ),
-    (
-        re.compile(rf"每年的?(?P<month>{_N})月份?(?!份|[底末初]|[中下]旬|的?最后|的?第|\d)"),
-        _month_of_year,
-    ),
-    (re.compile(rf"每?隔一?个?{_WEEK}的?(?P<day>{_DAY}){_NOT_A_DAY}"), _every_other_weekday),
-    (
-        re.compile(
-            rf"每(?P<gap>隔)?(?P<n>{_N})?个?(?P<unit>天|日|早(?!上)|晚(?!上)|周末|工作日|{_WEEK}|月|季度|年)"
-            r"(?![二两三四五六七八九十\d]次)"
-        ),
-        _every_unit,
-    ),
-    (re.compile(r"(?P<gap>隔)(?P<n>一)?(?P<unit>天|日|周)(?!壁)"), _every_unit),
-    (
-        re.compile(
-            rf"(?:(?:(?P<near>[今明后去])年|(?P<year>\d{{4}}|[〇零一二三四五六七八九]{{4}}"
-            rf"|\d\d(?=年{_N}月{_N}[日号]))年)"
-            rf"(?:的?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|份?(?P<place>[底末]|{_FIRST}|中(?=旬)))?"
-            r"|的?年?(?P<end>[底末]))?)旬?"
-        ),
-        _date,
-    ),
-    (
-        re.compile(
-            rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬)))旬?"
-            r"|(?P<digits>\d{1,2})(?![\d.个月]))"
-        ),
-        _month_day,
-    ),
-    (
-        re.compile(
-            rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬))|{_NTH})?旬?"
-        ),
-        _month,
-    ),
-    (re.compile(rf"(?<![个\d岁正腊冬闰])(?:月底|月末|月{_FIRST}|年底|年末)"), _period_end),
-    (
-        re.compile(
-            rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
-            rf"(?:[到至~-]{_WEEK}?{_DAY})?"
-        ),
-        _week,
-    ),
-    (
-        re.compile(
-            rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
-            rf"(?:[到至~-]{_WEEK}?{_DAY})?"
-        ),
-        _bare_weekday,
-    ),
-    (
-        re.compile(
-            rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
-            rf"(?P<unit>{_UNIT})(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
-            r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"
-        ),
-        _delta,
-    ),
-    (
-        re.compile(
-            r"(?<![今以之然最先])(?P<near>大大后|大后|后)天(?![气晴空然性花培])"
-            r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿](?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"
-            r"|(?<![之以目从])(?P<past>大?前)天(?![气晴空真])"
-        ),
-        _near_day,
-    ),
-    (
-        re.compile(
-            rf"(?:差(?P<to>一刻|{_N}分))?(?P<hour>{_N})(?P<mark>点|时(?![候间常代刻髦光]))(?!{_NOT_A_CLOCK})"
-            rf"(?P<sharp>钟|整)?(?:(?P<quarter>半|[一三]刻)|(?P<minute>{_N})分|(?P<short>\d\d|[零〇二三四五]?[十零〇][{DIGITS}]?))?"
-            rf"{_HOUR_UNTIL}"
-        ),
-        _clock,
-    ),
-    (re.compile(rf"{'|'.join(_PARTS)}|[早晚朝夜](?={_N}(?:[点时]|:\d\d))"), _part),
-    (re.compile(rf"({_N})(号|日)(?!{_NOT_A_NUMBER})"), _number),
-    (re.compile(rf"({'|'.join(_HOLIDAYS)})节?(?!树|老人|礼|快乐|帽|歌)"), _holiday),
-    (
-        re.compile(rf"的?(?:(?P<eve>前[夕夜])|第?(?P<way>[前后])(?P<n>{_N})天)"),
-        _shift,
-    ),
-]
+RULES = rules(
+    (_EVERY_DAYS, _every_weekday),
+    (rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)", _workdays),
+    ("每半年", _half_yearly),
+    ((rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末]|{_FIRST}|最后一天)"
+     rf"|{_NTH})"), _every_month),
+    (rf"每年的?(?P<month>{_N})月份?(?!份|[底末初]|[中下]旬|的?最后|的?第|\d)", _month_of_year),
+    (rf"每?隔一?个?{_WEEK}的?(?P<day>{_DAY}){_NOT_A_DAY}", _every_other_weekday),
+    ((rf"每(?P<gap>隔)?(?P<n>{_N})?个?(?P<unit>天|日|早(?!上)|晚(?!上)|周末|工作日|{_WEEK}|月|季度|年)"
+     r"(?![二两三四五六七八九十\d]次)"), _every_unit),
+    (r"(?P<gap>隔)(?P<n>一)?(?P<unit>天|日|周)(?!壁)", _every_unit),
+    ((rf"(?:(?:(?P<near>[今明后去])年|(?P<year>\d{{4}}|[〇零一二三四五六七八九]{{4}}"
+     rf"|\d\d(?=年{_N}月{_N}[日号]))年)"
+     rf"(?:的?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|份?(?P<place>[底末]|{_FIRST}|中(?=旬)))?"
+     r"|的?年?(?P<end>[底末]))?)旬?"), _date),
+    ((rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬)))旬?"
+     r"|(?P<digits>\d{1,2})(?![\d.个月]))"), _month_day),
+    (rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬))|{_NTH})?旬?",
+     _month),
+    (rf"(?<![个\d岁正腊冬闰])(?:月底|月末|月{_FIRST}|年底|年末)", _period_end),
+    ((rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
+     rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
+    ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
+     rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _bare_weekday),
+    ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
+     rf"(?P<unit>{_UNIT})(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
+     r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"), _delta),
+    ((r"(?<![今以之然最先])(?P<near>大大后|大后|后)天(?![气晴空然性花培])"
+     r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿](?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"
+     r"|(?<![之以目从])(?P<past>大?前)天(?![气晴空真])"), _near_day),
+    ((rf"(?:差(?P<to>一刻|{_N}分))?(?P<hour>{_N})(?P<mark>点|时(?![候间常代刻髦光]))(?!{_NOT_A_CLOCK})"
+     rf"(?P<sharp>钟|整)?(?:(?P<quarter>半|[一三]刻)|(?P<minute>{_N})分|(?P<short>\d\d|[零〇二三四五]?[十零〇][{DIGITS}]?))?"
+     rf"{_HOUR_UNTIL}"), _clock),
+    (rf"{'|'.join(_PARTS)}|[早晚朝夜](?={_N}(?:[点时]|:\d\d))", _part),
+    (rf"({_N})(号|日)(?!{_NOT_A_NUMBER})", _number),
+    (rf"({'|'.join(_HOLIDAYS)})节?(?!树|老人|礼|快乐|帽|歌)", _holiday),
+    (rf"的?(?:(?P<eve>前[夕夜])|第?(?P<way>[前后])(?P<n>{_N})天)", _shift),
+)  # fmt: skip
 STARTS = f"每隔平工今明后去昨前大下上这本周星礼月年再过半差凌清早朝中正午下傍晚夜深元情妇劳青儿教国平圣的第{DIGITS}"

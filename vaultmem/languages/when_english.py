@@ -10,7 +10,6 @@ from vaultmem.languages.when_english_repeat import REPEATS
 from vaultmem.languages.when_parts import (
     LAST,
     Grain,
-    Rule,
     Sense,
     calendar_day,
     day_after,
@@ -18,6 +17,7 @@ from vaultmem.languages.when_parts import (
     monday,
     month_after,
     nth_weekday,
+    rules,
     together,
 )
 from vaultmem.languages.when_words import (
@@ -222,79 +222,33 @@ def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
 
 # After "Mon": its full stop, where a time goes on behind it, is no end of a sentence.
 _SHORTENED = rf"(?:(?<!day)\.(?=,?\s(?:\d|at\s|noon|midnight|morning|afternoon|evening|night|{MONTH_NAME})))?"
-RULES: list[Rule] = [
-    *FIGURES,
-    *REPEATS,
-    *MONTH_DAYS,
-    (
-        re.compile(
-            r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
-            rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
-            rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"
-        ),
-        _hours_and_minutes,
-    ),
-    (
-        re.compile(
-            rf"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
-            rf"(?P<and_half>\sand\sa\shalf)?(?:\s|-)?){_UNIT.format(1)}(?P<more>\sand\sa\shalf{END})?"
-            rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"
-            rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"
-        ),
-        _delta,
-    ),
-    (
-        re.compile(rf"(?:the\s)?(?:day\safter\stomorrow|day\sbefore\syesterday){END}"),
-        _near_day,
-    ),
-    (
-        re.compile(
-            rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?\s(?P<which>from|after|before|on){END}"
-            r"(?=\s)(?!\snext)"
-        ),
-        _shift,
-    ),
-    (
-        re.compile(
-            rf"(?:today|tonight|tomorrow|tmrw|tmr|yesterday|last\snight|this\s(?:morning|afternoon|evening))(?:'s)?{END}"
-        ),
-        _near_day,
-    ),
-    (
-        re.compile(
-            rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
-            rf"(?:(?:the|(?P<which>this|next))\smonth{END}|(?P<month>{MONTH_NAME}))"
-        ),
-        _nth_weekday,
-    ),
-    (
-        re.compile(
-            rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
-            rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
-            rf"(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})?"
-        ),
-        _named_day,
-    ),
-    (
-        re.compile(
-            rf"(?P<which>this|next|last|coming)\s(?P<unit>weekend|week|month|year)(?:'s)?{END}"
-            rf"|(?:the\s)?(?P<skipped>week|month|year)\safter\snext{END}"
-            rf"|(?<=the\s)(?P<the>weekend){END}"
-        ),
-        _period,
-    ),
-    (
-        re.compile(
-            r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
-            rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"
-            rf"|(?P<month>{MONTH_NAME}){YEAR})"
-        ),
-        _edge,
-    ),
-    (re.compile(rf"(?:cob|eo[dwmy]){END}"), _short),
-    *NUMBERS,
-    *CLOCKS,
-]
+_RULES = rules(
+    ((r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
+     rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
+     rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"), _hours_and_minutes),
+    ((rf"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
+     rf"(?P<and_half>\sand\sa\shalf)?(?:\s|-)?){_UNIT.format(1)}(?P<more>\sand\sa\shalf{END})?"
+     rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"
+     rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"), _delta),
+    (rf"(?:the\s)?(?:day\safter\stomorrow|day\sbefore\syesterday){END}", _near_day),
+    ((rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?\s(?P<which>from|after|before|on){END}"
+     r"(?=\s)(?!\snext)"), _shift),
+    (rf"(?:today|tonight|tomorrow|tmrw|tmr|yesterday|last\snight|this\s(?:morning|afternoon|evening))(?:'s)?{END}",
+     _near_day),
+    ((rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
+     rf"(?:(?:the|(?P<which>this|next))\smonth{END}|(?P<month>{MONTH_NAME}))"), _nth_weekday),
+    ((rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
+     rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
+     rf"(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})?"), _named_day),
+    ((rf"(?P<which>this|next|last|coming)\s(?P<unit>weekend|week|month|year)(?:'s)?{END}"
+     rf"|(?:the\s)?(?P<skipped>week|month|year)\safter\snext{END}"
+     rf"|(?<=the\s)(?P<the>weekend){END}"), _period),
+    ((r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
+     rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"
+     rf"|(?P<month>{MONTH_NAME}){YEAR})"), _edge),
+    (rf"(?:cob|eo[dwmy]){END}", _short),
+)  # fmt: skip
+RULES = [*FIGURES, *REPEATS, *MONTH_DAYS, *_RULES, *NUMBERS, *CLOCKS]
 STARTS = frozenset(
     f"""{SPELLED.replace("|", " ")} a an the in within half at around about by before until from every each on
     this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year weekend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from vaultmem.languages.when_parts import Rule, Sense, calendar_day
+from vaultmem.languages.when_parts import Sense, calendar_day, rules
 from vaultmem.languages.when_words import (
     DEADLINES,
     END,
@@ -119,40 +119,22 @@ _DAY_MONTH = (
 _SPELLED_DAY_MONTH = (
     rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){YEAR}"
 )
-FIGURES: list[Rule] = [
-    (
-        re.compile(
-            r"(?P<year>(?:19|20|21)\d\d)(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d|[-/.]\d)"
-            r"(?:t(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?(?P<zone>z|[+-]\d\d:?\d\d)?)?"
-        ),
-        _ymd,
-    ),
-    (
-        re.compile(
-            r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)\d\d))?"
-            r"(?![\d/%]|\.\d)(?P<until>(?=之?前|,?\s(?:at\s)?\d{1,2}(?::\d\d|\s?[ap]m)))?"
-        ),
-        _figures,
-    ),
-]
-MONTH_DAYS: list[Rule] = [
-    (re.compile(_MONTH_DAY), _month_day),
-    (re.compile(_DAY_MONTH), _month_day),
-    (re.compile(_SPELLED_DAY_MONTH), _month_day),
-]
-NUMBERS: list[Rule] = [
-    (
-        re.compile(
-            rf"(?P<the>the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}){END}"
-            rf"(?P<of>\sof\sthe\smonth{END})?{_AFTER_NUMBER}"
-        ),
-        _number,
-    ),
-    (
-        re.compile(rf"({'|'.join(_HOLIDAYS)})(?:\sday|'s\sday|'s)?{END}"),
-        _holiday,
-    ),
-]
+FIGURES = rules(
+    ((r"(?P<year>(?:19|20|21)\d\d)(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d|[-/.]\d)"
+     r"(?:t(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?(?P<zone>z|[+-]\d\d:?\d\d)?)?"), _ymd),
+    ((r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)\d\d))?"
+     r"(?![\d/%]|\.\d)(?P<until>(?=之?前|,?\s(?:at\s)?\d{1,2}(?::\d\d|\s?[ap]m)))?"), _figures),
+)  # fmt: skip
+MONTH_DAYS = rules(
+    (_MONTH_DAY, _month_day),
+    (_DAY_MONTH, _month_day),
+    (_SPELLED_DAY_MONTH, _month_day),
+)  # fmt: skip
+NUMBERS = rules(
+    ((rf"(?P<the>the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}){END}"
+     rf"(?P<of>\sof\sthe\smonth{END})?{_AFTER_NUMBER}"), _number),
+    (rf"({'|'.join(_HOLIDAYS)})(?:\sday|'s\sday|'s)?{END}", _holiday),
+)  # fmt: skip
 
 
 # Clock times and parts of the day in English and in figures: 9am, 14:30, half past 3, at noon, in the evening.
@@ -243,41 +225,17 @@ _MEASURE = (
     r"(?:o'?clock|[ap]\.?m(?![a-z])|(?:-|to|until)\s?\d|min|hour|hr|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
     r"|mph|times|€|£|\$|of\s)"
 )
-CLOCKS: list[Rule] = [
-    (
-        re.compile(
-            r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?:\s?(?P<first_half>am|pm))?"
-            rf"(?:\s?(?:-|to|until)\s?(?P<until>\d{{1,2}})(?:[:.]\d\d)?)?{_HALF}"
-        ),
-        _half_day,
-    ),
-    (
-        re.compile(
-            r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?"
-        ),
-        _figures_when_english_clock,
-    ),
-    (
-        re.compile(
-            rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
-            rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"
-        ),
-        _words,
-    ),
-    (re.compile(rf"(?P<hour>{_HOUR})\s?o'?clock{END}(?:{_HALF})?"), _oclock),
-    (
-        re.compile(
-            rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
-            rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"
-        ),
-        _bare,
-    ),
-    (
-        re.compile(
-            rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})"
-        ),
-        _beside_a_day,
-    ),
-    (re.compile(rf"(noon|midday|midnight){END}"), _named),
-    (re.compile(rf"(?:in\sthe\s)?(morning|afternoon|evening|night){END}"), _part),
-]
+CLOCKS = rules(
+    ((r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?:\s?(?P<first_half>am|pm))?"
+     rf"(?:\s?(?:-|to|until)\s?(?P<until>\d{{1,2}})(?:[:.]\d\d)?)?{_HALF}"), _half_day),
+    (r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?",
+     _figures_when_english_clock),
+    ((rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
+     rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"), _words),
+    (rf"(?P<hour>{_HOUR})\s?o'?clock{END}(?:{_HALF})?", _oclock),
+    ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
+     rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
+    (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
+    (rf"(noon|midday|midnight){END}", _named),
+    (rf"(?:in\sthe\s)?(morning|afternoon|evening|night){END}", _part),
+)  # fmt: skip

@@ -11,11 +11,11 @@ from vaultmem.languages.when_parts import (
     Grain,
     Reading,
     Repeat,
-    Rule,
     Sense,
     calendar_day,
     day_of,
     day_range,
+    rules,
 )
 from vaultmem.languages.when_words import (
     DAY_NAME,
@@ -121,80 +121,29 @@ def _nth(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("month", 1, (weekday(match["name"]),), nth)) if nth < 5 else None
 
 
-REPEATS: list[Rule] = [
-    (
-        re.compile(
-            rf"(?:the\s|(?P<every>every\s))?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s(?P<month>every|each|the)"
-            rf"\smonth{END}"
-        ),
-        _nth_weekday,
-    ),
-    (
-        re.compile(
-            rf"(?:the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|last(?=\sday)|first(?=\sday))(?:\sday)?\sof\s(?:every|each)"
-            rf"\smonth{END}"
-        ),
-        _day_of_month,
-    ),
-    (
-        re.compile(
-            rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END})?"
-            r"(?=\s*(?:$|[\n,.;!?]|at\s))"
-        ),
-        _day_of_month,
-    ),
-    (
-        re.compile(
-            rf"every\s(?P<number>{'|'.join(ORDINAL_WORDS)}|last)(?:\sday)?\sof\s(?:the|each|every)\smonth{END}"
-        ),
-        _day_of_month,
-    ),
-    (
-        re.compile(rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}"),
-        _day_of_year,
-    ),
-    (
-        re.compile(
-            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}"
-        ),
-        _nth,
-    ),
-    (
-        re.compile(
-            rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
-            rf"(?:\sday)?{END}"
-        ),
-        _day_of_month,
-    ),
-    (
-        re.compile(
-            rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"
-            rf"weeks?\son\s)?(?P<days>{_LIST})"
-        ),
-        _every_day_of_week,
-    ),
-    (
-        re.compile(
-            rf"(?:every|each)\s(?:(?P<n>other|second|alternate|\d{{1,2}}|{SPELLED})\s)?"
-            rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"
-        ),
-        _every_unit,
-    ),
-    (
-        re.compile(
-            rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}"
-        ),
-        _workdays,
-    ),
-    (re.compile(rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}"), _every_part),
-    (
-        re.compile(
-            rf"(?P<on>on\s)?(?!(?:tues|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})"
-        ),
-        _plural,
-    ),
-    (re.compile(rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}"), _adverb),
-]
+REPEATS = rules(
+    ((rf"(?:the\s|(?P<every>every\s))?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s(?P<month>every|each|the)"
+     rf"\smonth{END}"), _nth_weekday),
+    ((rf"(?:the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|last(?=\sday)|first(?=\sday))(?:\sday)?\sof\s(?:every|each)"
+     rf"\smonth{END}"), _day_of_month),
+    ((rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END})?"
+     r"(?=\s*(?:$|[\n,.;!?]|at\s))"), _day_of_month),
+    (rf"every\s(?P<number>{'|'.join(ORDINAL_WORDS)}|last)(?:\sday)?\sof\s(?:the|each|every)\smonth{END}",
+     _day_of_month),
+    (rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}", _day_of_year),
+    (rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}", _nth),
+    ((rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
+     rf"(?:\sday)?{END}"), _day_of_month),
+    ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"
+     rf"weeks?\son\s)?(?P<days>{_LIST})"), _every_day_of_week),
+    ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate|\d{{1,2}}|{SPELLED})\s)?"
+     rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"), _every_unit),
+    (rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}", _workdays),
+    (rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}", _every_part),
+    (rf"(?P<on>on\s)?(?!(?:tues|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})",
+     _plural),
+    (rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}", _adverb),
+)  # fmt: skip
 
 
 # From when and until when something repeats, how often, and on which days not: "starting Dec 8", "except Sundays".

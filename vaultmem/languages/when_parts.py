@@ -76,6 +76,13 @@ class Reading(NamedTuple):
 
 Reader = Callable[[re.Match[str], datetime], Sense | None]
 Rule = tuple[re.Pattern[str], Reader]
+
+
+def rules(*given: tuple[str, Reader]) -> list[Rule]:
+    """Patterns with what reads them; of several that match, the first that reads something counts."""
+    return [(lazy(pattern), read) for pattern, read in given]
+
+
 PARTS = {
     "small hours": 3, "morning": 9, "noon": 12, "afternoon": 15, "dusk": 18, "evening": 20, "late": 22,
 }  # fmt: skip
@@ -311,35 +318,3 @@ def _ordinal(number: int) -> str:
         return "last"
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if number in {11, 12, 13} else ending}"
-
-
-# Whether a text speaks of days or dates. Every block is asked when it is indexed, so this is quick.
-
-_TIME_WORDS = frozenset(
-    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
-    january february march april june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
-)
-_STARTS = ("day", "ago", "tomo", "toni", "week", "fort", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
-           "sep", "oct", "nov", "dec")  # fmt: skip
-_YEAR = lazy(r"[12][90]\d\d(?!\d)")
-_NEAR_SPAN = lazy(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = lazy(
-    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
-)
-_SPANS = frozenset(("week", "month", "year", "night"))
-_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
-
-
-def is_temporal(text: str) -> bool:
-    """Whether a block speaks of days or dates."""
-    low = text.lower()
-    words = low.split()
-    if not _TIME_WORDS.isdisjoint(words) or _YEAR.search(low):
-        return True
-    beside_a_mark = any(start in low for start in _STARTS)  # "Friday," or "(March"
-    if beside_a_mark and not _TIME_WORDS.isdisjoint(low.translate(_SPACED).split()):
-        return True
-    if any(span in low for span in _SPANS) and _NEAR_SPAN.search(low):
-        return True
-    return not low.isascii() and bool(_HAN_TIMES.search(low))

@@ -1,9 +1,9 @@
-"""Small words of time expressions: one spelling for all widths and scripts, English numbers and names."""
+"""Words of days and numbers in English, Chinese and Japanese: one spelling for all widths and scripts, days that
+questions name, numbers and names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from vaultmem.languages.when_parts import LAST
 from vaultmem.text.values import lazy, value
@@ -98,22 +98,13 @@ def day_spans(text: str) -> list[DaySpan]:
             for m1, y1, m2, y2 in re.findall(_MONTH, low)
         ]
     for year, month, day, alone in re.findall(_HAN, low):
-        found.append(DaySpan(_han_number(year or alone), _han_number(month), _han_number(day)))
+        numbers = (han_number(each) or None for each in (year or alone, month, day))
+        found.append(DaySpan(*numbers))
     return [s for s in found if _possible(s)][:8]
 
 
 def _year(text: str) -> int | None:
     return int(text) if text else None
-
-
-def _han_number(text: str) -> int | None:
-    """The number of "12", "十二", "二十一" or "二〇二五"."""
-    if not text or text.isdecimal():
-        return _year(text)
-    tens, ten, ones = text.replace("零", "〇").partition("十")
-    if not ten:
-        return int("".join(str(_HAN_DIGITS.index(digit)) for digit in tens))
-    return 10 * (_han_number(tens) or 1) + (_han_number(ones) or 0)
 
 
 def _possible(span: DaySpan) -> bool:
@@ -141,6 +132,40 @@ def number_range(span: DaySpan) -> tuple[int, int] | None:
     end = span.year * 10000 + (span.month or 12) * 100 + (span.day or 31)
     return start, end
 
+
+# Whether a text speaks of days or dates. Every block is asked when it is indexed, so this is quick.
+
+_TIME_WORDS = frozenset(
+    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
+)
+_STARTS = ("day", "ago", "tomo", "toni", "week", "fort", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
+           "sep", "oct", "nov", "dec")  # fmt: skip
+_YEAR_NAMED = lazy(r"[12][90]\d\d(?!\d)")
+_NEAR_SPAN = lazy(r"(?:last|next|this) (?:week|month|year|night)")
+_HAN_TIMES = lazy(
+    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
+)
+_SPANS = frozenset(("week", "month", "year", "night"))
+_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
+
+
+def is_temporal(text: str) -> bool:
+    """Whether a block speaks of days or dates."""
+    low = text.lower()
+    words = low.split()
+    if not _TIME_WORDS.isdisjoint(words) or _YEAR_NAMED.search(low):
+        return True
+    beside_a_mark = any(start in low for start in _STARTS)  # "Friday," or "(March"
+    if beside_a_mark and not _TIME_WORDS.isdisjoint(low.translate(_SPACED).split()):
+        return True
+    if any(span in low for span in _SPANS) and _NEAR_SPAN.search(low):
+        return True
+    return not low.isascii() and bool(_HAN_TIMES.search(low))
+
+
+# One spelling for all widths and scripts, English numbers and names.
 
 _TRADITIONAL = "後週點禮兩個鐘號這時過開間內節聖誕國慶勞動兒記繳還給買會來應須該請約"
 _SIMPLIFIED = "后周点礼两个钟号这时过开间内节圣诞国庆劳动儿记缴还给买会来应须该请约"
@@ -196,6 +221,19 @@ def folded(text: str) -> str:
     return as_chinese(text.translate(_TABLE))
 
 
+def han_number(text: str | None) -> int:
+    """The number of 12, 十二, 二十一, 两, 二〇二六; 0 for none."""
+    if not text:
+        return 0
+    if text.isdecimal():
+        return int(text)
+    tens, ten, ones = text.replace("〇", "零").replace("两", "二").partition("十")
+    if ten:
+        return 10 * (han_number(tens) or 1) + han_number(ones)
+    values = ["零一二三四五六七八九".find(digit) for digit in tens]
+    return int("".join(map(str, values))) if min(values) >= 0 else 0
+
+
 def amount(word: str) -> float:
     """The number of "3", "1.5", "three", "an"."""
     word = " ".join(word.split())
@@ -226,138 +264,3 @@ def lead(match: re.Match[str]) -> str:
     start = match.start()
     before = _LEAD.search(match.string[max(0, start - 16) : start])
     return before[1] if before else ""
-
-
-# Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
-
-_UNIT = (
-    r"(?:sec|second|min|minute|hr|hour|day|night|morning|afternoon|evening|week|fortnight|weekend|weekday|workday"
-    rf"|month|quarter|season|year|moon|{DAY_NAME})s?(?![a-z])"
-)
-_NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
-_OFTEN = (
-    r"(?:bi|semi-?|twice-?)?-?(?:weekly|monthly|yearly|annually)|fortnightly|hourly|daily|nightly|quarterly"
-    r"|(?:bi|semi)-?annually"
-)
-_FEAST = (
-    r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
-    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
-    r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
-)
-_HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
-_FEASTS = lazy(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
-# Of how often something happens, wherever it stands.
-_ANYWHERE = lazy(
-    rf"(?<![a-z])(?:(?:every|each|alternate|alternating) (?:(?!(?:on|at|in|this|next) )[\w.-]+ )?{_UNIT}"
-    rf"|(?:once|twice|thrice|(?:\d+|two|three|four|five|several) times) (?:a|an|per|each|every) {_UNIT})"
-    r"|每(?:隔)?(?:[\d一二两三四五六七八九十半]*个?(?:小时|分钟|刻钟|秒)|[天日早晚周年]|星期|礼拜|个?月)|おき|ごと"
-)
-# Of a rule, wherever it stands.
-_OF_A_RULE = lazy(
-    rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
-    rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
-    rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
-    r"|(?:spring|summer|autumn|fall|winter|season|holidays?|vacation|term|semester|ramadan|lent)(?: time)?)"
-    rf"|{_FEAST})(?![a-z])"
-    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
-    r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
-)
-_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
-_OF_A_YEAR = lazy(
-    r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
-)
-# Where it touches a time: behind it, and before it.
-_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
-_BEHIND = lazy(
-    rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
-    rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
-    rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
-    r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
-    r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
-)
-_BEHIND_RULE = lazy(
-    r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
-    r"|within|since|through|of|minus)(?![a-z]))"
-)
-_OF_DAYS = (
-    r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
-)
-_BEFORE = lazy(
-    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
-    rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
-)
-_BEFORE_RULE = lazy(
-    r"(?P<word>(?<![a-z])(?:not|only on|except|unless|some|most|all but|odd|even))[\s,]*$"
-)
-_NOUN = lazy(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
-_GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
-_BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
-_NEAR = 32
-Span = tuple[int, int]
-
-
-def left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
-    """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
-    "", was made."""
-    hidden = _hidden(low, taken)
-    for found in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
-        if not any(start <= found.start() < end for start, end in taken):
-            yield found.span()
-    if repeats:
-        yield from (found.span() for found in _OF_A_RULE.finditer(hidden))
-    elif not taken:
-        yield from (found.span() for found in _FEASTS.finditer(low))
-    yield from _often(hidden, repeats)
-    for start, end in taken:
-        yield from _beside(hidden, start, end, repeats)
-
-
-def _often(hidden: str, repeats: str) -> Iterator[Span]:
-    for found in _OFTEN_WORD.finditer(hidden):
-        ends = not _GOES_ON.match(hidden, found.end())
-        if (repeats or ends) and not _is_noun(hidden, found, repeats):
-            yield found.span()
-
-
-def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
-    behinds = (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,)
-    if repeats in {"every year", "every month"}:  # on a day that nobody understands
-        behinds = (*behinds, _OF_A_YEAR)
-    for behind in behinds:
-        if found := behind.match(hidden, end):
-            yield found.span(found.lastgroup or 0)
-    for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
-        if found := before.search(hidden, max(0, start - _NEAR), start):
-            yield found.span("word")
-
-
-def is_noun(low: str, start: int, end: int) -> bool:
-    """Whether a time is what the text of a reminder speaks of: the 3pm meeting, Monday's list, slides for Monday."""
-    if low.startswith("'s", end) or low.startswith("'s", end - 2):
-        return True
-    return _NOUN.search(low, max(0, start - _NEAR), start) is not None
-
-
-def touches(low: str, taken: list[Span], start: int, end: int) -> bool:
-    """Whether nothing but a small word stands between a place and a part that is understood."""
-    return any(
-        _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
-        for first, last in taken
-        if last <= start or end <= first
-    )
-
-
-def _hidden(low: str, taken: list[Span]) -> str:
-    for start, end in taken:
-        low = low[:start] + "\0" * (end - start) + low[end:]
-    return low
-
-
-def _is_noun(hidden: str, found: re.Match[str], repeats: str) -> bool:
-    """The monthly report; write weekly report, every week."""
-    if not _GOES_ON.match(hidden, found.end()):
-        return False
-    if is_noun(hidden, *found.span()):
-        return True
-    unit = {"daily": "day", "nightly": "day"}.get(found[0], found[0].removesuffix("ly"))
-    return not repeats or repeats.startswith((f"every {unit}", "every weekday"))

@@ -11,17 +11,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.languages import reminder_phrase
 from vaultmem.languages.intentions import prose
-from vaultmem.languages.signals import Signal, signals
 from vaultmem.languages.when import Moment, find, iso, reminder
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.text.values import lazy, plural
+from vaultmem.text.values import lazy, plural, table
 
 CAP = 4000  # characters; what a text is about shows early
 THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
@@ -43,6 +43,35 @@ _PERSON = lazy(
     r"people|customers?|please|today|tomorrow|yesterday|next|last|let['’]s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?!\w)"
     r"|[我你他她谁请您咱]|用户|大家|助手|团队|同事|客户|妈|爸|[今明昨后]天|周[一二三四五六日末]|星期|上周|下周|记得|\d月|[月年]底|了[，。！]|了$",
 )
+
+
+class Signal(NamedTuple):
+    """One row of the table; each thing that its pattern finds counts once, and two of them at most."""
+
+    category: str
+    pattern: re.Pattern[str]
+    weight: float
+    deniable: bool  # a denial just before takes it back
+    han: bool
+
+
+@cache
+def signals() -> tuple[Signal, ...]:
+    """The words that hint at a category, with their weights; the English ones first."""
+    tables = table("vaultmem.languages", "categories")
+    return (*_read(tables["english"], han=False), *_read(tables["chinese"], han=True))
+
+
+def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[Signal]:
+    parts = {f"<{name}>": part for name, part in language["parts"].items()}
+    for category, rows in language["signals"].items():
+        for row in rows.strip("\n").replace("\n    ", "").split("\n"):
+            weight, _, words = row.partition(" ")
+            deniable, words = words.startswith("~"), words.removeprefix("~")
+            for name, part in parts.items():
+                words = words.replace(name, part)
+            pattern = words if han else rf"(?<!\w)(?:{words})(?!\w)"
+            yield Signal(category, lazy(pattern, re.MULTILINE), float(weight), deniable, han)
 
 
 class Scored(NamedTuple):
