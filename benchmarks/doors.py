@@ -110,9 +110,9 @@ def one_prompt(vault: Path, env: dict[str, str]) -> Run:
 def inside(vault: Path, calls: int) -> list[Row]:
     """The search itself, and the same through the dispatcher."""
     from vaultmem import Vault
+    from vaultmem.api.tool import Call
+    from vaultmem.api.toolbox import Toolbox
     from vaultmem.search.search import Ask
-    from vaultmem.tools.tool import Call
-    from vaultmem.tools.toolbox import Toolbox
 
     box = Toolbox(plain=True)
     with Vault(str(vault)) as opened:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from vaultmem import client, paths
+from vaultmem.agent.connection import Limits
 from vaultmem.agent.server import Server
 from vaultmem.api import Vault
-from vaultmem.api.request import Limits
 from vaultmem.api.rpc import carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError

@@ -15,6 +15,9 @@ from tests.agent_run import agent_on
 from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.anthropic_memory.files import MemoryFiles
+from vaultmem.api.mcp import Protocol, Settled
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.assistants.programs import HARNESSES
 from vaultmem.chat import past
 from vaultmem.errors import VaultmemError
@@ -22,10 +25,6 @@ from vaultmem.memories import model
 from vaultmem.memories.model import ALL, CONNECTED, OWN, Origin, viewer
 from vaultmem.search.search import Ask
 from vaultmem.settings import SETTINGS
-from vaultmem.tools.door import Door
-from vaultmem.tools.mcp import Protocol, Settled
-from vaultmem.tools.tool import Call
-from vaultmem.tools.toolbox import Toolbox
 
 SCOPES = ("global", "agent:claude", "agent:codex", "conversation:c1", "user:anne", "private")
 # Who asks, and the scope that they name, if any; what of SCOPES they see.
@@ -200,7 +199,7 @@ def recalled(vault: Vault, by: str, scope: str) -> str:
 
 def spoken(vault: Vault, by: str, scope: str) -> str:
     """MCP: who asks is what the client said of itself when it began."""
-    protocol = Protocol(Door(Toolbox(plain=True), lambda: nullcontext(vault)))
+    protocol = Protocol(ToolService(Toolbox(plain=True), lambda: nullcontext(vault)))
     hello = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

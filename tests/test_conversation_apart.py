@@ -9,10 +9,10 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Filter, Vault
+from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.model import viewer
 from vaultmem.search.search import Ask
-from vaultmem.tools.notes import note_path
 
 
 @pytest.fixture

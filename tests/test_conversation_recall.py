@@ -10,9 +10,9 @@ import pytest
 
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.api.tool import ASSISTANT, Call, client_name
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.chat import past
-from vaultmem.tools.tool import ASSISTANT, Call
-from vaultmem.tools.toolbox import Toolbox, client_name
 
 
 @pytest.fixture(params=["obsidian", "logseq"])

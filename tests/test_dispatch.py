@@ -18,8 +18,8 @@ from tests.index_dump import synced
 from tests.stand_in_agent import StandIn, agent_for, logged_by
 from tests.test_cli import USAGE
 from vaultmem import Vault, __version__, client
-from vaultmem.api import request as codes
-from vaultmem.api.request import Request, RequestError
+from vaultmem.api import rpc as codes
+from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import commands
 from vaultmem.client import AgentError, call
 from vaultmem.commands.dispatch import methods

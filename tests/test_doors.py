@@ -24,12 +24,12 @@ from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
-from vaultmem.api import request as codes
-from vaultmem.api.request import Limits
+from vaultmem.agent.connection import Limits
+from vaultmem.api import rpc as codes
+from vaultmem.api.toolbox import Limiter
 from vaultmem.commands.handed import MOST_CALLS, reads_stdin
 from vaultmem.commands.parsing import parser
 from vaultmem.errors import UsageError
-from vaultmem.tools import rate
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +363,7 @@ def test_a_hundred_clients_at_once(running: Agent) -> None:
 
     gate = threading.Barrier(100)
     # Each from a process of its own would be a hundred processes: the limit for one process is what they share.
-    assert rate.CALLS > 300
+    assert Limiter.CALLS > 300
     threads = [threading.Thread(target=work, args=(number,)) for number in range(100)]
     for thread in threads:
         thread.start()
@@ -416,7 +416,7 @@ def test_a_flood_is_stopped_and_neighbours_are_served(tmp_path: Path) -> None:
     with agent_on(indexed) as flooded:
         flooded.answers()
         with Line(indexed) as line:
-            told = [line.ask("tools/call", name="memory_tag", client=f"other {n}", arguments={"id": "nobody"}) for n in range(rate.WRITES + 40)]  # fmt: skip
+            told = [line.ask("tools/call", name="memory_tag", client=f"other {n}", arguments={"id": "nobody"}) for n in range(Limiter.WRITES + 40)]  # fmt: skip
             refused = [each["error"] for each in told if each["error"]["code"] == codes.BUSY]
             assert refused, "a process that changes its name is the same process"
             assert "too many writes" in refused[0]["message"]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.search.search import Result
-from vaultmem.tools.tool import Call
-from vaultmem.tools.toolbox import Toolbox
 
 ASKED = ("boiler service", "damp wall", "roof", "river gauge", "tag:recipe", "泡菜")
 

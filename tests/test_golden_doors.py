@@ -17,12 +17,12 @@ from tests.cli_run import ran
 from tests.stand_in_agent import StandIn
 from tests.test_cli import golden
 from vaultmem import now
-from vaultmem.api.request import Request, RequestError, as_json
+from vaultmem.api.rpc import Request, RequestError, as_json
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.api.verbs import commands
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.progress import Silent
-from vaultmem.tools.toolbox import Toolbox
 
 NOW = "2026-11-22T09:30:00+00:00"
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")

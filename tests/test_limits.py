@@ -10,10 +10,10 @@ import pytest
 from tests.cli_run import ran
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import UsageError
 from vaultmem.text import values
-from vaultmem.tools.tool import Call
-from vaultmem.tools.toolbox import Toolbox
 
 # command and its words, tool and its arguments, the limit as each calls it, the most
 LIMITS = [

@@ -26,11 +26,10 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from tests.agent_run import PATCHED, agent_on, until
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
+from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.commands.mcp import AT_ONCE, Service
 from vaultmem.commands.stdio import MOST, Lines, Out
-from vaultmem.tools.door import Door
-from vaultmem.tools.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
-from vaultmem.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 KNEE = "Health/Knee.md"
@@ -165,7 +164,7 @@ def test_ping_and_the_level_of_a_log_that_is_not_there(indexed: Path) -> None:
 
 
 def protocol(vault: Path) -> Protocol:
-    return Protocol(Door(Toolbox(plain=True), lambda: Vault(str(vault))))
+    return Protocol(ToolService(Toolbox(plain=True), lambda: Vault(str(vault))))
 
 
 @pytest.fixture
@@ -285,7 +284,7 @@ messages = st.fixed_dictionaries(
     version=st.sampled_from(HANDSHAKES),
 )
 def test_every_message_has_its_answer_or_none(said: object, version: str) -> None:
-    protocol = Protocol(Door(Toolbox(plain=True), _no_vault))
+    protocol = Protocol(ToolService(Toolbox(plain=True), _no_vault))
     lines, settled = protocol.answer(json.dumps(said), Settled(version))
     assert len(lines) <= 1
     assert Settled.of(settled.as_json()) == settled
@@ -354,7 +353,7 @@ def test_what_is_cancelled_is_not_answered(served: Path) -> None:
 
 SLOW = """
     import os, time
-    from vaultmem.tools.tool import Annotations, Outcome, Tool
+    from vaultmem.api.tool import Annotations, Outcome, Tool
     def run(vault, call):
         folder = call.text("folder")
         open(os.path.join(folder, "begun " + call.text("name")), "w").close()
@@ -573,7 +572,7 @@ def test_a_third_party_that_prints_does_not_disturb(tmp_path: Path) -> None:
         tmp_path,
         "noisy",
         """
-        from vaultmem.tools.tool import Annotations, Outcome, Tool
+        from vaultmem.api.tool import Annotations, Outcome, Tool
         print("hello from a plugin")
         def run(vault, call):
             print("working")

@@ -139,6 +139,12 @@ PLANTED = [
         "return True",
         "tests/test_pending_items.py",
     ),
+    (
+        "vaultmem/api/toolbox.py",
+        "counted[name, what] = left - 1, now",
+        "counted[name, what] = self._buckets[name, what] = left - 1, now",
+        "tests/test_tools.py -k refused_call",
+    ),
 ]
 
 

@@ -26,7 +26,7 @@ import pytest
 
 from tests.cli_run import process, ran
 from tests.scripted_model import TEXT, Model, offers, serving, words
-from vaultmem.tools.memory_tools import TOOLS
+from vaultmem.api.memory_tools import TOOLS
 
 FOLDER = os.environ.get("TESTS_HARNESSES", "")
 pytestmark = [

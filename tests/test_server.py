@@ -20,9 +20,10 @@ import pytest
 
 from tests.stand_in_agent import logged_by
 from vaultmem.agent import peer
+from vaultmem.agent.connection import Limits
 from vaultmem.agent.server import Server
-from vaultmem.api import request as codes
-from vaultmem.api.request import Limits, Request, RequestError
+from vaultmem.api import rpc as codes
+from vaultmem.api.rpc import Request, RequestError
 from vaultmem.errors import StateError, VaultmemError
 
 PATIENCE = 20  # seconds for what is a matter of milliseconds

@@ -11,15 +11,14 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.tools.door import Door
-from vaultmem.tools.mcp import Protocol, Settled
-from vaultmem.tools.toolbox import Toolbox
+from vaultmem.api.mcp import Protocol, Settled
+from vaultmem.api.toolbox import Toolbox, ToolService
 
 Tool = Callable[..., str]  # what it says, or the error
 
 
 def by_mcp(vault: Path) -> Tool:
-    protocol = Protocol(Door(Toolbox(), lambda: Vault(str(vault))))
+    protocol = Protocol(ToolService(Toolbox(), lambda: Vault(str(vault))))
 
     def call(name: str, **arguments: object) -> str:
         params = {"name": name, "arguments": arguments}

@@ -21,18 +21,11 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_mcp import plug_in
 from vaultmem import Vault
-from vaultmem.api import schema
-from vaultmem.api.near import nearest
-from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.index.minilm import count
-from vaultmem.reminders.pending_items import PRIVATE, approval
-from vaultmem.reminders.pending_page import item_id
-from vaultmem.tools import events, memory_tools, rate, strict_json
-from vaultmem.tools.events import Channel, Event
-from vaultmem.tools.rate import Limiter
-from vaultmem.tools.session import Session
-from vaultmem.tools.shown import fenced
-from vaultmem.tools.tool import (
+from vaultmem.api import memory_tools, params, rpc
+from vaultmem.api import session as events
+from vaultmem.api.params import nearest
+from vaultmem.api.session import Channel, Event, Session
+from vaultmem.api.tool import (
     Annotations,
     Block,
     BlockedError,
@@ -41,9 +34,14 @@ from vaultmem.tools.tool import (
     Tool,
     TooManyCallsError,
     UnknownToolError,
+    client_name,
+    fence,
 )
-from vaultmem.tools.toolbox import MOST_TEXT, Toolbox, client_name
-from vaultmem.tools.worded import for_tools
+from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox, for_tools
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.index.minilm import count
+from vaultmem.reminders.pending_items import PRIVATE, approval
+from vaultmem.reminders.pending_page import item_id
 
 OURS = [
     "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
@@ -119,7 +117,7 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
     arguments = data.draw(st.dictionaries(names, _values, max_size=4))
     by_the_book = jsonschema.Draft202012Validator({**wanted, "additionalProperties": False})
     try:
-        found = schema.check(wanted, arguments)
+        found = params.check_object(wanted, arguments)
     except UsageError:
         if by_the_book.is_valid(arguments):
             assert any(
@@ -188,11 +186,13 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
 def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
     """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""
     tool = _TOOLS[name]
-    shown: Any = schema.listed(tool.schema, tool.quiet)
+    shown: Any = params.listed(tool.schema, tool.quiet)
     names = st.sampled_from([*shown["properties"]])
     arguments = data.draw(st.dictionaries(names, _values, max_size=4))
     with contextlib.suppress(UsageError):
-        assert jsonschema.Draft202012Validator(shown).is_valid(schema.check(tool.schema, arguments))
+        assert jsonschema.Draft202012Validator(shown).is_valid(
+            params.check_object(tool.schema, arguments)
+        )
 
 
 def test_days_are_called_from_and_to_and_the_other_names_are_taken(
@@ -298,7 +298,7 @@ def test_no_tool_tells_what_to_type(box: Toolbox, opened: Vault) -> None:
 def test_json_is_read_by_the_letter(depth: int) -> None:
     for text in ("[" * depth, '{"a":' * depth + "1" + "}" * depth, "NaN", "1e999", "[1,]"):
         with contextlib.suppress(ValueError):
-            assert json.dumps(strict_json.parse(text))
+            assert json.dumps(rpc.parse(text))
 
 
 # --- what each does
@@ -313,7 +313,7 @@ def test_a_memory_is_written_read_tagged_found_and_archived(box: Toolbox, opened
     assert (
         call(box, opened, "memory_write", content="Ann drinks oolong").data["duplicate_of"] == id_
     )
-    assert fenced("Ann drinks oolong") in call(box, opened, "memory_read", id=id_).text
+    assert fence("Ann drinks oolong") in call(box, opened, "memory_read", id=id_).text
     tagged = call(box, opened, "memory_tag", id=id_, add=["green"], remove=["tea"]).data
     assert tagged["tags"] == ["green"]
     listed = call(box, opened, "memory_list", category="people", tags=["green"])
@@ -554,12 +554,12 @@ def test_the_name_of_a_client_is_one_harmless_line(given: str, name: str) -> Non
 
 @given(text=st.text(alphabet=st.sampled_from("`~\nab<>"), max_size=60))
 def test_no_text_ends_its_fence(text: str) -> None:
-    lines = fenced(text).split("\n")
-    fence = lines[1]
-    assert set(fence) == {"`"}
-    assert lines[-1] == fence
+    lines = fence(text).split("\n")
+    marks = lines[1]
+    assert set(marks) == {"`"}
+    assert lines[-1] == marks
     assert "\n".join(lines[2:-1]) == text
-    assert not any(line.strip().startswith(fence) for line in lines[2:-1])
+    assert not any(line.strip().startswith(marks) for line in lines[2:-1])
 
 
 def test_words_of_notes_are_defused_in_lists(box: Toolbox, opened: Vault) -> None:
@@ -592,7 +592,7 @@ class Clock:
 def test_so_many_writes_in_a_minute_and_no_more(opened: Vault) -> None:
     clock = Clock()
     box = Toolbox(plain=True, limiter=Limiter(clock))
-    for _ in range(rate.WRITES):
+    for _ in range(Limiter.WRITES):
         _fails(box, opened, "a")
     with pytest.raises(TooManyCallsError, match="60 a minute are let through; try again in 1 s"):
         box.call(opened, Call("memory_delete", {"id": "x"}, "a"))
@@ -609,7 +609,7 @@ def _fails(box: Toolbox, vault: Vault, client: str) -> None:
 
 def test_a_process_that_changes_its_name_is_the_same_process() -> None:
     limiter = Limiter(Clock())
-    for number in range(rate.CALLS):
+    for number in range(Limiter.CALLS):
         limiter.take([f"name {number}", "process 7"], writes=False)
     with pytest.raises(TooManyCallsError):
         limiter.take(["name new", "process 7"], writes=False)
@@ -619,7 +619,7 @@ def test_a_process_that_changes_its_name_is_the_same_process() -> None:
 def test_who_changes_name_and_process_each_time_comes_to_the_limit_of_all() -> None:
     clock = Clock()
     limiter = Limiter(clock)
-    for number in range(rate.ALL_WRITES):
+    for number in range(Limiter.ALL_WRITES):
         limiter.take([f"name {number}", f"process {number}"], writes=True)
     with pytest.raises(TooManyCallsError, match=r"of all clients together: 600 a minute .* in 1 s"):
         limiter.take(["name new", "process new"], writes=True)
@@ -658,26 +658,27 @@ def test_no_name_no_process_and_not_all_together_get_more_than_their_limits(
 
 def _limits_of(name: str) -> dict[bool, int]:
     if name:
-        return {False: rate.CALLS, True: rate.WRITES}
-    return {False: rate.ALL_CALLS, True: rate.ALL_WRITES}
+        return {False: Limiter.CALLS, True: Limiter.WRITES}
+    return {False: Limiter.ALL_CALLS, True: Limiter.ALL_WRITES}
 
 
-@given(steps=st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=200))
-@settings(deadline=None)
-def test_never_more_than_the_burst_and_the_rate(steps: list[tuple[float, bool]]) -> None:
-    clock = Clock()
-    limiter = Limiter(clock)
-    calls = writes = 0
-    for wait, is_write in steps:
-        clock.now += wait
-        try:
-            limiter.take(["a"], writes=is_write)
-        except TooManyCallsError:
-            continue
-        calls += 1
-        writes += is_write
-        assert calls <= rate.CALLS * (1 + clock.now / 60)
-        assert writes <= rate.WRITES * (1 + clock.now / 60) + 1e-6
+def test_a_refused_call_uses_up_no_limit() -> None:
+    limiter = Limiter(Clock())
+    for _ in range(Limiter.WRITES):
+        limiter.take(["process 1", "name a"], writes=True)
+    for process in (
+        "process 1",
+        "process 2",
+    ):  # of the second, only the name has used up its writes
+        for _ in range(Limiter.CALLS):
+            with pytest.raises(TooManyCallsError, match="too many writes"):
+                limiter.take([process, "name a"], writes=True)
+    for _ in range(Limiter.CALLS - Limiter.WRITES):
+        limiter.take(["process 1", "name a"], writes=False)
+    for _ in range(Limiter.WRITES):
+        limiter.take(["process 2", "name b"], writes=True)
+    with pytest.raises(TooManyCallsError, match="too many calls"):
+        limiter.take(["process 1", "name a"], writes=False)
 
 
 def test_many_names_are_not_remembered_for_ever() -> None:
@@ -686,7 +687,7 @@ def test_many_names_are_not_remembered_for_ever() -> None:
     for number in range(5_000):
         clock.now += 0.1
         limiter.take([str(number)], writes=True)
-    assert len(limiter._buckets) <= rate.MOST_CLIENTS
+    assert len(limiter._buckets) <= Limiter.MOST_CLIENTS
 
 
 # --- hooks and events
@@ -738,7 +739,7 @@ def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
     said = call(box, opened, "big")
     assert len(said.text) < MOST_TEXT + 100
     assert said.data["cut"] is True
-    assert len(strict_json.written(said.data)) < 1_000_000
+    assert len(rpc.to_json(said.data)) < 1_000_000
 
 
 @given(rooms=st.lists(st.integers(1, 20), min_size=1, max_size=4), told=st.integers(0, 40))
@@ -802,7 +803,7 @@ def test_many_threads_may_call(box: Toolbox, opened: Vault) -> None:
 # --- third parties
 
 GOOD = """
-from vaultmem.tools.tool import Annotations, Outcome, Tool
+from vaultmem.api.tool import Annotations, Outcome, Tool
 def run(vault, call):
     return Outcome(call.text("say"), {"by": call.client})
 tool = Tool("echo_it", "Echo", "Says it.", {"type": "object", "properties": {"say": {"type": "string"}}}, Annotations(), run)

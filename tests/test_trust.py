@@ -15,13 +15,13 @@ from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
 from vaultmem.anthropic_memory.files import MemoryFiles
 from vaultmem.api import Vault
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.merge import merge
 from vaultmem.memories.model import is_private
 from vaultmem.reminders.due_notes import is_foreign
 from vaultmem.reminders.pending_items import approval
-from vaultmem.tools.tool import Call
-from vaultmem.tools.toolbox import Toolbox
 
 WISH = (
     "The person prefers answers in plain English with short sentences, no bullet lists, and code examples in Python"

@@ -20,8 +20,8 @@ from vaultmem.api.verbs import (
     Verb,
     commands,
     every,
-    found,
     memory_verbs,
+    resolve,
 )
 from vaultmem.errors import UsageError
 
@@ -76,11 +76,11 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
 
 def row(one: Param) -> str:
     """A parameter in the reference."""
-    limits = [f"{found(one.least):,} or more" if one.least is not None else "", f"at most {found(one.most):,}" if one.most is not None else ""]  # fmt: skip
-    choices = ", ".join(map(str, found(one.choices)))
+    limits = [f"{resolve(one.least):,} or more" if one.least is not None else "", f"at most {resolve(one.most):,}" if one.most is not None else ""]  # fmt: skip
+    choices = ", ".join(map(str, resolve(one.choices)))
     default = f"default {one.default}" if one.default not in (None, False, "") else ""
     about = one.help.replace("{default}", str(one.default)).replace(
-        "{known}", ", ".join(map(str, found(one.known))) if "{known}" in one.help else ""
+        "{known}", ", ".join(map(str, resolve(one.known))) if "{known}" in one.help else ""
     )
     said = "; ".join(each for each in (about, choices, *limits, default) if each)
     typed = one.spelled(COMMAND) if one.doors in ("all", COMMAND) else "–"
@@ -121,12 +121,12 @@ def test_nothing_is_declared_that_means_nothing() -> None:
         for one in verb.params:
             assert one.__dict__.keys() <= vars(Param).keys() | {"name", "help"}, (name, one.name)
             assert one.doors in ("all", COMMAND, JSON, "agent"), (name, one.name)
-            assert found(one.choices) is not None
-            assert found(one.most) is None or isinstance(found(one.most), int | float)
+            assert resolve(one.choices) is not None
+            assert resolve(one.most) is None or isinstance(resolve(one.most), int | float)
         if verb.run:
-            assert callable(found(verb.run)), name
+            assert callable(resolve(verb.run)), name
         if verb.show:
-            assert callable(found(f"commands.{verb.show}")), name
+            assert callable(resolve(f"commands.{verb.show}")), name
         names = [one.outside for one in verb.of(JSON)]
         assert len(names) == len(set(names)), name
 

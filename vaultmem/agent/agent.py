@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
 from vaultmem import now as clock
+from vaultmem.agent.connection import Limits
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import ANEW, END, LOOK, Bell, Gate
 from vaultmem.agent.memories import Memories
@@ -22,7 +23,7 @@ from vaultmem.agent.server import Server
 from vaultmem.agent.vault import AgentVault
 from vaultmem.agent.writes import Listeners
 from vaultmem.api import Embedded, Vault
-from vaultmem.api.request import UNKNOWN_METHOD, Limits, Request, RequestError
+from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.state import State

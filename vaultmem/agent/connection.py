@@ -14,17 +14,30 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from vaultmem.agent.peer import process_of
-from vaultmem.api import request as codes
-from vaultmem.api.request import Limits, Request, RequestError
+from vaultmem.api import rpc as codes
+from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
-from vaultmem.tools.strict_json import parse
+from vaultmem.text.values import value
 
 log = logging.getLogger("vaultmem.server")
 
 _PART = 65_536
 _LEAVE = 1.0  # seconds for a client that is sent away to read why
+
+
+@value
+class Limits:
+    """How much the server accepts; seconds, bytes, connections."""
+
+    line_bytes: int = 1_000_000
+    connections: int = 110
+    half_sent: float = 10.0  # a request that has begun must be complete by then
+    unread: float = 10.0  # a client that reads nothing for so long is cut off
+    answer: float = 30.0  # a request may take so long
+    slow_methods: tuple[str, ...] = ("sync", "jobs.run", "memory.job")  # but these take any time
+    progress_gap: float = 0.1
 
 
 class Desk(Protocol):

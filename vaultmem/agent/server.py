@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from vaultmem.agent.connection import Connection, refuse
+from vaultmem.agent.connection import Connection, Limits, refuse
 from vaultmem.agent.peer import is_ours, listen
-from vaultmem.api import request as codes
-from vaultmem.api.request import Limits, Request
+from vaultmem.api import rpc as codes
+from vaultmem.api.rpc import Request
 from vaultmem.text.values import value
 
 log = logging.getLogger("vaultmem.server")

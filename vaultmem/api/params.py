@@ -1,41 +1,63 @@
-"""The parameters of a verb as JSON Schema, and the check of what was given for them at one of the doors."""
+"""Parameters: as JSON Schema, and the check of arguments against it, whose messages use the caller's own spelling.
+
+The schema is the part of JSON Schema that tools use. What does not fit is reported in one line.
+"""
 
 from __future__ import annotations
 
+import re
 from _contextvars import ContextVar  # what contextvars is, without the price of another file
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 
-from vaultmem.api import schema
-from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, found, verb
+from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, resolve, verb
 from vaultmem.errors import UsageError
 
-# Through which door this thread was asked: messages call parameters as they are called there.
+# Where the request of this thread came in: messages spell parameters as it does.
 door: ContextVar[str] = ContextVar("door", default=PYTHON)
 
-_TYPES = {
+Schema = Mapping[str, object]
+Spell = Callable[[str], str]
+LISTS = ("texts", "repeated", "records")
+DATE = r"^(\d{4}(-\d\d(-\d\d)?)?)?$"  # a day, a month or a year
+UNCHECKED = "unchecked"  # marks a property that its verb checks itself
+_JSON_TYPES = {
     "text": "string", "line": "string", "long": "string", "maybe": "string", "date": "string", "flag": "boolean",
     "switch": "boolean", "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
 }  # fmt: skip
-LISTS = ("texts", "repeated", "records")
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool,), "string": (str,), "integer": (int,), "number": (int, float), "array": (list,),
+    "object": (dict,), "null": (type(None),),
+}  # fmt: skip
+_NAMES = {
+    "boolean": "true or false", "string": "text", "integer": "a whole number", "number": "a number", "array": "a list",
+    "object": "an object", "null": "null",
+}  # fmt: skip
+_UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
+_MOST_NAME = 40
+_SAME_AS = {"since": "from", "until": "to"}  # as Python calls them, where `from` is reserved
+_UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools costs tokens
+
+
+# --- schemas
 
 
 def property_of(param: Param, about: str = "") -> dict[str, object]:
-    """One parameter as JSON Schema. `about` describes it."""
-    is_any = param.kind not in _TYPES
-    made: dict[str, object] = {schema.UNCHECKED: True} if is_any else {"type": _TYPES[param.kind]}
+    """One parameter as JSON Schema, described by `about`."""
+    is_any = param.kind not in _JSON_TYPES
+    made: dict[str, object] = {UNCHECKED: True} if is_any else {"type": _JSON_TYPES[param.kind]}
     if about:
         made["description"] = about
     if param.kind == "date":
-        made["pattern"] = schema.DATE
-    choices = [*found(param.choices)]
+        made["pattern"] = DATE
+    choices = [*resolve(param.choices)]
     if param.kind in LISTS:
-        made["items"] = {"type": "object" if param.kind == "records" else "string"}
-        made["items"].update({"enum": choices} if choices else {})  # type: ignore[attr-defined] # made just now
+        items: dict[str, object] = {"type": "object" if param.kind == "records" else "string"}
+        made["items"] = {**items, "enum": choices} if choices else items
     elif choices:
         made["enum"] = choices
-    limits = {"minimum": param.least, "maximum": found(param.most), "default": param.default}
+    limits = {"minimum": param.least, "maximum": resolve(param.most), "default": param.default}
     return {**made, **{name: value for name, value in limits.items() if value is not None}}
 
 
@@ -53,16 +75,34 @@ def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -
 
 
 def of_tool(verb: Verb, tool: Exposed) -> dict[str, object]:
-    """What the tool takes that a verb is exposed as."""
+    """The schema of the tool that a verb is exposed as."""
     own = {one.outside: one for one in verb.params}
     chosen = [one if isinstance(one, Param) else own[name] for name, one in tool.params.items()]
     about = {name: one.help if isinstance(one, Param) else one for name, one in tool.params.items()}
     return object_of(chosen, about)
 
 
+def listed(schema: Schema, quiet: Collection[str]) -> dict[str, object]:
+    """The schema as a list of tools has it, shorter than the one that arguments are checked by: without `quiet`
+    parameters, limits, and choices that a description names."""
+    properties = _mapping(schema.get("properties"))
+    shorter = {
+        name: _shortened(_mapping(one)) for name, one in properties.items() if name not in quiet
+    }
+    return {**schema, "properties": shorter} if properties else {**schema}
+
+
+def _shortened(schema: Schema) -> dict[str, object]:
+    hidden = {*_UNLISTED, *(("enum",) if "description" in schema else ())}
+    return {name: value for name, value in schema.items() if name not in hidden}
+
+
+# --- parameters of a verb
+
+
 @contextmanager
 def asked_at(at: str) -> Iterator[None]:
-    """Inside, messages call parameters as they are called at that door."""
+    """Inside, messages spell parameters as that door does."""
     token = door.set(at)
     try:
         yield
@@ -70,72 +110,214 @@ def asked_at(at: str) -> Iterator[None]:
         door.reset(token)
 
 
+def of_verb(name: str, at: str = JSON) -> Mapping[str, Param]:
+    """The parameters of a memory verb by their names in JSON. Raises UsageError."""
+    return _declared(name, at)[0]
+
+
 @cache
-def _checked_by(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
+def _declared(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
     declared = verb(name)
     if declared is None or not declared.run:
-        raise UsageError(f"unknown verb {name[:40]!r}; known: {', '.join(_runnable())}")
+        runnable = (known for known, one in every().items() if one.run)
+        raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
     params = declared.of(at)
     return {one.outside: one for one in params}, object_of(map(lenient, params))
 
 
 def lenient(param: Param) -> Param:
-    """What is wrong with a long text is said by the verb, which can tell what to do."""
+    """A long text is checked by its verb, which can advise."""
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
-def _runnable() -> list[str]:
-    return [name for name, one in every().items() if one.run]
-
-
-def check(name: str, given: Mapping[str, object], at: str = JSON) -> dict[str, object]:
-    """The parameters of a memory verb by their names in Python, with defaults. Raises UsageError that names the
-    parameter as it is spelled at the door."""
-    params, wanted = _checked_by(name, at)
-    return check_by(params, wanted, given)
+def check(name: str, arguments: Mapping[str, object], at: str = JSON) -> dict[str, object]:
+    """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
+    return check_by(*_declared(name, at), arguments)
 
 
 def check_by(
-    params: Mapping[str, Param], wanted: Mapping[str, object], given: Mapping[str, object]
+    params: Mapping[str, Param], schema: Schema, arguments: Mapping[str, object]
 ) -> dict[str, object]:
     """The same for parameters by their names in JSON, with their schema."""
     names = {one.name: one.outside for one in params.values()}
     plain: dict[str, object] = {}
-    for name, value in given.items():
-        if value is None:
-            continue
-        outside = names.get(name, name) if name not in params else name
-        plain[outside] = _plain(params[outside], value) if outside in params else value
-    plain = {name: value for name, value in plain.items() if value is not None}
-    return {
-        params[name].name: value
-        for name, value in schema.check(wanted, plain, speller(params)).items()
-    }
+    for name, value in ((name, value) for name, value in arguments.items() if value is not None):
+        outside = name if name in params else names.get(name, name)
+        plain[outside] = _normalized(params[outside], value) if outside in params else value
+    fitting = check_object(schema, plain, speller(params))
+    return {params[name].name: value for name, value in fitting.items()}
 
 
-def of_verb(name: str) -> Mapping[str, Param]:
-    """The parameters of a memory verb by their names in JSON. Raises UsageError."""
-    return _checked_by(name, JSON)[0]
-
-
-def speller(params: Mapping[str, Param]) -> Callable[[str], str]:
-    """How a parameter is spelled at the door of this thread."""
+def speller(params: Mapping[str, Param]) -> Spell:
+    """How parameters are spelled at the door of this thread."""
     at = door.get()
     each = {**{one.name: one for one in params.values()}, **params}
-    return lambda name: each[name].spelled(at) if name in each else f'"{name}"'
+    return lambda name: each[name].spelled(at) if name in each else _in_json(name)
 
 
-def _plain(param: Param, value: object) -> object:
-    """A list may be given as one text, and a choice in capitals; none at all may be an empty text."""
-    if param.kind in LISTS and param.kind != "records":
+def _normalized(param: Param, value: object) -> object:
+    """A list may be one text with commas, a choice may be in capitals, and an empty choice is none."""
+    if param.kind == "records":
+        is_several = isinstance(value, Iterable) and not isinstance(value, str)
+        return [*value] if is_several else value  # type: ignore[misc] # iterable, as was just asked
+    if param.kind in LISTS:
         if isinstance(value, str):
             value = [value] if param.kind == "repeated" else value.split(",")
         elif isinstance(value, Iterable):
             value = [*value]
         if param.choices and isinstance(value, list):
             return [one.strip().lower() if isinstance(one, str) else one for one in value]
-    elif param.kind == "records" and isinstance(value, Iterable) and not isinstance(value, str):
-        return [*value]
     elif param.choices and isinstance(value, str):
         return value.strip().lower() or None
     return value
+
+
+# --- the check
+
+
+def _in_json(name: str) -> str:
+    return f'"{name}"'
+
+
+def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> dict[str, object]:
+    """The arguments with defaults, if they fit. Raises UsageError that names the parameter as `spell` does. An unknown
+    parameter is an error, other than in the standard: to hear of a typing error is worth more."""
+    if not isinstance(arguments, dict):
+        raise UsageError(f"the arguments must be an object, not {_kind(arguments)}")
+    properties = _mapping(schema.get("properties"))
+    own = {str(name): value for name, value in arguments.items() if value is not None}
+    own = {_own_name(name, properties, own): value for name, value in own.items()}
+    if not schema.get("additionalProperties"):
+        _check_known(properties, own, spell)
+    needed = schema.get("required")
+    for name in needed if isinstance(needed, list) else []:
+        if name not in own:
+            near = nearest(name, [each[:_MOST_NAME] for each in own])
+            meant = f'; did you mean it by "{near}"?' if near else ""
+            raise UsageError(f"{spell(name)} is missing{meant}")
+        if isinstance(own[name], str) and not str(own[name]).strip():
+            raise UsageError(f"{spell(name)} is empty")
+    for name, value in own.items():
+        _check(spell(name[:_MOST_NAME]), _mapping(properties.get(name)), value)
+    defaults = {name: _mapping(one).get("default") for name, one in properties.items()}
+    return {**{name: value for name, value in defaults.items() if value is not None}, **own}
+
+
+def _own_name(name: str, properties: Schema, arguments: Mapping[str, object]) -> str:
+    """The name here of a parameter that has another one elsewhere."""
+    ours = _SAME_AS.get(name, name)
+    if name in properties or ours not in properties:
+        return name
+    if ours in arguments:
+        raise UsageError(f'"{name}" is the same as "{ours}"; give one of them')
+    return ours
+
+
+def _check_known(properties: Schema, arguments: Mapping[str, object], spell: Spell) -> None:
+    for name in (one for one in arguments if one not in properties):
+        near = nearest(name, properties)
+        known = f"known: {', '.join(properties) or 'none'}"
+        advice = f"did you mean {spell(near)}?" if near else known
+        raise UsageError(f"unknown parameter {name[:_MOST_NAME]!r}; {advice}")
+
+
+def _check(where: str, schema: Schema, value: object) -> None:
+    wanted = schema.get("type")
+    if schema.get(UNCHECKED):
+        return
+    if isinstance(wanted, str) and not _is(wanted, value):
+        raise UsageError(f"{where} must be {_NAMES.get(wanted, wanted)}, not {_kind(value)}")
+    choices = schema.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        near = nearest(str(value), [str(one) for one in choices])
+        meant = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}{meant}")
+    if isinstance(value, str):
+        _check_text(where, schema, value)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            _check(f"{where}[{number}]", _mapping(schema.get("items")), one)
+    elif isinstance(value, (int, float)):
+        _check_number(where, schema, value)
+
+
+def _check_text(where: str, schema: Schema, value: str) -> None:
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if unfit := _UNFIT.search(value):
+        raise UsageError(f"{where} holds U+{ord(unfit[0]):04X}, which is no letter")
+    if schema.get("pattern") == DATE and value:
+        from vaultmem.search.query import day_range  # few need it to start
+
+        if day_range(value) is None:
+            wanted = "a day, YYYY-MM-DD, YYYY-MM or YYYY"
+            raise UsageError(f"{where} must be {wanted}, not {value[:_MOST_NAME]!r}")
+    if isinstance(least, int) and len(value.strip()) < least:
+        raise UsageError(f"{where} is empty" if least == 1 else f"{where} needs {least} characters")
+    if isinstance(most, int) and len(value) > most:
+        raise UsageError(f"{where} may have {most:,} characters, and has {len(value):,}")
+
+
+def _check_number(where: str, schema: Schema, value: float) -> None:
+    least, most = (
+        limit if isinstance(limit := schema.get(name), (int, float)) else None
+        for name in ("minimum", "maximum")
+    )
+    if (least is None or value >= least) and (most is None or value <= most):
+        return
+    if least is None or most is None:
+        limit = f"{most:,} or less" if least is None else f"{least:,} or more"
+        raise UsageError(f"{where} must be {limit}")
+    raise UsageError(f"{where} must be from {least:,} to {most:,}")
+
+
+def _is(wanted: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return wanted == "boolean"
+    if wanted == "integer" and isinstance(value, float):
+        return value.is_integer()  # as JSON Schema has it
+    return isinstance(value, _PYTHON_TYPES.get(wanted, (object,)))
+
+
+def _kind(value: object) -> str:
+    return next((_NAMES[kind] for kind in _PYTHON_TYPES if _is(kind, value)), "null")
+
+
+def _mapping(value: object) -> Schema:
+    return value if isinstance(value, dict) else {}
+
+
+# --- the name that was meant
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The known name that was meant by an unknown one, or "": a typing error, its first part, or it without the part
+    that all names begin with. Rather none than a far-fetched one, which an assistant would use."""
+    wanted, names = name.strip().lower()[:_MOST_NAME], sorted(known)
+    rated = [
+        (count, one) for one in names if (count := _typing_errors(wanted, one.lower())) is not None
+    ]
+    if rated:
+        return min(rated)[1]
+    longer = [one for one in names if one.lower().startswith(wanted)]
+    return longer[0] if len(longer) == 1 and len(_own_part(wanted, longer[0])) >= 3 else ""
+
+
+def _typing_errors(wanted: str, name: str) -> int | None:
+    """How many there are between the two; None for two different names."""
+    from vaultmem.memories.links import edits  # only where something went wrong
+
+    if name.endswith(f"_{wanted}"):
+        return 0
+    one, other = _own_part(wanted, name), _own_part(name, wanted)
+    short = min(len(one), len(other))
+    return edits(one, other, 0 if short < 3 else 1 if short < 7 else 2)
+
+
+def _own_part(name: str, other: str) -> str:
+    """A name without the words that both begin with: `memory_nope` is not nearly `memory_done`."""
+    words, others = name.split("_"), other.split("_")
+    pairs = zip(words, others, strict=False)
+    differs = next(
+        (at for at, (a, b) in enumerate(pairs) if a != b), min(len(words), len(others)) - 1
+    )
+    return "_".join(words[min(differs, len(words) - 1) :])

@@ -1,19 +1,21 @@
-"""A verb of memories carried out: by the sync agent, if one runs, else in this process under the same lock."""
+"""A request: its parts, JSON by the letter, the errors it can end with; and how a memory verb is carried out, by the
+sync agent where one runs, else in this process under the same lock."""
 
 from __future__ import annotations
 
+import json
+import math
 import time
 
 from vaultmem import client
 from vaultmem.api import params as declared
-from vaultmem.api.request import NOT_FOUND, WRONG_PARAMS
-from vaultmem.api.verbs import found, verb
+from vaultmem.api.verbs import Verb, resolve, verb
 from vaultmem.errors import LockedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.progress import Progress
+from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from vaultmem.config import Config
     from vaultmem.index.state import State
@@ -21,12 +23,96 @@ if TYPE_CHECKING:
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Opened, Reader
 
+# Codes of JSON-RPC 2.0, and from -32000 on our own.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+UNKNOWN_METHOD = -32601
+WRONG_PARAMS = -32602
+INTERNAL_ERROR = -32603
+FAILED = -32000  # a VaultmemError: its message is for a person
+BUSY = -32001
+TOOK_TOO_LONG = -32002
+NOT_FOUND = -32004  # no note, or several, have a name
+# The errors of a reply that this process would have raised itself.
+_KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: NoteNotFoundError}
+
 WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
-LARGE = 65_536  # characters of content from which it is looked at before it is sent
+LARGE = 65_536  # characters of content from which it is checked before it is sent
 MOST_BATCHES = 50  # that wait for their place in the history
-# What the agent says and this process would have raised.
-_KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: NoteNotFoundError}
+
+
+class RequestError(Exception):
+    """The reply to a request is an error; the message is one clear line."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@value
+class Request:
+    """A request. `progress` sends lines to the client if it wants them, else it is silent."""
+
+    method: str
+    params: dict[str, object]
+    progress: Progress
+    peer: str = ""  # the process at the other end, where the system tells
+
+    def text(self, name: str) -> str:
+        """A parameter that must be text."""
+        given = self.params.get(name)
+        if not isinstance(given, str):
+            raise RequestError(WRONG_PARAMS, f'"{name}" must be text')
+        return given
+
+
+# --- JSON
+
+
+def parse(text: str) -> object:
+    """A JSON value. Raises ValueError in one line, also for NaN and for what is nested too deeply."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def to_json(value: object) -> str:
+    """A value on one line of ASCII: no reader takes a letter of a note for the end of a line."""
+    return json.dumps(value, default=str, separators=(",", ":"))
+
+
+def _refuse_constant(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large")
+    return number
+
+
+def one_line(error: Exception | str) -> str:
+    """The message of an error in one line."""
+    return " ".join(str(error).split())
+
+
+def code_of(error: Exception) -> int:
+    """The code of an error that a request ends with."""
+    if isinstance(error, UsageError):
+        return WRONG_PARAMS
+    code = getattr(error, "code", FAILED)
+    return code if isinstance(code, int) else FAILED
+
+
+def as_json(error: Exception) -> dict[str, object]:
+    """An error as JSON-RPC has it."""
+    return {"code": code_of(error), "message": one_line(error)}
+
+
+# --- verbs of memories
 
 
 def ask(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
@@ -49,15 +135,14 @@ def carry_out(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
     from vaultmem.memories import model
 
-    asked = _asked(name, params)
-    one = verb(name)
-    assert one is not None
-    run: Callable[..., object] = found(one.run)
+    arguments = _checked(name, params)
+    one = _verb(name)
+    run: Callable[..., object] = resolve(one.run)
     if one.apart:
-        return run(desk, reader, asked)
+        return run(desk, reader, arguments)
     with desk.session(reader, writes=one.writes) as session:
-        session.viewer = model.viewer(asked.text("by"), asked.texts("scope"))
-        return run(session, asked)
+        session.viewer = model.viewer(arguments.text("by"), arguments.texts("scope"))
+        return run(session, arguments)
 
 
 def only_reads(name: str) -> bool:
@@ -66,26 +151,31 @@ def only_reads(name: str) -> bool:
     return one is not None and bool(one.run) and not one.writes
 
 
-def _asked(name: str, params: Params) -> Asked:
-    """What a verb is asked with, checked. Raises UsageError."""
+def _verb(name: str) -> Verb:
+    one = verb(name)
+    assert one is not None
+    return one
+
+
+def _checked(name: str, params: Params) -> Asked:
     from vaultmem.memories.asked import Asked
 
     return Asked(declared.check(name, params), declared.speller(declared.of_verb(name)))
 
 
 def _check_size(name: str, params: Params) -> None:
-    """The agent takes no request of a megabyte, and would not say what is too large in it."""
-    if any(isinstance(given, str) and len(given) > LARGE for given in params.values()):
-        asked = _asked(name, params)
+    """The agent takes no request of a megabyte, and could not say what is too large in it."""
+    if any(isinstance(one, str) and len(one) > LARGE for one in params.values()):
+        arguments = _checked(name, params)
         if "content" in params:
-            asked.content()
+            arguments.content()
         if "text" in params:
-            asked.whole_text("text")
+            arguments.whole_text("text")
 
 
 def _by_agent(folder: str, name: str, params: Params) -> object:
-    given = {key: value for key, value in params.items() if value is not None}
-    request: dict[str, object] = {"verb": name, "params": given, "door": declared.door.get()}
+    own = {key: one for key, one in params.items() if one is not None}
+    request: dict[str, object] = {"verb": name, "params": own, "door": declared.door.get()}
     one = verb(name)
     try:
         method = "memory.job" if one is not None and one.slow else "memory"
@@ -102,7 +192,7 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
         raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
 
 
-def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> Any:
+def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
 

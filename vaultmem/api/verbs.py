@@ -100,7 +100,7 @@ class Verb:
         return tuple(one for one in self.params if one.fits(door))
 
 
-def found(name: object) -> Any:
+def resolve(name: object) -> Any:
     """What a "module:name" leads to; anything else is itself."""
     if not isinstance(name, str) or ":" not in name:
         return name

@@ -6,19 +6,18 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from vaultmem import client
-from vaultmem.api.request import PARSE_ERROR, RequestError, as_json
+from vaultmem.api.rpc import PARSE_ERROR, RequestError, as_json, parse
 from vaultmem.commands.handed import MOST, MOST_CALLS, stdin_bytes
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING
-from vaultmem.tools.strict_json import parse
 
 if TYPE_CHECKING:
     import argparse
     from typing import Protocol
 
     from vaultmem.api import Vault
-    from vaultmem.tools.door import Door
+    from vaultmem.api.toolbox import ToolService
 
     class Answers(Protocol):
         """Whoever answers the methods of the tools."""
@@ -192,7 +191,7 @@ class _Door:
     def __init__(self, args: argparse.Namespace, output: Output) -> None:
         self._args, self._output = args, output
         self._vault: Vault | None = None
-        self._here: Door | None = None
+        self._here: ToolService | None = None
         self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
 
     def answer(self, method: str, params: Mapping[str, object]) -> object:
@@ -208,16 +207,15 @@ class _Door:
                     return found
         return self._opened().answer(method, params)
 
-    def _opened(self) -> Door:
+    def _opened(self) -> ToolService:
         if self._here is None:
             from contextlib import nullcontext
 
+            from vaultmem.api.toolbox import Toolbox, ToolService
             from vaultmem.commands.shared import open_vault
-            from vaultmem.tools.door import Door
-            from vaultmem.tools.toolbox import Toolbox
 
             self._vault = vault = open_vault(self._args, self._output)
-            self._here = Door(Toolbox(), lambda: nullcontext(vault))
+            self._here = ToolService(Toolbox(), lambda: nullcontext(vault))
         return self._here
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 
 from vaultmem import paths
-from vaultmem.api.verbs import COMMAND, commands, found
+from vaultmem.api.verbs import COMMAND, commands, resolve
 from vaultmem.commands.parsing import declared as verb
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
@@ -54,12 +54,12 @@ def _options(name: str) -> dict[str, str]:
     options = {
         "--help": "",
         "--vault": "",
-        "--format": _words(("auto", "text", "json", *found(verb(name).formats))),
+        "--format": _words(("auto", "text", "json", *resolve(verb(name).formats))),
     }
     for param in verb(name).of(COMMAND):
         if not param.place:
             options[param.long] = _words(
-                found(param.choices or param.known) if param.kind != "repeated" else ()
+                resolve(param.choices or param.known) if param.kind != "repeated" else ()
             )
             options |= {f"--no-{param.long[2:]}": ""} if param.kind == "switch" else {}
     return dict(sorted(options.items()))
@@ -81,7 +81,7 @@ def _upkeep() -> str:
 
 def _talk_words() -> str:
     what = next(one for one in verb("conversations").params if one.name == "what")
-    return _words(found(what.choices))
+    return _words(resolve(what.choices))
 
 
 def _bash(commands: dict[str, str], options: Options) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from vaultmem import __version__
 from vaultmem.agent.host import Host
 from vaultmem.api import params as declared
-from vaultmem.api import request as codes
-from vaultmem.api.request import Request, RequestError
+from vaultmem.api import rpc as codes
+from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import JSON, Param, commands
 from vaultmem.commands.parsing import declared as verb_of
 from vaultmem.commands.remote import Command, run_words

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import argparse
     import typing
 
+    from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
-    from vaultmem.tools.mcp import Protocol
 
     class Answers(typing.Protocol):
         """Whoever has the answers. Any thread may ask."""
@@ -251,7 +251,7 @@ class _Answering:
         return [str(each) for each in found["said"]], found.get("settled")
 
     def _by_us(self, line: str) -> tuple[list[str], object]:
-        from vaultmem.tools.mcp import Settled
+        from vaultmem.api.mcp import Settled
 
         said, settled = self._protocol().answer(line, Settled.of(self._settled))
         return said, settled.as_json()
@@ -260,16 +260,17 @@ class _Answering:
         with self._lock:
             if self._here is None:
                 from vaultmem.api import Vault
-                from vaultmem.tools.door import Door
-                from vaultmem.tools.mcp import Protocol
-                from vaultmem.tools.toolbox import Toolbox
+                from vaultmem.api.mcp import Protocol
+                from vaultmem.api.toolbox import Toolbox, ToolService
 
                 vault = self._vault
-                self._here = Protocol(Door(Toolbox(), lambda: Vault(vault), str(os.getpid())))
+                self._here = Protocol(
+                    ToolService(Toolbox(), lambda: Vault(vault), str(os.getpid()))
+                )
             return self._here
 
 
 def _refusal(line: str, code: int, message: str) -> list[str]:
-    from vaultmem.tools.mcp import refusal
+    from vaultmem.api.mcp import refusal
 
     return refusal(line, code, " ".join(message.split()))

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, found, verb
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, resolve, verb
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
         "--format",
-        choices=("auto", "text", "json", *found(one.formats)),
+        choices=("auto", "text", "json", *resolve(one.formats)),
         default="auto",
         help="auto: text on a terminal, else json",
     )
@@ -116,7 +116,7 @@ def _how(param: Param) -> dict[str, Any]:
     if param.metavar:
         how["metavar"] = param.metavar
     if param.choices and (not isinstance(param.choices, str) or param.place):
-        how["choices"] = tuple(found(param.choices))
+        how["choices"] = tuple(resolve(param.choices))
     if param.place:
         return how | (
             {} if param.place == "1" else {"nargs": param.place, "default": param.default}
@@ -140,7 +140,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 def _help_of(param: Param) -> str | None:
     if param.section == "hidden":
         return argparse.SUPPRESS
-    known = ", ".join(map(str, found(param.known))) if "{known}" in param.help else ""
+    known = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
     text = param.help.replace("{default}", str(param.default)).replace("{known}", known)
     return text or None
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from vaultmem import __version__
 from vaultmem.agent.host import Host
-from vaultmem.api.request import UNKNOWN_METHOD, WRONG_PARAMS, Request, RequestError
+from vaultmem.api.rpc import UNKNOWN_METHOD, WRONG_PARAMS, Request, RequestError
 from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Captured, Output, Streams

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vaultmem.api.verbs import COMMAND, JSON, found
+from vaultmem.api.verbs import COMMAND, JSON, resolve
 from vaultmem.commands.history import entry
 from vaultmem.commands.memories import (
     count_of,
@@ -41,7 +41,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     elif output.as_json:
         output.data(answer)
     else:
-        found(f"commands.{verb.show}")(answer, args, output)
+        resolve(f"commands.{verb.show}")(answer, args, output)
     return 0
 
 

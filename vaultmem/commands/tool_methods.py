@@ -7,15 +7,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from vaultmem.agent.host import Host
-from vaultmem.api.request import WRONG_PARAMS, Request, RequestError
+from vaultmem.api.rpc import WRONG_PARAMS, Request, RequestError
 from vaultmem.commands import agent
 from vaultmem.commands.remote import Command
 from vaultmem.output import Output
 
 if TYPE_CHECKING:
+    from vaultmem.api.toolbox import Toolbox, ToolService
     from vaultmem.commands.parsing import Parser
-    from vaultmem.tools.door import Door
-    from vaultmem.tools.toolbox import Toolbox
 
 METHODS = ("tools/list", "tools/call", "prompt", "mcp")
 
@@ -37,11 +36,11 @@ class ToolMethods:
         """`vaultmem agent` for the process that hands its words on."""
         return _Handed(self._host, self._command, self, request)
 
-    def door(self, request: Request) -> Door:
+    def door(self, request: Request) -> ToolService:
         """The tools for whoever sent the request."""
-        from vaultmem.tools.door import Door
+        from vaultmem.api.toolbox import ToolService
 
-        return Door(self._loaded(), self._host.vault, request.peer)
+        return ToolService(self._loaded(), self._host.vault, request.peer)
 
     def answer(self, request: Request) -> object:
         """The result of one of the methods, or of a tool."""
@@ -53,7 +52,7 @@ class ToolMethods:
     def _loaded(self) -> Toolbox:
         with self._lock:
             if self._toolbox is None:
-                from vaultmem.tools.toolbox import Toolbox
+                from vaultmem.api.toolbox import Toolbox
 
                 self._toolbox = Toolbox()
             return self._toolbox
@@ -78,9 +77,9 @@ class _Handed(Command):
         return agent.run_here(args, output, door, given if isinstance(given, str) else None)
 
 
-def _conversed(door: Door, request: Request) -> object:
+def _conversed(door: ToolService, request: Request) -> object:
     """One line of the Model Context Protocol, for a process that only hands lines on."""
-    from vaultmem.tools.mcp import Protocol, Settled
+    from vaultmem.api.mcp import Protocol, Settled
 
     line = request.params.get("line")
     if not isinstance(line, str):

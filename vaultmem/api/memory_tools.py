@@ -1,0 +1,368 @@
+"""Our own tools. They read like the command line, and each is one call of the Python API.
+
+Whatever a tool writes carries the name of the client, as `by` in the history and as `agent` in the memory: so it counts
+as an assistant's until a person approves it, whatever the assistant says of itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from vaultmem import now as clock
+from vaultmem.api.params import of_tool
+from vaultmem.api.tool import (
+    Annotations,
+    Call,
+    Outcome,
+    Run,
+    Tool,
+    facts,
+    fence,
+    listing,
+    memory_line,
+    quote,
+    short_id,
+    to_data,
+)
+from vaultmem.api.verbs import every
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.memories.approving import attributions
+from vaultmem.memories.conversation import is_talk
+from vaultmem.memories.model import Viewer, hidden
+from vaultmem.reminders.pending_page import OLDER, WORDS
+from vaultmem.search.query import Filter
+from vaultmem.search.recall_text import block, entry, held_back_line, older_line
+from vaultmem.search.search import Ask, Result
+from vaultmem.search.snippet import as_text, read_regular
+from vaultmem.text.times import seconds
+from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.vault.places import in_conversation
+
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+
+    Record = dict[str, object]
+
+MOST_NAME = MOST_PATH = 1_000  # characters
+MORE = 3  # times as many candidates are weighed
+LINKING = 5  # of the best, whose links are followed
+# How much each sign adds to a result whose words fit best of all, which count 1.
+TAG_SHARE, LINK_SHARE, RECENT_SHARE = 0.3, 0.2, 0.2
+RECENT = 30.0  # days
+_SPARE = 10  # results more than wanted, in place of those that may not be shown
+_HEAD = 65_536  # bytes of a note in which its properties stand
+_INDEXING = threading.Lock()
+_MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
+
+
+# --- notes: only those that the index knows, and the viewer may see
+
+
+def indexed(vault: Vault) -> Vault:
+    """The vault, indexed at least once. Of several threads that come first, one does it."""
+    if not vault.is_indexed():
+        with _INDEXING:
+            if not vault.is_indexed():
+                vault.sync()
+    return vault
+
+
+def note_path(vault: Vault, name: str, to: Viewer) -> str:
+    """The path of the note with a path, a title or an alias. One that the viewer may not see is answered with the same
+    words as one that is not there."""
+    if len(name) > MOST_NAME or any(part.startswith(".") for part in name.split("/")):
+        raise NoteNotFoundError(
+            f"no note is called {name[:60]!r}; memory_search finds notes by their words"
+        )
+    but = frozenset(indexed(vault).searcher().hidden_from(to))
+    while is_hidden(vault, path := vault.find_note(name, but=but), to):
+        but |= {path}  # the index does not know yet, or it was said in a conversation
+    return path
+
+
+def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
+    """Whether the viewer may not see the note as it is at this moment, or it was said in a conversation: memory_recall
+    with its scope answers what is known of that."""
+    folder = vault.config.text("memory_folder")
+    if in_conversation(path, folder):
+        return True
+    head = as_text((read_regular(vault.path, path) or b"")[:_HEAD])
+    if not _MAYBE_HIDDEN.search(head):
+        return False  # nearly all notes: to parse one takes much longer
+    own = vault.note(path).properties
+    return bool(hidden(own, to, memory=path.startswith(f"{folder}/")))
+
+
+# --- memories
+
+
+def write(vault: Vault, call: Call) -> Outcome:
+    """memory_write."""
+    record: Record = vault.ask("write", **call.arguments, by=call.client, agent=call.client)
+    data = {**to_data(record), **{name: record[name] for name in ("created", "duplicate_of")}}
+    if record.get("replaced"):
+        data["replaced"] = record["replaced"]
+    done = "written" if record["created"] else "known already"
+    title = f"{quote(str(record['title']))} ({facts(record)})"
+    return Outcome(f"{done}: {title}{_clashes(record, data)}", data)
+
+
+def _clashes(record: Record, data: Record) -> str:
+    """The memories that are similar to a new one, or contradict it."""
+    lines = ""
+    for name in ("contradicts", "similar"):
+        if others := _records(record, name):
+            data[name] = [{"id": one.get("id")} for one in others]
+            titles = (f"{quote(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
+            lines += f"\n{name}: " + "; ".join(titles)
+    if same := _records(record, "same_as"):
+        data["same_as"] = [{"id": one["id"], "merges": one["merges"]} for one in same]
+    for one in same:
+        then = "a dream merges the two, undo takes that back" if one["merges"] else "both stay"
+        lines += f"\nsays the same as {quote(str(one['title']))} ({short_id(one['id'])}): {then}"
+    if record.get("replaced"):
+        lines += "\nreplaced: what this contradicts went to the archive"
+    return lines
+
+
+def _records(record: Record, name: str) -> list[Record]:
+    value = record.get(name)
+    return value if isinstance(value, list) else []
+
+
+def read(vault: Vault, call: Call) -> Outcome:
+    """memory_read: a memory; a note, where no memory has that name."""
+    try:
+        record: Record = vault.ask("read", **call.arguments, by=call.client)
+    except NoteNotFoundError:
+        path = note_path(vault, call.text("id"), call.viewer)
+        data = read_regular(vault.path, path)
+        if data is None:
+            moved = f"{path!r} cannot be read now; it was moved, or is no plain file"
+            raise NoteNotFoundError(moved) from None
+        return Outcome(f"{quote(path)}\n{fence(as_text(data))}", {"path": path})
+    title, content = quote(str(record["title"])), fence(str(record["content"]))
+    return Outcome(f"{title} ({facts(record)})\n{content}", to_data(record))
+
+
+def delete(vault: Vault, call: Call) -> Outcome:
+    """memory_delete."""
+    record = vault.delete(call.text("id"), by=call.client)
+    data = {"id": record["id"], "deleted": True, "path": record["path"]}
+    title = f"{quote(record['title'])} ({short_id(record['id'])})"
+    return Outcome(f"moved to the archive: {title}", data)
+
+
+def list_memories(vault: Vault, call: Call) -> Outcome:
+    """memory_list."""
+    records = _records(vault.ask("list", **call.arguments, by=call.client), "memories")
+    places = [{"id": one["id"], "path": one["path"]} for one in records]
+    title = plural(len(records), "memory", "memories")
+    text = listing(title, map(memory_line, records), "no memories")
+    return Outcome(text, {"memories": places, "count": len(records)})
+
+
+def tag(vault: Vault, call: Call) -> Outcome:
+    """memory_tag."""
+    record = vault.tag(
+        call.text("id"), *call.texts("add"), remove=call.texts("remove"), by=call.client
+    )
+    data = {**to_data(record), "tags": record["tags"], "changed": record["changed"]}
+    title = f"{quote(str(record['title']))} ({facts(record)})"
+    return Outcome(f"tags: {', '.join(record['tags']) or 'none'}\n{title}", data)
+
+
+def recall(vault: Vault, call: Call) -> Outcome:
+    """memory_recall."""
+    answer = indexed(vault).ask("recall", **call.arguments, by=call.client)
+    memories = answer["memories"]
+    text = block(map(entry, memories))
+    if ids := [short_id(one["id"]) for one in memories if one["kind"] == "memory"]:
+        text += f"\nids of the memories, in this order: {', '.join(ids)}"
+    held_back = held_back_line(answer.get("held_back", ()), typed=False)
+    for line in filter(None, (held_back, older_line(answer["left_out"], typed=False))):
+        text += f"\n{line}"
+    names = "id path line end_line memory_type score tokens vouched".split()
+    places = [{name: one[name] for name in names if one.get(name) is not None} for one in memories]
+    names = "tokens budget_used left_out held_back remarks".split()
+    counts = {name: answer[name] for name in names if name in answer}
+    return Outcome(text, {"memories": places, "count": len(memories), **counts})
+
+
+# --- reminders
+
+
+def pending(vault: Vault, call: Call) -> Outcome:
+    """memory_pending."""
+    items = [
+        one
+        for one in indexed(vault).pending(days=call.number("days"))
+        if not (one["asks"] or is_hidden(vault, _note_of(one), call.viewer))
+    ]
+    recent = [one for one in items if one["section"] != OLDER]
+    lines = [_pending_line(one) for one in recent]
+    if older := len(items) - len(recent):
+        lines.append(f"- and {older} overdue for more than two weeks")
+    names = ("id", "section", "due", "source")
+    data = [{name: one[name] for name in names if one.get(name)} for one in recent]
+    text = listing(f"{len(items)} wait", lines, "nothing waits")
+    return Outcome(text, {"items": data, "count": len(items)})
+
+
+def _note_of(item: Record) -> str:
+    """The note that an item stands in."""
+    source = str(item.get("source") or "")
+    path, _, line = source.rpartition(":")
+    return path if line.isdigit() else source
+
+
+def _pending_line(item: Record) -> str:
+    when = " ".join(str(item[name]) for name in ("section", "due") if item.get(name))
+    details = [f"by {quote(str(item['author']))}"] if item.get("author") else []
+    details += [quote(str(item[name])) for name in ("repeat", "source") if item.get(name)]
+    tail = f" ({', '.join(details)})" if details else ""
+    return f"- {item['id']} {when}: {quote(str(item['text']), WORDS)}{tail}"
+
+
+def done(vault: Vault, call: Call) -> Outcome:
+    """memory_done."""
+    report = indexed(vault).done(call.text("id"), by=call.client)
+    data = {name: report[name] for name in ("id", "state", "was", "changed")}
+    state = "done" if report["changed"] else f"was {report['was']} already"
+    return Outcome(f"{state}: {quote(report['text'])} ({data['id']})", data)
+
+
+# --- search
+
+
+def search(vault: Vault, call: Call) -> Outcome:
+    """memory_search."""
+    hits = islice(_hits(indexed(vault), call, semantic=None), call.number("limit"))
+    return _results(vault, call, [(hit, hit.score) for hit in hits])
+
+
+def smart_search(vault: Vault, call: Call) -> Outcome:
+    """memory_smart_search: words and meaning, then the tags of the query, links among the best, and recency."""
+    limit = call.number("limit")
+    hits = list(islice(_hits(indexed(vault), call, semantic=True), limit * MORE))
+    best = max((hit.score for hit in hits), default=0.0) or 1.0
+    linked = {
+        link.target
+        for hit in hits[:LINKING]
+        if not hit.archived
+        for link in vault.links(hit.path)
+        if link.target not in (None, hit.path)
+    }
+    words = {word.lower().strip("#.,?!") for word in call.text("query").split() if len(word) > 2}
+    tags = words | {tag.lower().lstrip("#") for tag in call.texts("tags")}
+    now = clock.seconds()
+    weighed = []
+    for hit in hits:
+        score = hit.score / best + RECENT_SHARE * _recency(hit, now)
+        score += TAG_SHARE * bool(tags & _tags(hit)) + LINK_SHARE * (hit.path in linked)
+        weighed.append((hit, round(score, 3)))
+    weighed.sort(key=lambda one: (bool(one[0].archived), -one[1]))
+    return _results(vault, call, weighed[:limit])
+
+
+def related(vault: Vault, call: Call) -> Outcome:
+    """memory_related."""
+    path = note_path(vault, call.text("id"), call.viewer)
+    near = [
+        one
+        for one in vault.related(path, limit=call.number("limit"))
+        if not is_hidden(vault, one.path, call.viewer)  # the words that both share would be told
+    ]
+    data = [{"path": one.path, "score": one.score} for one in near]
+    lines = (
+        f"- {_place(one.title, one.path)}: {'; '.join(map(quote, one.reasons))}" for one in near
+    )
+    text = listing(f"near {quote(path)}", lines, "nothing is near")
+    return Outcome(text, {"path": path, "related": data, "count": len(near)})
+
+
+def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result]:
+    """What fits and may be shown, the best first. What is said in a conversation is nobody's memory yet: it is for who
+    names that conversation as scope."""
+    folder = vault.config.text("memory_folder")
+    notes = call.flag("notes", default=True)
+    limit = call.number("limit") * (MORE if semantic else 1) + _SPARE
+    only_memories = () if notes else (Filter("path", f"{folder}/"),)
+    filters = (*only_memories, *_filters(call, by_tag=not semantic))
+    ask = Ask(call.text("query"), limit, semantic, "note", filters, viewer=call.viewer)
+    for hit in vault.answer(ask).results:
+        is_memory = hit.path.startswith(f"{folder}/")
+        is_other = in_conversation(hit.path, folder) and not is_talk(call.text("scope"))
+        if (notes or is_memory) and not is_other:
+            yield hit
+
+
+def _filters(call: Call, *, by_tag: bool) -> Iterator[Filter]:
+    if by_tag:
+        yield from (Filter("tag", tag.lstrip("#")) for tag in call.texts("tags") if tag.strip("# "))
+    for name in ("scope", "phase", "category", "from", "to"):
+        if value := call.text(name):
+            yield Filter(name, value)
+
+
+def _results(vault: Vault, call: Call, hits: list[tuple[Result, float]]) -> Outcome:
+    whose = attributions(vault, (hit.properties for hit, _ in hits), call.viewer)
+    places: list[Record] = []
+    lines: list[str] = []
+    for hit, score in hits:
+        own = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
+        away = {"archived": hit.archived} if hit.archived else {}
+        places.append({**own, "path": hit.path, "line": hit.line, "score": score, **away})
+        lines.append(_hit_line(hit, whose))
+    text = listing(f"{len(hits)} found", lines, "nothing found")
+    return Outcome(text, {"results": places, "count": len(hits)})
+
+
+def _hit_line(hit: Result, whose: Mapping[str, str]) -> str:
+    """A hit in one line: its note and line, of a memory also its id, day and attribution, and the words that fit."""
+    own = {name: hit.properties.get(name) for name in ("id", "created_at")}
+    own["attribution"] = whose.get(str(hit.properties.get("id")))
+    details = ", ".join(filter(None, (facts(own), hit.archived)))
+    where = f"{_place(hit.title, hit.path)}:{hit.line}{f' ({details})' if details else ''}"
+    return f"- {where}: {quote(hit.snippet or hit.content)}"
+
+
+def _place(title: str, path: str) -> str:
+    """A note by its path, and by its title where that is not in the path."""
+    place = quote(path, MOST_PATH)
+    return place if title in path else f"{quote(title)}, {place}"
+
+
+def _tags(hit: Result) -> set[str]:
+    tags = hit.properties.get("tags")
+    return {str(tag).lower() for tag in tags} if isinstance(tags, list) else set()
+
+
+def _recency(hit: Result, now: float) -> float:
+    created = seconds(hit.properties.get("created_at"))
+    return 0.0 if created is None else math.exp(-max(0.0, now - created) / 86_400 / RECENT)
+
+
+_RUN: dict[str, Run] = {
+    "write": write, "read": read, "delete": delete, "list": list_memories, "search": search, "tag": tag,
+    "smart-search": smart_search, "recall": recall, "pending": pending, "done": done, "related": related,
+}  # fmt: skip
+
+
+def _tool(name: str, run: Run) -> Tool:
+    """A verb of the table as a tool."""
+    verb = every()[name]
+    exposed = verb.tool
+    assert exposed is not None
+    marks = Annotations(not verb.writes, exposed.removes, idempotent=True)
+    full_name = f"memory_{name.replace('-', '_')}"
+    return Tool(
+        full_name, "", exposed.about, of_tool(verb, exposed), marks, run, tuple(exposed.quiet)
+    )
+
+
+TOOLS = tuple(_tool(name, run) for name, run in _RUN.items())

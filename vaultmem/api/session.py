@@ -1,0 +1,138 @@
+"""A session of a client with the tools, and the events of tools. A listener that is too slow loses events, and blocks
+no call."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.api.tool import ASSISTANT, Call, Outcome, client_name
+from vaultmem.errors import VaultmemError
+
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+    from vaultmem.api.toolbox import Toolbox
+
+AGENT_START, AGENT_END = "agent_start", "agent_end"
+TOOL_START, TOOL_END, ERROR = "tool_start", "tool_end", "error"
+KINDS = (AGENT_START, AGENT_END, TOOL_START, TOOL_END, ERROR)
+ROOM = 256  # events that are held for a listener
+MOST_QUERY = 2_000  # characters of a prompt
+
+
+class Event(NamedTuple):
+    """One thing that happened."""
+
+    kind: str
+    client: str
+    tool: str = ""
+    data: Mapping[str, object] = {}  # never changed
+
+
+class Subscription:
+    """The events since it was made, in order; those for which there was no room are counted in `lost`."""
+
+    def __init__(self, channel: Channel, room: int) -> None:
+        self.lost = 0
+        self._channel = channel
+        self._events: queue.Queue[Event] = queue.Queue(room)
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def put(self, event: Event) -> None:
+        """Add an event, if there is room."""
+        try:
+            self._events.put_nowait(event)
+        except queue.Full:
+            self.lost += 1
+
+    def get(self, timeout: float | None = None) -> Event | None:
+        """The next event; None when none comes within so many seconds."""
+        try:
+            return self._events.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def waiting(self) -> Iterator[Event]:
+        """The events until now."""
+        while not self._events.empty():
+            yield self._events.get_nowait()
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._channel.leave(self)
+
+
+class Channel:
+    """Passes every event to every subscription. Any thread may tell."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listeners: tuple[Subscription, ...] = ()
+
+    def subscribe(self, room: int = ROOM) -> Subscription:
+        """A subscription to the events from now on."""
+        new = Subscription(self, max(1, room))
+        with self._lock:
+            self._listeners = (*self._listeners, new)
+        return new
+
+    def leave(self, subscription: Subscription) -> None:
+        """End a subscription."""
+        with self._lock:
+            self._listeners = tuple(one for one in self._listeners if one is not subscription)
+
+    def tell(self, event: Event) -> None:
+        """Pass on an event."""
+        for listener in self._listeners:
+            listener.put(event)
+
+
+class Session:
+    """Use it with `with`: it announces its start and its end.
+
+    with Vault("~/notes") as vault, Session(Toolbox(), vault, "my agent") as session:
+        session.inject_context("the flat in Lisbon")
+        print(session.call("memory_search", {"query": "rent"}).text)
+    """
+
+    def __init__(self, toolbox: Toolbox, vault: Vault, client: str = ASSISTANT) -> None:
+        self.toolbox, self.vault, self.client = toolbox, vault, client_name(client)
+        self.context = ""
+        self._is_new = False  # the context is for the next call
+
+    def __enter__(self) -> Session:
+        self.toolbox.tell(Event(AGENT_START, self.client))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.toolbox.tell(Event(AGENT_END, self.client))
+
+    def inject_context(self, query: str) -> str:
+        """Recall what is known about a query. The block is kept: tools and hooks find it in the call, and the next
+        outcome begins with it."""
+        from vaultmem.api.memory_tools import recall
+
+        call = Call("memory_recall", {"query": query[:MOST_QUERY]}, self.client)
+        try:
+            self.context = recall(self.vault, call).text
+        except VaultmemError as error:
+            self.toolbox.tell(Event(ERROR, self.client, "", {"error": str(error)}))
+            raise
+        self._is_new = True
+        return self.context
+
+    def call(self, name: str, arguments: Mapping[str, object] | None = None) -> Outcome:
+        """Call a tool; errors as Toolbox.call()."""
+        call = Call(name, arguments or {}, self.client, self.context)
+        outcome = self.toolbox.call(self.vault, call)
+        if not self._is_new:
+            return outcome
+        self._is_new = False
+        return outcome._replace(text=f"{self.context}\n\n{outcome.text}")

@@ -1,0 +1,357 @@
+"""The registry of tools and the one dispatcher behind every door: checks, limits, hooks, events."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from importlib.metadata import EntryPoint, entry_points
+
+from vaultmem.api import params, rpc, session
+from vaultmem.api.session import Channel, Event, Subscription
+from vaultmem.api.tool import (
+    ASSISTANT,
+    Block,
+    BlockedError,
+    Call,
+    Outcome,
+    Tool,
+    TooManyCallsError,
+    UnknownToolError,
+    client_name,
+)
+from vaultmem.api.verbs import JSON, every
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+
+    Before = Callable[[Call], Block | None]
+    After = Callable[[Call, Outcome], Outcome]
+    OnEvent = Callable[[Event], object]
+
+log = logging.getLogger("vaultmem.tools")
+
+GROUP = "vaultmem.tools"  # of entry points: a Tool, several of them, or a function that is given the toolbox
+MOST = 1_000_000  # characters of arguments, and of an answer
+MOST_TEXT = 100_000  # characters of text that a model gets at once
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
+class Toolbox:
+    """Tools by name, and the hooks around them. Any thread may call. With `plain`, only our own tools."""
+
+    def __init__(self, *, plain: bool = False, limiter: Limiter | None = None) -> None:
+        from vaultmem.api.memory_tools import TOOLS
+
+        self._tools: dict[str, Tool] = {}
+        self._before: list[Before] = []
+        self._after: list[After] = []
+        self._on_event: list[OnEvent] = []
+        self._limiter = limiter or Limiter()
+        self.channel = Channel()
+        for tool in TOOLS:
+            self.add(tool)
+        if not plain:
+            _add_installed(self)
+
+    # --- the registry
+
+    def add(self, tool: Tool) -> None:
+        """Add a tool. Raises UsageError for a name that is taken, or none."""
+        if not _NAME.fullmatch(tool.name):
+            raise UsageError(f"{tool.name[:40]!r} is no name for a tool")
+        if tool.name in self._tools:
+            raise UsageError(f"a tool named {tool.name} is there already")
+        self._tools[tool.name] = tool
+
+    def tools(self) -> list[Tool]:
+        """All tools, ours first."""
+        return list(self._tools.values())
+
+    def listed(self) -> list[dict[str, object]]:
+        """All tools as JSON."""
+        return [tool.to_json() for tool in self._tools.values()]
+
+    # --- hooks
+
+    def before(self, hook: Before) -> Before:
+        """Ask `hook` before each call; a Block that it returns stops the call."""
+        self._before.append(hook)
+        return hook
+
+    def after(self, hook: After) -> After:
+        """Let `hook` change the outcome of each call."""
+        self._after.append(hook)
+        return hook
+
+    def on_event(self, hook: OnEvent) -> OnEvent:
+        """Tell `hook` of every event, at once and in the thread where it happens."""
+        self._on_event.append(hook)
+        return hook
+
+    def subscribe(self, room: int = session.ROOM) -> Subscription:
+        """The events from now on."""
+        return self.channel.subscribe(room)
+
+    def tell(self, event: Event) -> None:
+        """Announce an event to subscriptions and hooks."""
+        self.channel.tell(event)
+        for hook in self._on_event:
+            try:
+                hook(event)
+            except Exception as error:
+                log.exception("a hook failed")
+                self.channel.tell(_failure(event.client, event.tool, error, "on_event"))
+
+    # --- the dispatcher
+
+    def call(self, vault: Vault, call: Call) -> Outcome:
+        """Carry out a call. Raises VaultmemError in one clear line: UsageError for wrong arguments, BlockedError,
+        TooManyCallsError. A hook that raises is an error event and nothing else."""
+        call = call._replace(client=client_name(call.client))
+        try:
+            tool = self._named(call.name)
+            peer = [f"process {call.peer}"] if call.peer else []
+            writes = not tool.annotations.read_only
+            self._limiter.take([*peer, f"name {call.client}"], writes=writes)
+            call = call._replace(arguments=_checked(tool, call.arguments))
+            self._ask_hooks(call)
+            self.tell(Event(session.TOOL_START, call.client, call.name, call.arguments))
+            with params.asked_at(JSON):
+                outcome = self._after_hooks(call, _outcome(tool, vault, call))
+        except VaultmemError as error:
+            self.tell(_failure(call.client, call.name, error))
+            raise
+        outcome = _bounded(outcome)
+        size = {"characters": len(outcome.text)}
+        self.tell(Event(session.TOOL_END, call.client, call.name, size))
+        return outcome
+
+    def _named(self, name: str) -> Tool:
+        tool = self._tools.get(name)
+        if tool is None:
+            near = params.nearest(name, self._tools)
+            known = f"did you mean {near}?" if near else f"there are {', '.join(self._tools)}"
+            raise UnknownToolError(f"unknown tool {name[:40]!r}; {known}")
+        return tool
+
+    def _ask_hooks(self, call: Call) -> None:
+        for hook in self._before:
+            try:
+                answer = hook(call)
+            except Exception as error:
+                log.exception("a hook failed")
+                self.tell(_failure(call.client, call.name, error, "before"))
+                continue
+            if isinstance(answer, Block):
+                raise BlockedError(f"{call.name} was blocked: {answer.reason}")
+
+    def _after_hooks(self, call: Call, outcome: Outcome) -> Outcome:
+        for hook in self._after:
+            try:
+                changed = hook(call, outcome)
+            except Exception as error:
+                log.exception("a hook failed")
+                self.tell(_failure(call.client, call.name, error, "after"))
+                continue
+            if isinstance(changed, Outcome):
+                outcome = changed
+        return outcome
+
+
+def _checked(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
+    fitting = params.check_object(tool.schema, arguments)
+    if _size(fitting.values()) > MOST:
+        raise UsageError(f"the arguments have more than {MOST:,} characters")
+    return fitting
+
+
+def _size(values: Iterable[object]) -> int:
+    size = 0
+    for value in values:
+        if isinstance(value, str):
+            size += len(value)
+        elif isinstance(value, (list, dict)):
+            size += _size(value.values() if isinstance(value, dict) else value) + len(value)
+    return size
+
+
+def _outcome(tool: Tool, vault: Vault, call: Call) -> Outcome:
+    try:
+        return tool.run(vault, call)
+    except VaultmemError as error:
+        error.args = (for_tools(str(error)),)
+        raise
+    except Exception as error:  # the border to tools of third parties, and to our own mistakes
+        log.exception("a tool failed")
+        raise VaultmemError(f"{call.name} failed: {type(error).__name__}") from error
+
+
+def _bounded(outcome: Outcome) -> Outcome:
+    """The outcome within the size that every door accepts."""
+    text, data = outcome
+    if len(text) > MOST_TEXT:
+        text = f"{text[:MOST_TEXT]}\n(cut off here: {len(outcome.text):,} characters)"
+    if len(rpc.to_json(data)) > MOST * 9 // 10:
+        data = {"cut": True}
+    return Outcome(text, data)
+
+
+def _failure(client: str, tool: str, error: Exception, hook: str = "") -> Event:
+    data: dict[str, object] = {"error": f"{type(error).__name__}: {rpc.one_line(error)}"}
+    return Event(session.ERROR, client, tool, {**data, "hook": hook} if hook else data)
+
+
+# --- tools of third parties
+
+
+def _add_installed(toolbox: Toolbox) -> None:
+    """Add what entry points lead to. What cannot be loaded is named on stderr, and left out."""
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            _add_point(toolbox, point)
+        except Exception as error:  # noqa: BLE001 - the border to code of third parties
+            why = rpc.one_line(error) or type(error).__name__
+            sys.stderr.write(
+                f"vaultmem: the tool {point.name} ({point.value}) is left out: {why}\n"
+            )
+
+
+def _add_point(toolbox: Toolbox, point: EntryPoint) -> None:
+    loaded: object = point.load()
+    if callable(loaded) and not isinstance(loaded, Tool):
+        loaded(toolbox)
+        return
+    is_several = isinstance(loaded, Iterable) and not isinstance(loaded, (Tool, str, bytes))
+    for tool in loaded if is_several else [loaded]:  # type: ignore[attr-defined] # as was just asked
+        if not isinstance(tool, Tool):
+            raise TypeError(f"{type(tool).__name__} is no Tool")
+        toolbox.add(tool)
+
+
+# --- limits
+
+
+class Limiter:
+    """Counts by name: so many calls a minute and fewer writes, in bursts if the client likes. Any thread may take."""
+
+    CALLS, WRITES = 600, 60  # a minute
+    # For all together: what a few busy clients need. A name can be made up, and a process started for each call.
+    ALL_CALLS, ALL_WRITES = 6_000, 600
+    MOST_CLIENTS = 1_000  # remembered; who was quiet for longest is forgotten
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    def take(self, names: Iterable[str], *, writes: bool) -> None:
+        """Count one call for each name, and for all. Raises TooManyCallsError, and then counts none of them."""
+        with self._lock:
+            now = self._clock()
+            counted: dict[tuple[str, str], tuple[float, float]] = {}
+            for name, what, most in self._limits(names, writes=writes):
+                left, since = self._buckets.get((name, what), (float(most), now))
+                left = min(float(most), left + (now - since) * most / 60)
+                if left < 1:
+                    whose = "" if name else " of all clients together"
+                    wait = math.ceil((1 - left) * 60 / most)
+                    raise TooManyCallsError(
+                        f"too many {what}{whose}: {most} a minute are let through; try again in {wait} s"
+                    )
+                counted[name, what] = left - 1, now
+            for key, bucket in counted.items():
+                self._buckets[key] = bucket
+                self._buckets.move_to_end(key)
+            while len(self._buckets) > self.MOST_CLIENTS:
+                self._buckets.popitem(last=False)
+
+    def _limits(self, names: Iterable[str], *, writes: bool) -> Iterator[tuple[str, str, int]]:
+        """Each name with its limits; that of all, without a name, comes last: it is reported where no other is."""
+        for name in (*filter(None, names), ""):
+            yield name, "calls", self.CALLS if name else self.ALL_CALLS
+            if writes:
+                yield name, "writes", self.WRITES if name else self.ALL_WRITES
+
+
+# --- messages
+
+# What these commands do, a tool does too.
+_COMMAND = re.compile(
+    rf"\bvaultmem ({'|'.join(name for name, one in every().items() if one.tool)})\b(?! --)"
+)
+# An option is a parameter of the tool, but for that of a command, which is to be typed as it stands.
+_OPTION = re.compile(
+    r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)"
+)
+# For these a person is needed anyway, who has to know what to type.
+_OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
+_TYPED = re.compile(r"\bvaultmem [a-z]+\b")
+
+
+def for_tools(message: str) -> str:
+    """A message for a client that can call tools and type nothing: without advice that only helps at a command line."""
+    first, *advice = " ".join(message.split()).split("; ")
+    calls = (_COMMAND.sub(r"memory_\1", one) for one in advice)
+    useful = [first, *(one for one in calls if not _TYPED.search(one) or _OF_PERSON.search(one))]
+    return _OPTION.sub(_as_parameter, "; ".join(useful))
+
+
+def _as_parameter(match: re.Match[str]) -> str:
+    return f'"{match[1].replace("-", "_")}"' if match[1] else match[0]
+
+
+# --- for one client
+
+
+class ToolService:
+    """The toolbox for one client: opens the vault for each request. `peer` is the process at the other end."""
+
+    def __init__(
+        self, toolbox: Toolbox, opened: Callable[[], AbstractContextManager[Vault]], peer: str = ""
+    ) -> None:
+        self.toolbox, self._opened, self._peer = toolbox, opened, peer
+
+    def call(self, name: str, arguments: Mapping[str, object], client: str) -> Outcome:
+        """Call a tool; errors as Toolbox.call()."""
+        with self._opened() as vault:
+            return self.toolbox.call(vault, Call(name, arguments, client, "", self._peer))
+
+    def recall(self, query: str, client: str) -> Outcome:
+        """The `<memory>` block for a query. It counts as a call."""
+        return self.call("memory_recall", {"query": query[: session.MOST_QUERY]}, client)
+
+    def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+        """The methods `tools/list`, `tools/call`, `prompt` and the names of tools."""
+        if method == "tools/list":
+            return {"tools": self.toolbox.listed()}
+        client = arguments.get("client")
+        client = client if isinstance(client, str) else ASSISTANT
+        if method == "prompt":
+            query = _text(arguments, "prompt")
+            outcome = self.recall(query, client)
+            return {"prompt": query, "context": outcome.text, **outcome.data}
+        if method != "tools/call":
+            return self.call(method, arguments, ASSISTANT).to_json()
+        name = _text(arguments, "name")
+        if unknown := sorted(arguments.keys() - {"name", "arguments", "params", "client", "_meta"}):
+            raise UsageError(f"unknown: {unknown[0][:40]!r}; known: name, arguments, client")
+        own = arguments.get("arguments", arguments.get("params"))
+        if own is not None and not isinstance(own, dict):
+            raise UsageError('"arguments" must be an object')
+        return self.call(name, own or {}, client).to_json()
+
+
+def _text(arguments: Mapping[str, object], name: str) -> str:
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f'"{name}" must be text')
+    return value
