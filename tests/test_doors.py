@@ -27,8 +27,8 @@ from vaultmem import Vault, client, paths
 from vaultmem.agent.connection import Limits
 from vaultmem.api import rpc as codes
 from vaultmem.api.toolbox import Limiter
-from vaultmem.commands.handed import MOST_CALLS, reads_stdin
 from vaultmem.commands.parsing import parser
+from vaultmem.commands.tool_calls import MOST_CALLS, reads_stdin
 from vaultmem.errors import UsageError
 
 

@@ -28,8 +28,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
-from vaultmem.commands.mcp import AT_ONCE, Service
-from vaultmem.commands.stdio import MOST, Lines, Out
+from vaultmem.commands.mcp_server import AT_ONCE, MOST, Lines, Out, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 KNEE = "Health/Knee.md"
@@ -467,7 +466,7 @@ def test_a_ping_is_answered_however_much_is_going_on(
 @pytest.mark.parametrize("closes", ["stdin", "both"])
 def test_it_ends_though_nobody_reads_what_it_says(served: Path, closes: str) -> None:
     asked = [line("tools/list", number) for number in range(300)]
-    with Talk(served, "from vaultmem.commands import mcp; mcp.DEAF = 0.3") as talk:
+    with Talk(served, "from vaultmem.commands import mcp_server; mcp_server.DEAF = 0.3") as talk:
         talk.say(*asked[:100])  # a pipe holds 64 KB, so it is full by then
         until(lambda: filled(talk.stdout.fileno()) > 40_000)
         with contextlib.suppress(BlockingIOError):

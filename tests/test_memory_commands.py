@@ -25,7 +25,7 @@ from tests.test_cli import GOLDEN, golden, shape
 from tests.test_output import on_terminal
 from vaultmem import Vault
 from vaultmem.agent.jobs import JOBS
-from vaultmem.commands.write import is_data_waiting
+from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.index.state import State
 from vaultmem.memories.asked import Asked
@@ -425,7 +425,7 @@ def test_words_and_options_stand_in_any_order(vault: Path) -> None:
 
 
 def test_at_a_terminal_there_must_be_words(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vaultmem.commands.write.is_terminal", lambda _: True)
+    monkeypatch.setattr("vaultmem.commands.rendering.is_terminal", lambda _: True)
     assert "what is to be remembered?" in refused(vault, "write", code=2)
     assert not (vault / "vaultmem").exists()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.agent_run import agent_on, until
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.commands.zone import use_zone
+from vaultmem.now import use_zone
 
 DAY = 86_400
 NOW = 1_795_000_000

@@ -125,8 +125,10 @@ def test_nothing_is_declared_that_means_nothing() -> None:
             assert resolve(one.most) is None or isinstance(resolve(one.most), int | float)
         if verb.run:
             assert callable(resolve(verb.run)), name
-        if verb.show:
-            assert callable(resolve(f"commands.{verb.show}")), name
+        for function in filter(None, (verb.show, verb.remarks, verb.command)):
+            assert callable(resolve(f"commands.{function}")), name
+        if verb.group and not verb.same_as:
+            assert verb.show or verb.command, name
         names = [one.outside for one in verb.of(JSON)]
         assert len(names) == len(set(names)), name
 

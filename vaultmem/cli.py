@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from vaultmem.api.verbs import Verb
+
 _ENDING = """
 The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
 `vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
@@ -73,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:  # a full disk behind stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.write(f"vaultmem: the answer cannot be written: {_spoken(error)}\n")
+        sys.stderr.write(f"vaultmem: the answer cannot be written: {_message(error)}\n")
         return 1
     return code
 
@@ -103,12 +105,10 @@ def _command(name: str, words: list[str]) -> int:
     if one is None or not one.group:
         message = f"unknown command {name!r}{_nearest(name)}; see vaultmem help all"
         return _fail([name, *words], message, 2)
-    if one.agent and (code := _ask_agent(name, words)) is not None:
+    has_short_way = one.agent or name in ("agent", "mcp")
+    if has_short_way and (code := _short_way(name, words)) is not None:
         return code
-    short = {"agent": _hand_on, "mcp": _relay}.get(name)
-    if short and (code := short(words)) is not None:
-        return code
-    return _run_command(name, words)
+    return _run_command(one, name, words)
 
 
 def _help(about: list[str]) -> int:
@@ -119,57 +119,57 @@ def _help(about: list[str]) -> int:
     return 0
 
 
-def _relay(words: list[str]) -> int | None:
+def _serve_mcp(words: list[str]) -> int | None:
     """Serve an assistant without argparse, where no option needs it."""
-    from vaultmem.commands import mcp
+    from vaultmem.commands import mcp_server
     from vaultmem.errors import VaultmemError
 
-    if not mcp.takes(words):
+    if not mcp_server.needs_no_parser(words):
         return None
     try:
-        return mcp.serve(words)
-    except VaultmemError as error:
+        return mcp_server.serve(words)
+    except VaultmemError as error:  # stdout is the protocol's: no format is asked for
         sys.stderr.write(f"vaultmem: {' '.join(str(error).split())}\n")
         return error.exit_code
 
 
-def _hand_on(words: list[str]) -> int | None:
+def _forward(words: list[str]) -> int | None:
     """Have the sync agent call the tools, where one runs."""
-    from vaultmem.commands.handed import hand_on
+    from vaultmem.commands.tool_calls import forward
+
+    return forward(words)
+
+
+def _short_way(name: str, words: list[str]) -> int | None:
+    """Carry out a command without its parser; None where that cannot be."""
+    from vaultmem.client import ask_agent
     from vaultmem.errors import VaultmemError
 
     try:
-        return hand_on(words)
+        if name == "mcp":
+            return _serve_mcp(words)
+        return _forward(words) if name == "agent" else ask_agent(name, words)
     except KeyboardInterrupt:
         return _fail(words, _INTERRUPTED, 130)
     except VaultmemError as error:
         return _fail(words, str(error), error.exit_code)
 
 
-def _ask_agent(name: str, words: list[str]) -> int | None:
-    from vaultmem.client import ask_agent
-
-    try:
-        return ask_agent(name, words)
-    except KeyboardInterrupt:
-        return _fail(words, _INTERRUPTED, 130)
-
-
-def _fail(words: list[str], said: str, code: int) -> int:
-    """Say what went wrong in the format that was asked for; the exit code."""
-    from vaultmem.commands.parsing import asked_format
+def _fail(words: list[str], message: str, code: int) -> int:
+    """Print an error in the format that the words ask for; the exit code."""
+    from vaultmem.commands.parsing import requested_format
     from vaultmem.output import Output
 
-    Output(asked_format(words)).error(said)
+    Output(requested_format(words)).error(message)
     return code
 
 
-def _run_command(name: str, words: list[str]) -> int:
-    from vaultmem.commands.parsing import asked_format, module_of, parse, run
+def _run_command(one: Verb, name: str, words: list[str]) -> int:
+    from vaultmem.commands.parsing import parse, requested_format, run
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output
 
-    output = Output(asked_format(words))
+    output = Output(requested_format(words))
     try:
         args = parse(name, words)
         output = Output(args.format)
@@ -177,9 +177,9 @@ def _run_command(name: str, words: list[str]) -> int:
         sys.stdout.flush()
     except VaultmemError as error:
         output.error(str(error))
-        refused = getattr(module_of(name), "refused", None)  # whoever calls it may not bear a code
-        if refused is not None and isinstance(error, UsageError):
-            return int(refused(output))
+        if one.never_fails and isinstance(error, UsageError):
+            output.data({})
+            return 0
         return error.exit_code
     except KeyboardInterrupt:
         output.error(_INTERRUPTED)
@@ -190,13 +190,13 @@ def _run_command(name: str, words: list[str]) -> int:
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(
-            f"{_spoken(error)}; vaultmem doctor may know more, VAULTMEM_DEBUG=1 shows where"
+            f"{_message(error)}; vaultmem doctor may know more, VAULTMEM_DEBUG=1 shows where"
         )
         return 1
     return code
 
 
-def _spoken(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
@@ -206,8 +206,8 @@ def _spoken(error: BaseException) -> str:
 def _nearest(word: str) -> str:
     from difflib import get_close_matches
 
-    found = get_close_matches(word, commands(), 1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    near = get_close_matches(word, commands(), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 NAME = "VAULTMEM_NOW"
+_own_zone = os.environ.get("TZ")
 _offset: tuple[str, float] = (
     "",
     0.0,
@@ -34,6 +35,18 @@ def local() -> datetime:
     from datetime import datetime
 
     return datetime.fromtimestamp(seconds()).astimezone()
+
+
+def use_zone(name: str) -> None:
+    """Have all local times of this process in that zone; "" for the one it began with."""
+    wanted = name or _own_zone
+    if os.environ.get("TZ") == wanted or not hasattr(time, "tzset"):
+        return
+    if wanted is None:
+        del os.environ["TZ"]
+    else:
+        os.environ["TZ"] = wanted
+    time.tzset()
 
 
 def is_set() -> bool:

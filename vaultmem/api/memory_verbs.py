@@ -145,8 +145,7 @@ VERBS = {
                 COMPRESSED.but(help="also memories that a summary stands for"), VIEWER,
             )),
         ),
-        agent=True, first=True,
-        writes=False,
+        agent=True, first=True, writes=False, command="search_views:search", excludes=True,
         tool=Exposed("Find memories and notes by words and meaning.", {
             "query": _QUERY, "tags": "", "scope": "", "phase": "", "category": "", "notes": _NOTES, "limit": _TEN,
             "from": "YYYY-MM-DD", "to": ""}, quiet="scope phase"),
@@ -158,7 +157,7 @@ VERBS = {
     ),
     "recall": Verb(
         "what is known about a question, within a budget of tokens", FIND, _RECALL, run="search.recall:recall", writes=False,
-        apart=True, agent=True, first=True,
+        apart=True, agent=True, first=True, command="search_views:recall",
         tool=Exposed("What is known about something. Call it first.", {"query": _QUERY, "budget": "", "top_k": "", "types": "",
             "scope": Param("scope"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
         returns='"memories", preferences first, each with "id", "path", "content", "memory_type", "score", "tokens"; "tokens", '
@@ -166,6 +165,7 @@ VERBS = {
     ),
     "write": Verb(
         "write a memory", REMEMBER, _WRITE, run="memories.writing:write", first=True,
+        show="memory_views:show_written", remarks="memory_views:remark_similar",
         tool=Exposed("Remember one fact; known ones are not doubled.", {
             "content": "", "category": "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits "
             "or skills", "tags": "", "scope": "global, agent:NAME, user:ID, conversation:ID", "title": "", "source": "",
@@ -180,6 +180,7 @@ VERBS = {
             Param("conversation", "which conversation (default: conversations.id)", metavar="ID"),
             flag("as_is", "do not look at what is known"), *WRITES,
         ),
+        command="conversation_views:add",
     ),
     "remind": Verb(
         "set a reminder: what, when, how often", REMINDED,
@@ -191,16 +192,17 @@ VERBS = {
             AGENT.but(help="the assistant that sets it"), *WRITES,
             *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
-        run="reminders.carrying:remind", first=True,
+        run="reminders.carrying:remind", first=True, show="reminder_views:show_reminder", remarks="memory_views:remark_secrets",
         returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
     ),
     "ingest": Verb(
         "take in what other programs keep, or make memories of a long text", REMEMBER, _INGEST, run="exchange.ingest:ingest_text",
-        slow=True, method="ingest_text", returns='"parts", each with its "result": new, known or skipped with the reason',
+        slow=True, method="ingest_text", command="exchange_views:ingest",
+        returns='"parts", each with its "result": new, known or skipped with the reason',
     ),
     "read": Verb(
         "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY)), run="memories.filing:read", writes=False, agent=True,
-        first=True, gives="MemoryRecord", show="showing:memory", returns=f"{_RECORD}; being read is remembered",
+        first=True, gives="MemoryRecord", show="memory_views:show_memory", returns=f"{_RECORD}; being read is remembered",
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
     "get": Verb("show one memory (the same as read)", REMEMBER, (ID, VIEWER), agent=True, same_as="read"),
@@ -216,18 +218,18 @@ VERBS = {
             flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,
         ),
         run="memories.filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
-        show="showing:memories", returns="memories, the newest first; being listed does not count as being read",
+        show="memory_views:show_memories", returns="memories, the newest first; being listed does not count as being read",
         tool=Exposed("Memories, newest first.", {
             "phase": "", "category": Param("category"), "scope": "", "tags": "", "source": "", "limit": _TEN.but(default=20),
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
     ),
     "delete": Verb(
-        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="showing:deleted",
+        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="memory_views:show_deleted",
         tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
         returns='"id", "deleted", "title", and "path", where it is now',
     ),
     "restore": Verb(
-        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="memories.filing:restore", show="showing:restored",
+        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="memories.filing:restore", show="memory_views:show_restored",
         returns=_RECORD,
     ),
     "tag": Verb(
@@ -237,7 +239,7 @@ VERBS = {
             Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG"),
             Param("remove", "tags to remove", kind="texts", metavar="T1,T2"), *WRITES,
         ),
-        run="memories.filing:tag", show="showing:tagged", returns=f'{_RECORD}, with "changed"',
+        run="memories.filing:tag", show="memory_views:show_tags", returns=f'{_RECORD}, with "changed"',
         tool=Exposed("Add or remove tags.", {"id": "", "add": "", "remove": ""}),
     ),
     "upgrade": Verb(
@@ -247,23 +249,23 @@ VERBS = {
             CATEGORY.but(help="where to; the likeliest category if left out"),
             JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
         ),
-        run="memories.filing:upgrade", upkeep=True, module="upkeep:upgrade", returns=_RECORD,
+        run="memories.filing:upgrade", upkeep=True, command="memory_views:upgrade", returns=_RECORD,
     ),
     "promote": Verb("", NONE, _JOB, run="memories.upkeep:promote", slow=True, returns=_REPORT),
     "link": Verb(
-        "link two memories, both ways", REMEMBER, _PAIR, run="memories.filing:link", show="showing:linked",
+        "link two memories, both ways", REMEMBER, _PAIR, run="memories.filing:link", show="memory_views:show_link",
         returns='"source", "target", "linked", "changed"',
     ),
     "unlink": Verb(
-        "take the links between two memories away", REMEMBER, _PAIR, run="memories.filing:unlink", show="showing:unlinked",
+        "take the links between two memories away", REMEMBER, _PAIR, run="memories.filing:unlink", show="memory_views:show_link",
         returns="what link gives",
     ),
     "resolve-links": Verb(
         "link memories where one names another in its text", LOOK_AFTER, _JOB, run="memories.upkeep:resolve_links", slow=True,
-        upkeep=True, show="showing:report", returns=_REPORT,
+        upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "reinforce": Verb(
-        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="memories.filing:reinforce", show="showing:reinforced",
+        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="memories.filing:reinforce", show="memory_views:show_reinforced",
         returns='"id", "confidence", "last_reinforced_at"',
     ),
     "chat": Verb(
@@ -274,6 +276,7 @@ VERBS = {
             Param("model", "the model to ask (default: llm.model)"),
             Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
         ),
+        command="chat:run",
     ),
     "conversations": Verb(
         "what was said and learned in conversations", REMEMBER,
@@ -287,7 +290,8 @@ VERBS = {
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known=f"{_MEMORY}CATEGORIES"),
             *(one.but(doors=COMMAND) for one in WRITES),
         ),
-        run="chat.conversations:conversations", writes=False, apart=True, gives="conversations: list[dict[str, Any]]",
+        run="chat.conversations:conversations", writes=False, apart=True, command="conversation_views:conversations",
+        gives="conversations: list[dict[str, Any]]",
         returns="all conversations, the one that spoke last first",
     ),
     "entries": Verb(
@@ -322,23 +326,23 @@ VERBS = {
         (
             Param("level", "how deep (default {default})", kind="int", choices=(1, 2, 3), default=1), *_JOB, NEWS, SUMMARIES,
         ),
-        run="memories.upkeep:dream", slow=True, method="-", module="upkeep:dream", returns=_REPORT,
+        run="memories.upkeep:dream", slow=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
     ),
     "expire": Verb(
         "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:expire",
-        slow=True, upkeep=True, show="showing:report", returns=_REPORT,
+        slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "decay": Verb(
         "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:decay",
-        slow=True, upkeep=True, show="showing:report", returns=_REPORT,
+        slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "compress": Verb(
         "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="memories.upkeep:compress", slow=True,
-        upkeep=True, method="-", module="upkeep:compress", returns=_REPORT,
+        upkeep=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
     ),
     "consolidate": Verb(
         "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:consolidate", slow=True,
-        upkeep=True, module="upkeep:consolidate", returns=_REPORT,
+        upkeep=True, command="upkeep_views:maintain", returns=_REPORT,
     ),
     "hook": Verb(
         "print session context for a start-up hook", ASSISTANTS,
@@ -348,7 +352,7 @@ VERBS = {
             Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),
-        agent=True,
+        agent=True, command="hook:run", never_fails=True,
     ),
     "agent": Verb(
         "call the tools for assistants: JSON on stdin", ASSISTANTS,
@@ -357,6 +361,7 @@ VERBS = {
             Param("prompt", "recall what is known about TEXT; - or nothing: about what stdin says", metavar="TEXT", kind="maybe"),
             Param("client", "who asks; what is written carries this name (default {default})", metavar="NAME", default="assistant"),
         ),
+        command="tool_calls:run",
     ),
-    "mcp": Verb("serve the tools over the Model Context Protocol", ASSISTANTS, ()),
+    "mcp": Verb("serve the tools over the Model Context Protocol", ASSISTANTS, (), command="mcp_server:run"),
 }

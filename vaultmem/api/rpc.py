@@ -9,7 +9,8 @@ import time
 
 from vaultmem import client
 from vaultmem.api import params as declared
-from vaultmem.api.verbs import Verb, resolve, verb
+from vaultmem.api.verbs import declared as declared_verb
+from vaultmem.api.verbs import resolve, verb
 from vaultmem.errors import LockedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.progress import Progress
 from vaultmem.text.values import TYPE_CHECKING, value
@@ -136,7 +137,7 @@ def carry_out(desk: Desk, reader: Reader, name: str, params: Params) -> object:
     from vaultmem.memories import model
 
     arguments = _checked(name, params)
-    one = _verb(name)
+    one = declared_verb(name)
     run: Callable[..., object] = resolve(one.run)
     if one.apart:
         return run(desk, reader, arguments)
@@ -149,12 +150,6 @@ def only_reads(name: str) -> bool:
     """Whether the verb needs no lock."""
     one = verb(name)
     return one is not None and bool(one.run) and not one.writes
-
-
-def _verb(name: str) -> Verb:
-    one = verb(name)
-    assert one is not None
-    return one
 
 
 def _checked(name: str, params: Params) -> Asked:

@@ -39,18 +39,18 @@ def _trial(text: str) -> Param:
 
 VERBS = {
     "related": Verb(
-        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, module="links:related",
+        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="link_views:related",
         writes=False,
         tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
     ),
     "backlinks": Verb(
         "what links to a note", FIND, (NOTE, flag("mentions", "also unlinked mentions (reads the notes)")), agent=True,
-        module="links:backlinks",
+        command="link_views:backlinks",
     ),
-    "links": Verb("what a note links to", FIND, (NOTE,), agent=True, module="links:links"),
+    "links": Verb("what a note links to", FIND, (NOTE,), agent=True, command="link_views:links"),
     "unresolved": Verb(
         "links that lead nowhere, and links that could mean several notes", FIND,
-        (flag("ambiguous", "links whose name several files have, instead"),), agent=True, module="links:unresolved",
+        (flag("ambiguous", "links whose name several files have, instead"),), agent=True, command="link_views:unresolved",
     ),
     "tasks": Verb(
         "open tasks with their dates", REMINDED,
@@ -59,11 +59,12 @@ VERBS = {
             Param("due", "only tasks dated up to this day (YYYY-MM-DD)", kind="date", metavar="DAY"),
             Param("path", "only in notes with this text in their path"),
         ),
-        agent=True,
+        agent=True, command="reminder_views:tasks",
     ),
     "why": Verb(
         "explain a note's place in the results of a query", FIND,
         (Param("query", "the query, quoted", place="1", needed=True), NOTE, *HOW, VIEWER), agent=True,
+        command="search_views:why",
     ),
     "pending": Verb(
         "what is pending: due and overdue tasks, and what to review", REMINDED,
@@ -73,22 +74,23 @@ VERBS = {
                   most="text.values:DAYS"),
             flag("facts", doors="agent"), VANISHED,
         ),
-        run="reminders.answering:pending", writes=False, apart=True, agent=True, first=True, gives="items: list[dict[str, Any]]",
+        run="reminders.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
+        gives="items: list[dict[str, Any]]",
         tool=Exposed("Tasks and reminders that are due.", {"days": ""}),
         returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
     ),
     "done": Verb(
-        "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", module="answers:run",
+        "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", command="reminder_views:answer",
         tool=Exposed("Say that a task or reminder of memory_pending is done.", {"id": Param("id", needed=True)}),
     ),
     "drop": Verb(
         "dismiss a pending item", REMINDED,
-        (flag("series", "never again, not only this time"), *_ANSWER), method="-", module="answers:run",
+        (flag("series", "never again, not only this time"), *_ANSWER), method="-", command="reminder_views:answer",
     ),
     "snooze": Verb(
         "put a pending item off until a day or a time", REMINDED,
         (Param("until", "a day, a time or a span: 2026-11-25, friday, 9:00, 3d", metavar="WHEN"), *_ANSWER), method="-",
-        module="answers:run",
+        command="reminder_views:answer",
     ),
     "answer": Verb(
         "", NONE,
@@ -102,6 +104,7 @@ VERBS = {
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(
         "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="reminders.answering:notify", apart=True, slow=True,
+        command="reminder_views:notify",
         returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
     ),
     "approve": Verb(
@@ -112,7 +115,7 @@ VERBS = {
             Param("source", "all that came from there until now", metavar="NAME"),
             UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
         ),
-        run="memories.approving:approve", show="showing:approved", returns='"approved" and "memories"',
+        run="memories.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
     "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="memories.approving:approved", writes=False, apart=True, method="-"),
     "review": Verb(
@@ -123,6 +126,7 @@ VERBS = {
             flag("reject", "never propose it again", section="(what)"),
             flag("list", "list them, and ask nothing", section="(what)"), *WRITES,
         ),
+        command="upkeep_views:review",
     ),
     "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
@@ -135,12 +139,12 @@ VERBS = {
             BY.but(help="what this assistant, job or person did"),
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
-        run="memories.past:history", writes=False, slow=True, gives="history: list[dict[str, Any]]",
+        run="memories.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[dict[str, Any]]",
         returns='entries, the newest first: "commit", "at", "by", "kind", "why", "files"',
     ),
     "diff": Verb(
         "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, gives="diff: str",
-        show="showing:difference", returns="a unified diff",
+        show="upkeep_views:show_difference", returns="a unified diff",
     ),
     "undo": Verb(
         "take back what was done to memories", LOOK_AFTER,
@@ -149,7 +153,7 @@ VERBS = {
             Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
             SINCE, DRY_RUN, BY.but(doors="json"),
         ),
-        run="memories.past:undo", slow=True, first=True, returns='"undone", "changes", "refused"',
+        run="memories.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "refused"',
     ),
     "sync": Verb(
         "bring the index up to date with the notes", LOOK_AFTER,
@@ -158,6 +162,7 @@ VERBS = {
             flag("confirm_removals", "accept that most notes are gone"),
             flag("embed", doors="json"), DRY_RUN.but(help="say what would be read, and do nothing", doors=COMMAND),
         ),
+        command="set_up:sync",
     ),
     "init": Verb(
         "look at a vault for the first time", SET_UP,
@@ -166,11 +171,12 @@ VERBS = {
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
             _trial("say what would be written, and write nothing"),
         ),
-        first=True,
+        first=True, command="set_up:init",
     ),
     "export": Verb(
         "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
         run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-",
+        command="exchange_views:export_lines",
     ),
     "import": Verb(
         "take memories in from lines of JSON", REMEMBER,
@@ -183,6 +189,7 @@ VERBS = {
             _SHAPE, *WRITES,
         ),
         run="exchange.importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-",
+        command="exchange_views:import_lines",
     ),
     "set": Verb(
         "set a property of a note, and change nothing else in it", REMEMBER,
@@ -190,34 +197,38 @@ VERBS = {
             NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
             flag("add", "one more item of its list instead"), DRY_RUN,
         ),
-        run="memories.own_notes:set_property", module="properties:run", returns='"note", "key", "was", "value", "changed"',
+        run="memories.own_notes:set_property", command="memory_views:edit_property", show="memory_views:show_property", returns='"note", "key", "was", "value", "changed"',
     ),
     "unset": Verb(
         "remove a property of a note, or an item of its list", REMEMBER,
         (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
-        run="memories.own_notes:unset", module="properties:run", returns="what set gives",
+        run="memories.own_notes:unset", command="memory_views:edit_property", show="memory_views:show_property", returns="what set gives",
     ),
-    "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True),
+    "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True, command="status_views:status"),
     "doctor": Verb(
         "find what is wrong, and how to mend it", LOOK_AFTER,
         (flag("all", "list all troubled notes, not the first 20 of a kind"),),
+        command="status_views:doctor",
     ),
     "serve": Verb(
         "run the sync agent in the foreground", SET_UP,
         (
-            Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.serve:PERIODIC"),
+            Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.lifecycle:PERIODIC"),
             Param("log_format", "how the log is written", choices=("text", "json"), default="text"),
         ),
+        command="lifecycle:serve",
     ),
-    "start": Verb("run the sync agent in the background", SET_UP, (_trial("say what would be run, and do nothing"),)),
-    "stop": Verb("end the sync agent", SET_UP, (_trial("say what would be ended, and do nothing"),)),
-    "restart": Verb("end the sync agent and start it again", SET_UP, ()),
+    "start": Verb("run the sync agent in the background", SET_UP, (_trial("say what would be run, and do nothing"),),
+                  command="lifecycle:start"),
+    "stop": Verb("end the sync agent", SET_UP, (_trial("say what would be ended, and do nothing"),), command="lifecycle:stop"),
+    "restart": Verb("end the sync agent and start it again", SET_UP, (), command="lifecycle:restart"),
     "service": Verb(
         "start the sync agent at login (systemd, launchd)", SET_UP,
         (
             Param("action", place="1", choices=("install", "uninstall"), needed=True),
             flag("no_start", "write the file, start nothing"), _trial("show the file and the commands, and do nothing"),
         ),
+        command="lifecycle:service",
     ),
     "jobs": Verb(
         "what runs by itself, when, and how it went; run one now", LOOK_AFTER,
@@ -226,10 +237,11 @@ VERBS = {
             Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
             _trial("with run: say what would be done, and do nothing"),
         ),
+        command="status_views:jobs",
     ),
     "demo": Verb(
         "the whole story on a scratch copy of the sample vault", SET_UP,
-        (flag("keep", "leave the scratch folder, to look around in it"),),
+        (flag("keep", "leave the scratch folder, to look around in it"),), command="demo:run",
     ),
     "proxy": Verb(
         "serve chats to OpenAI-compatible clients, with memory", ASSISTANTS,
@@ -241,6 +253,7 @@ VERBS = {
             Param("notes", "tell the model of your notes, too (default: where it is on this machine)", kind="switch"),
             flag("quiet", "no line for each request"),
         ),
+        command="chat:proxy",
     ),
     "connect": Verb(
         "install or remove the integration with Claude Code, Codex and other assistants", ASSISTANTS,
@@ -250,7 +263,7 @@ VERBS = {
             Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
             Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"), DRY_RUN,
         ),
-        first=True,
+        first=True, command="connect:run",
     ),
     "completion": Verb(
         "print a completion script for bash, zsh or fish", SET_UP,
@@ -258,6 +271,7 @@ VERBS = {
             Param("shell", place="1", choices=("bash", "zsh", "fish"), needed=True),
             Param("alias", "make this another name of the command", metavar="NAME"),
         ),
+        command="completion:run",
     ),
     # --- what parts of vaultmem ask of each other
     "take-in": Verb(

@@ -83,8 +83,12 @@ class Verb:
     first = False  # on the first screen of the help
     upkeep = False  # stands under `vaultmem maintain`
     same_as = ""  # the verb that this is another name of
-    show = ""  # the function below vaultmem.commands that shows the answer, where that is all there is to a command
-    module = ""  # "module:function" of the command below vaultmem.commands, if not `run` in a module of its name
+    # Functions below vaultmem.commands, each as "module:function":
+    show = ""  # prints the answer as text, where that is all there is to a command
+    remarks = ""  # adds remarks on stderr to it
+    command = ""  # else the command itself
+    excludes = False  # a word of its query that begins with a dash is excluded, and no option
+    never_fails = False  # an exit code would stop its caller: what is wrong is a remark
     method = ""  # in Python, if it has another name there; "-" for none
     gives = ""  # what the method returns: a type, or "key: type" where it is one key of the answer
     returns = ""  # the answer, in words
@@ -119,6 +123,13 @@ def verb(name: str) -> Verb | None:
     from vaultmem.api.vault_verbs import VERBS as OTHERS
 
     return OTHERS.get(name)
+
+
+def declared(name: str) -> Verb:
+    """The verb of a name that is in the table."""
+    one = verb(name)
+    assert one is not None, name
+    return one
 
 
 def every() -> dict[str, Verb]:

@@ -14,7 +14,7 @@ from vaultmem import paths
 from vaultmem.assistants import context, hooks, servers
 from vaultmem.assistants.programs import HARNESSES, Harness
 from vaultmem.client import is_terminal
-from vaultmem.commands.memories import show_diff
+from vaultmem.commands.rendering import show_diff
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output, json_text
 from vaultmem.text.values import TYPE_CHECKING

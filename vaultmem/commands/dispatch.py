@@ -1,23 +1,30 @@
-"""The methods of the socket: commands with their options as parameters, verbs of memories, tools, and what only the
-agent can do."""
+"""The methods of the socket: commands with their options as parameters or as words, verbs of memories, tools, MCP, and
+what only the agent can do."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import threading
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from vaultmem import __version__
 from vaultmem.agent.host import Host
-from vaultmem.api import params as declared
-from vaultmem.api import rpc as codes
+from vaultmem.api import params as declared_params
+from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
-from vaultmem.api.verbs import JSON, Param, commands
-from vaultmem.commands.parsing import declared as verb_of
-from vaultmem.commands.remote import Command, run_words
-from vaultmem.commands.tool_methods import METHODS, ToolMethods
-from vaultmem.errors import NoteNotFoundError
+from vaultmem.api.verbs import JSON, Param, commands, declared
+from vaultmem.commands import tool_calls
+from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
+from vaultmem.output import Captured, Output, Streams
+
+if TYPE_CHECKING:
+    from vaultmem.api.toolbox import Toolbox, ToolService
 
 Answer = Callable[[Request], object]
+Params = dict[str, object]
 
 _NAME = Param("name", needed=True)
 _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
@@ -25,54 +32,166 @@ _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"
 
 def methods(host: Host) -> Answer:
     """Answers every request that an agent understands."""
-    asked = {name: Command(host, name) for name, one in commands().items() if one.agent}
-    tools = ToolMethods(host)
-    table: dict[str, Answer] = {
-        **{name: command.answer for name, command in asked.items()},
-        "status": Command(host, "status").answer,
-        "run": lambda request: run_words(
-            host, {**asked, "agent": tools.command(request)}, request.params
-        ),
-        "sync": lambda request: host.sync(
-            **_checked(request, *verb_of("sync").of(JSON)), progress=request.progress
-        ),
-        "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
-        "agent": _plain(host.status),
-        "memory": lambda request: _memory(host, request),
-        "memory.job": lambda request: _memory(host, request),
-        "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
-        "jobs.run": lambda request: host.run_job(str(_checked(request, _NAME)["name"])),
-        "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
-        "stop": _plain(lambda: _stop(host)),
-        **dict.fromkeys(METHODS, tools.answer),
-    }
-
-    def answer(request: Request) -> object:
-        with declared.asked_at(JSON):
-            return _method(table, tools, request)(request)
-
-    return answer
+    return _Dispatcher(host).answer
 
 
-def _method(table: Mapping[str, Answer], tools: ToolMethods, request: Request) -> Answer:
-    method = table.get(request.method)
-    if method is not None:
-        return method
-    names = tools.names()
-    if request.method in names:
-        return tools.answer
-    known = ", ".join(sorted([*table, *names]))
-    message = f"unknown method {request.method[:40]!r}; known: {known}"
-    raise RequestError(codes.UNKNOWN_METHOD, message)
+class _Dispatcher:
+    """Parsers and the toolbox are built when they are first needed, and kept."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._toolbox: Toolbox | None = None
+        self._parsers: dict[str, Parser] = {}
+        self._readers = {name for name, one in commands().items() if one.agent}
+        self._table: dict[str, Answer] = {
+            **dict.fromkeys(self._readers, self._command),
+            "status": self._command,
+            "run": self._run_words,
+            "sync": lambda request: host.sync(
+                **_checked(request, *declared("sync").of(JSON)), progress=request.progress
+            ),
+            "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
+            "agent": _plain(host.status),
+            "memory": self._memory,
+            "memory.job": self._memory,
+            "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
+            "jobs.run": lambda request: host.run_job(str(_checked(request, _NAME)["name"])),
+            "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
+            "stop": _plain(self._stop),
+            **dict.fromkeys(("tools/list", "tools/call", "prompt"), self._tool),
+            "mcp": self._mcp,
+        }
+
+    def answer(self, request: Request) -> object:
+        """The result of a request."""
+        with declared_params.asked_at(JSON):
+            return self._method(request.method)(request)
+
+    def _method(self, name: str) -> Answer:
+        if name in self._table:
+            return self._table[name]
+        tools = [tool.name for tool in self._tools().tools()]
+        if name in tools:
+            return self._tool
+        known = ", ".join(sorted([*self._table, *tools]))
+        raise RequestError(rpc.UNKNOWN_METHOD, f"unknown method {name[:40]!r}; known: {known}")
+
+    def _stop(self) -> object:
+        self._host.stop()
+        return {"stopping": True, "pid": os.getpid()}
+
+    def _memory(self, request: Request) -> object:
+        """A verb of memories with its parameters; "memory.job" is for those that may take long."""
+        own: Params = {**_checked(request, *_MEMORY)}
+        params = own.get("params", {})
+        if not isinstance(params, dict):
+            raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
+        at = str(own.get("door", JSON))
+        try:
+            with declared_params.asked_at(at), self._host.vault() as vault:
+                return vault.ask(str(own["verb"]), **params)
+        except NoteNotFoundError as error:
+            raise RequestError(rpc.NOT_FOUND, str(error)) from error
+
+    # --- tools
+
+    def _tools(self) -> Toolbox:
+        with self._lock:
+            if self._toolbox is None:
+                from vaultmem.api.toolbox import Toolbox
+
+                self._toolbox = Toolbox()
+            return self._toolbox
+
+    def _service(self, request: Request) -> ToolService:
+        from vaultmem.api.toolbox import ToolService
+
+        return ToolService(self._tools(), self._host.vault, request.peer)
+
+    def _tool(self, request: Request) -> object:
+        return self._service(request).answer(request.method, request.params)
+
+    def _mcp(self, request: Request) -> object:
+        """One line of the Model Context Protocol, for a process that only forwards lines."""
+        from vaultmem.api.mcp import Protocol, Settled
+
+        line, settled = request.text("line"), Settled.of(request.params.get("settled"))
+        lines, settled = Protocol(self._service(request)).answer(line, settled)
+        return {"said": lines, "settled": settled.as_json()}
+
+    # --- commands
+
+    def _command(self, request: Request) -> object:
+        """The JSON that a reading command prints, for options by their long names."""
+        output = Captured()
+        self._run(from_params(request.method, request.params), output)
+        return output.value
+
+    def _run(self, args: Namespace, output: Output) -> int:
+        with self._host.vault() as vault:
+            args.vault = vault
+            return run(args.command, args, output)
+
+    def _run_words(self, request: Request) -> object:
+        """The method `run`: carry out words of a command line into texts. What the agent cannot do exactly as the
+        caller's own process would is refused: wrong words (they may ask for help), other settings."""
+        params, name = request.params, request.text("command")
+        if name not in self._readers and name != "agent":
+            raise _refusal("not a command that only reads")
+        if params.get("version") != __version__:
+            raise _refusal(f"the agent is vaultmem {__version__}")
+        if params.get("environ") != self._host.settings_signature():
+            raise _refusal("the agent has other settings in its environment")
+        words = params.get("words")
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise RequestError(rpc.WRONG_PARAMS, '"words" must be a list of texts')
+        try:
+            args = parse(name, words, self._parser(name))
+            self._check_own(args, request.text("cwd"))
+            stdin = params.get("given")
+            stdin = stdin if isinstance(stdin, str) else None
+            args.caller = request.text("cwd"), stdin or ""
+            said = _Recorder()
+            output = said.output(params, args.format)
+            if name == "agent":
+                code = tool_calls.run_here(args, output, self._service(request), stdin)
+            else:
+                code = self._carry_out(args, output)
+        except UsageError as error:
+            raise _refusal(str(error)) from error
+        return said.reply(code, params)
+
+    def _carry_out(self, args: Namespace, output: Output) -> int:
+        try:
+            return self._run(args, output)
+        except (UsageError, StateError):  # the caller may do better, and says it better
+            raise
+        except VaultmemError as error:
+            output.error(str(error))
+            return error.exit_code
+
+    def _parser(self, name: str) -> Parser:
+        """Two threads may build it twice; reading words with it changes nothing in it."""
+        if name not in self._parsers:
+            self._parsers[name] = parser(name, add_help=False)
+        return self._parsers[name]
+
+    def _check_own(self, args: Namespace, cwd: str) -> None:
+        if getattr(args, "open", False) or getattr(args, "batch", False):
+            raise _refusal("the caller's own process is needed")
+        if args.vault:
+            named = os.path.join(cwd, os.path.expanduser(args.vault))
+            if "\0" in named or os.path.realpath(named) != os.path.realpath(self._host.folder):
+                raise _refusal("the agent has another vault")
 
 
 def _checked(request: Request, *params: Param) -> dict[str, bool]:
     """The parameters of a request. Raises UsageError."""
     known = {one.outside: one for one in params}
-    found: dict[str, bool] = declared.check_by(  # type: ignore[assignment] # as declared
-        known, declared.object_of(params), request.params
-    )
-    return found
+    schema = declared_params.object_of(params)
+    own: dict[str, bool] = declared_params.check_by(known, schema, request.params)  # type: ignore[assignment] # as declared
+    return own
 
 
 def _plain(work: Callable[[], object]) -> Answer:
@@ -85,19 +204,50 @@ def _plain(work: Callable[[], object]) -> Answer:
     return answer
 
 
-def _memory(host: Host, request: Request) -> object:
-    """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-    given: dict[str, object] = {**_checked(request, *_MEMORY)}
-    params = given.get("params", {})
-    if not isinstance(params, dict):
-        raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
-    try:
-        with declared.asked_at(str(given.get("door", JSON))), host.vault() as vault:
-            return vault.ask(str(given["verb"]), **params)
-    except NoteNotFoundError as error:
-        raise RequestError(codes.NOT_FOUND, str(error)) from error
+def _refusal(why: str) -> RequestError:
+    return RequestError(rpc.UNKNOWN_METHOD, f"ask yourself: {why}")
 
 
-def _stop(host: Host) -> object:
-    host.stop()
-    return {"stopping": True, "pid": os.getpid()}
+class _Recorder:
+    """What a command prints on both streams, and in which order."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {"out": [], "err": []}
+        self._turns: list[tuple[str, int]] = []
+
+    def add(self, stream: str, text: str) -> None:
+        """Record a text of one of the streams."""
+        self._texts[stream].append(text)
+        if not self._turns or self._turns[-1][0] != stream:
+            self._turns.append((stream, 0))
+        self._turns[-1] = (stream, self._turns[-1][1] + len(text))
+
+    def output(self, params: Params, wanted: str) -> Output:
+        """An Output that ends here, for the terminal of the caller."""
+        terminal, colour = params.get("terminal") is True, params.get("colour") is True
+        if wanted == "auto":
+            wanted = "text" if params.get("format") == "text" else "json"
+        return Output(wanted, Streams(_Stream(self, "out"), _Stream(self, "err"), terminal, colour))
+
+    def reply(self, code: int, params: Params) -> Params:
+        """The result of `run`."""
+        texts = {name: "".join(each) for name, each in self._texts.items()}
+        turns = {"turns": self._turns} if params.get("terminal") is True else {}
+        return {"code": code, **texts, **turns}
+
+
+class _Stream:
+    """One of the streams of a command, as Output writes to it."""
+
+    encoding = "utf-8"
+
+    def __init__(self, recorder: _Recorder, name: str) -> None:
+        self._recorder, self._name = recorder, name
+
+    def write(self, text: str, /) -> int:
+        """Record the text, and its turn."""
+        self._recorder.add(self._name, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing: all is sent at the end."""

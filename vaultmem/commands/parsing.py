@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import keyword
 import os
 import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping
-from importlib import import_module
 from itertools import islice, pairwise
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, resolve, verb
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any, NoReturn
 
     from vaultmem.output import Output
 
+_KINDS: dict[str, dict[str, Any]] = {
+    "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
+    "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
+    "float": {"type": float},
+}  # fmt: skip
+_OPTION = re.compile(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
+
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, in the format of the other errors."""
+    """Reports what is wrong in one line, in the format of the other errors."""
 
     command = ""
 
     def format_help(self) -> str:
-        """With what stands below the options, which is read for help alone."""
+        """With the text below the options, which is read for help alone."""
         self.epilog = _details(self.command)
         return super().format_help()
 
@@ -48,21 +52,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_args(action, default_metavar)
 
 
-def declared(name: str) -> Verb:
-    """The verb of a command."""
-    one = verb(name)
-    assert one is not None
-    return one
-
-
-def module_of(name: str) -> ModuleType | None:
-    """The module of a command; None where its answer is shown by a function alone."""
-    one = declared(name)
-    if declared(one.same_as or name).show:
-        return None
-    own = one.module.partition(":")[0] or (one.same_as or name).replace("-", "_")
-    own = f"{own}_" if keyword.iskeyword(own) else own
-    return import_module(f"vaultmem.commands.{own}")
+# --- parsers
 
 
 def program(name: str) -> str:
@@ -105,36 +95,23 @@ def _add_params(made: Parser, one: Verb) -> None:
                 else made.add_argument_group(param.section)
             )
         names = [param.name] if param.place else [*filter(None, [param.flag]), param.long]
-        action = groups[param.section].add_argument(*names, **_how(param))
+        action = groups[param.section].add_argument(*names, **_argument(param))
         if param.place == "*":
             action.required = param.needed  # for its usage
 
 
-def _how(param: Param) -> dict[str, Any]:
-    """What argparse is told about a parameter."""
+def _argument(param: Param) -> dict[str, Any]:
+    """A parameter as argparse takes it."""
     how: dict[str, Any] = {"help": _help_of(param)}
     if param.metavar:
         how["metavar"] = param.metavar
     if param.choices and (not isinstance(param.choices, str) or param.place):
         how["choices"] = tuple(resolve(param.choices))
     if param.place:
-        return how | (
-            {} if param.place == "1" else {"nargs": param.place, "default": param.default}
-        )
-    return {
-        **how,
-        "dest": param.name,
-        "default": param.default,
-        "required": param.needed,
-        **_KINDS.get(param.kind, {}),
-    }
-
-
-_KINDS: dict[str, dict[str, Any]] = {
-    "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
-    "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
-    "float": {"type": float},
-}  # fmt: skip
+        several = {"nargs": param.place, "default": param.default}
+        return how if param.place == "1" else how | several
+    own = {"dest": param.name, "default": param.default, "required": param.needed}
+    return {**how, **own, **_KINDS.get(param.kind, {})}
 
 
 def _help_of(param: Param) -> str | None:
@@ -146,7 +123,7 @@ def _help_of(param: Param) -> str | None:
 
 
 def _details(name: str) -> str | None:
-    """What stands below the options in the help of a command."""
+    """The text below the options in the help of a command."""
     import tomllib
 
     with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
@@ -163,11 +140,14 @@ def _width() -> int:
     return max(columns, 13) - 2
 
 
+# --- arguments
+
+
 def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
-    """What the words of a command line ask of a command. Raises UsageError."""
+    """The arguments of a command in the words of a command line. Raises UsageError."""
     one = declared(name)
-    read = vars((made or parser(name)).parse_args(prepared(name, words)))
-    given: dict[str, object] = {}
+    read = vars((made or parser(name)).parse_args(ordered(name, words)))
+    typed: dict[str, object] = {}
     for param in one.of(COMMAND):
         value = read.get(param.name)
         if isinstance(value, list) and param.kind not in LISTS:
@@ -177,41 +157,41 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
         if value == "" and param.kind == "date":
             raise UsageError(f"{param.long} is empty; see {program(name)} --help")
         is_none = value == "" and param.name == "id"
-        given[param.outside] = None if is_none else value
+        typed[param.outside] = None if is_none else value
     try:
-        return _namespace(name, given, COMMAND, read)
+        return _namespace(name, typed, COMMAND, read)
     except UsageError as error:
         raise UsageError(f"{error}; see {program(name)} --help") from error
 
 
-def from_params(name: str, given: Mapping[str, object]) -> Namespace:
-    """What the parameters of a request ask of a command. Raises UsageError."""
-    outside = {key.replace("-", "_"): value for key, value in given.items()}
+def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:
+    """The arguments of a command in the parameters of a request. Raises UsageError."""
+    outside = {key.replace("-", "_"): value for key, value in arguments.items()}
     return _namespace(name, outside, JSON, {"format": "auto"})
 
 
 def _namespace(
-    name: str, given: Mapping[str, object], at: str, read: Mapping[str, object]
+    name: str, arguments: Mapping[str, object], at: str, read: Mapping[str, object]
 ) -> Namespace:
     one = declared(name)
     known = {param.outside: param for param in one.of(at)}
     as_typed = _typed if at == COMMAND else params.lenient
-    wanted = params.object_of(map(as_typed, known.values()))
+    schema = params.object_of(map(as_typed, known.values()))
     with params.asked_at(at):
-        checked = params.check_by(known, wanted, given)
-    empty = {param.name: _nothing(param) for param in one.params}
+        checked = params.check_by(known, schema, arguments)
+    empty = {param.name: _default(param) for param in one.params}
     shared = {name: read.get(name) for name in ("vault", "format")}
     return Namespace(**{**empty, **checked, **shared}, command=name)
 
 
 def _typed(param: Param) -> Param:
-    """What argparse has seen to is not looked at again: that an argument is there, and text, which may be no UTF-8."""
+    """Without the checks of argparse itself: that an argument is there, and text, which may be no UTF-8."""
     is_text = param.kind in ("text", "line", "maybe", *LISTS) and not param.choices
     one = param.but(kind="any") if is_text else params.lenient(param)
     return one.but(needed=False) if param.place in ("1", "+") else one
 
 
-def _nothing(param: Param) -> object:
+def _default(param: Param) -> object:
     if param.place in ("*", "+") and param.kind in LISTS:
         return []
     return param.default
@@ -219,52 +199,53 @@ def _nothing(param: Param) -> object:
 
 def run(name: str, args: Namespace, output: Output) -> int:
     """Carry out a command; its exit code."""
-    module = module_of(name)
+    own = declared(name).same_as or name
+    command = declared(own).command
     with params.asked_at(COMMAND):
-        if module is not None:
-            function = declared(name).module.partition(":")[2] or "run"
-            return int(getattr(module, function)(args, output))
-        from vaultmem.commands import showing
+        if command:
+            return int(resolve(f"commands.{command}")(args, output))
+        from vaultmem.commands import rendering
 
-        return showing.run(name, args, output)
+        return rendering.run(own, args, output)
 
 
-def prepared(name: str, words: list[str]) -> list[str]:
-    """The words as argparse can read them: a query may hold -words, which are no options."""
+def ordered(name: str, words: list[str]) -> list[str]:
+    """The words as argparse can read them: options first, then all others behind "--". Content, queries and titles may
+    have options among them, and begin with a dash."""
     one = declared(name)
-    prepare = getattr(module_of(name), "prepare", None)
-    if prepare:
-        return list(prepare(words))
     if not any(param.place for param in one.params):
         return words
-    switches = {param.long for param in one.params if param.kind in ("flag", "switch")}
-    return apart(words, {*switches, *(f"--no-{name[2:]}" for name in switches)})
+    switches = {"-h", "--help"}  # options without a value
+    for param in one.params:
+        if param.kind in ("flag", "switch"):
+            switches |= {param.long, f"--no-{param.long[2:]}", param.flag}
+    # Elsewhere "-x" is a typing error; in a query it is a word to exclude.
+    letters = {"-h", *(param.flag for param in one.params)} if one.excludes else None
+    return _options_first(words, switches, letters)
 
 
-_OPTION = re.compile(r"--[a-z][a-z-]*(?:=|\Z)|-[a-z]\d*\Z")
-
-
-def apart(words: list[str], switches: Collection[str]) -> list[str]:
-    """Options first, then all other words behind "--": content and titles of several words may have options
-    among them, and begin with a dash. `switches` are the options that take no value."""
+def _options_first(
+    words: list[str], switches: Collection[str], letters: Collection[str] | None
+) -> list[str]:
     options: list[str] = []
     others: list[str] = []
     rest = iter(words)
     for word in rest:
+        match = _OPTION.match(word)
         if word == "--":
             others += rest
-        elif _OPTION.match(word):
+        elif match and (match[1] is None or letters is None or match[1] in letters):
             options.append(word)
-            alone = "=" in word or word[-1].isdigit()
-            if not alone and word not in ("-h", "--help", "-s", *switches):
+            has_value = "=" in word or word[-1].isdigit()
+            if not has_value and word not in switches:
                 options += islice(rest, 1)
         else:
             others.append(word)
     return [*options, "--", *others] if others else options
 
 
-def asked_format(words: list[str]) -> str:
-    """The format that is asked for, for errors in the asking itself."""
+def requested_format(words: list[str]) -> str:
+    """The format in the words, for errors in the words themselves."""
     pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
     chosen = [value for option, value in pairs if option == "--format"]
     return chosen[-1] if chosen and chosen[-1] in ("text", "json") else "auto"

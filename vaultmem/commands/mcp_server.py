@@ -1,6 +1,6 @@
 """vaultmem mcp: the Model Context Protocol over stdin and stdout.
 
-Light: where the sync agent runs, this process only hands lines on, and loads nothing but a client of its socket.
+Light: where the sync agent runs, this process only forwards lines, and loads nothing but a client of its socket.
 Without one it answers by itself.
 """
 
@@ -13,7 +13,6 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from vaultmem import client
-from vaultmem.commands.stdio import MOST, Lines, Out
 
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
@@ -24,17 +23,23 @@ if TYPE_CHECKING:
     from vaultmem.output import Output
 
     class Answers(typing.Protocol):
-        """Whoever has the answers. Any thread may ask."""
+        """Answers lines. Any thread may ask."""
 
         def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
             """The lines to send. Only what `settles` something may change what holds for all others."""
 
 
-RELAYED = 250_000  # characters; what is longer might be too long for the socket once it is quoted
+MOST = 1_000_000  # bytes of a line
+MOST_FORWARDED = (
+    250_000  # characters; what is longer might be too long for the socket once it is quoted
+)
 PATIENCE = 32.0  # seconds; the agent gives up after 30
 AT_ONCE = 8  # requests; pings may be as many more
-DEAF = 10.0  # seconds; who has hung up and reads nothing for so long never will
+DEAF = 10.0  # seconds; a client that has hung up and reads nothing for so long never will
 _LOOK = 1.0  # seconds between looks at a client that may have hung up
+_PART = 65_536
+_SENT = 16_384  # bytes at once: a client that reads at all, reads so much soon
+_HUNG_UP = getattr(select, "POLLHUP", 0) | getattr(select, "POLLRDHUP", 0)
 _CANCELLED = b"notifications/cancelled"
 _INITIALIZE, _PING = b'"initialize"', b'"ping"'
 _SHORT = 300  # bytes; no ping is longer
@@ -44,7 +49,7 @@ _FAILED, _INTERNAL = -32000, -32603
 
 
 def run(args: argparse.Namespace, _output: Output) -> int:
-    """Serve; comes here only with options that the short way does not know."""
+    """Serve; called only with options that serve() does not know."""
     return serve(["--vault", args.vault] if args.vault else [])
 
 
@@ -53,12 +58,12 @@ def serve(words: list[str]) -> int:
     vault = client.vault_of(words)
     out = os.dup(1)
     os.dup2(2, 1)  # whatever else prints in this process must not disturb the protocol
-    service, code = Service(Lines(0), Out(out), _Answering(vault)), 0
+    service, code = Service(Lines(0), Out(out), _Relay(vault)), 0
     try:
         service.run()
     except KeyboardInterrupt:
         code = 130
-    if service.is_busy():  # with what nobody waits for any more
+    if service.is_busy():  # with what no client waits for
         return code
     service.close()
     os.dup2(out, 1)
@@ -66,9 +71,84 @@ def serve(words: list[str]) -> int:
     return code
 
 
-def takes(words: list[str]) -> bool:
-    """Whether these words need no parser."""
+def needs_no_parser(words: list[str]) -> bool:
+    """Whether serve() knows these words."""
     return not words or (len(words) == 2 and words[0] == "--vault" and words[1][:1] != "-")
+
+
+class Lines:
+    """The lines of a file handle, as they come."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.is_over = False
+        self._held = bytearray()
+        self._skips = False
+
+    def fill(self) -> None:
+        """Read once; waits where nothing has come."""
+        part = os.read(self.handle, _PART)
+        self.is_over = not part
+        self._held += part
+        if len(self._held) > MOST and b"\n" not in self._held:
+            self._skips = True
+            self._held.clear()
+
+    def ready(self) -> list[bytes]:
+        """The lines that have come whole and are not empty, without their ends; with the end, also the last half one.
+        One that is too long comes as one byte more than may be, whatever was in it."""
+        *lines, rest = self._held.split(b"\n")
+        self._held = bytearray() if self.is_over else rest
+        if self.is_over:
+            lines.append(rest)
+        ready = []
+        for line in lines:
+            skipped, self._skips = self._skips, False
+            if skipped or len(line) > MOST:
+                ready.append(b" " * (MOST + 1))
+            elif line.strip():
+                ready.append(bytes(line))
+        return ready
+
+    def has_come(self) -> bool:
+        """Whether there is more to read at once."""
+        return not self.is_over and bool(select.select([self.handle], [], [], 0)[0])
+
+    def is_hung_up(self) -> bool:
+        """Whether nothing more can come: also where what came before that has not been read."""
+        if self.is_over or not _HUNG_UP:
+            return self.is_over
+        poll = select.poll()
+        poll.register(self.handle, _HUNG_UP)
+        return bool(poll.poll(0))
+
+
+class Out:
+    """The lines to a client: whole ones, whichever thread sends them. A client that is gone gets none."""
+
+    def __init__(self, handle: int) -> None:
+        self.is_over = False
+        self._handle = handle
+        self._lock = allocate_lock()
+        self._stuck_since: float | None = None
+
+    def send(self, lines: list[str]) -> None:
+        """Send lines; waits for a client that is slow to read."""
+        text = "".join(f"{each}\n" for each in lines)
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        with self._lock:
+            while data and not self.is_over:
+                self._stuck_since = time.monotonic()
+                try:
+                    data = data[os.write(self._handle, data[:_SENT]) :]
+                except OSError:
+                    self.is_over = True
+            self._stuck_since = None
+
+    def stuck(self) -> float:
+        """For how many seconds the client has read nothing of what it is being sent."""
+        since = self._stuck_since
+        return 0.0 if since is None else time.monotonic() - since
 
 
 class _Request:
@@ -82,12 +162,12 @@ class _Request:
     def has_id(self, wanted: object) -> bool:
         """Whether it is the request with that id."""
         if not self._id:
-            self._id = [_loaded(self.line).get("id", _loaded)]  # no line has that one
+            self._id = [_object(self.line).get("id", _object)]  # no line has that one
         return self._id[0] == wanted
 
 
 class Service:
-    """Reads in one thread, and answers in a few: whoever asks something quick does not wait for what is slow."""
+    """Reads in one thread, and answers in a few: a quick request does not wait for a slow one."""
 
     def __init__(self, lines: Lines, out: Out, answers: Answers, at_once: int = AT_ONCE) -> None:
         self._lines, self._out, self._answers = lines, out, answers
@@ -95,55 +175,55 @@ class Service:
         self._lock = allocate_lock()
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
-        self._bell = os.pipe()  # rings when a request has its answer
+        self._answered = os.pipe()  # a byte for each request that has its answer
 
     def run(self) -> None:
-        """Until the client hangs up, and what it asked before has its answer."""
+        """Until the client hangs up, and its requests before that have their answers."""
         while not self._is_gone() and (self._waiting or not self._lines.is_over):
             self._listen()
             while self._waiting and len(self._running) < self._at_once:
                 self._begin(self._waiting.pop(0))
         until = time.monotonic() + PATIENCE
         while self._running and time.monotonic() < until and not self._is_gone():
-            self._waited([], _LOOK)
+            self._wait([], _LOOK)
 
     def is_busy(self) -> bool:
         """Whether a request is being answered still."""
         return bool(self._running)
 
     def close(self) -> None:
-        """Let go of what it holds, when it is busy no more."""
+        """Close its handles, when it is no longer busy."""
         with self._lock:
-            for end in self._bell:
+            for end in self._answered:
                 os.close(end)
 
     # --- what comes
 
     def _listen(self) -> None:
-        """Wait until something comes or a request has its answer; take in all that has come: it may cancel what
-        came before it."""
+        """Wait until something comes or a request has its answer; read all that has come: it may cancel what came
+        before it."""
         if self._lines.is_over or not self._has_room():
-            self._waited([], _LOOK)
+            self._wait([], _LOOK)
             return
-        if not self._waited([self._lines.handle], None):
+        if not self._wait([self._lines.handle], None):
             return
-        self._lines.fill()
-        self._take()
+        self._read()
         while self._has_room() and self._lines.has_come():
-            self._lines.fill()
-            self._take()
+            self._read()
 
-    def _waited(self, handles: list[int], seconds: float | None) -> bool:
+    def _wait(self, handles: list[int], seconds: float | None) -> bool:
         """Wait until a request has its answer, or there is something to read; whether there is."""
-        ready = select.select([self._bell[0], *handles], [], [], seconds)[0]
-        if self._bell[0] in ready:
-            os.read(self._bell[0], 4_096)
-        return len(ready) > (self._bell[0] in ready)
+        answered = self._answered[0]
+        ready = select.select([answered, *handles], [], [], seconds)[0]
+        if answered in ready:
+            os.read(answered, 4_096)
+        return len(ready) > (answered in ready)
 
     def _has_room(self) -> bool:
         return sum(len(each.line) for each in self._waiting) < MOST
 
-    def _take(self) -> None:
+    def _read(self) -> None:
+        self._lines.fill()
         for line in self._lines.ready():
             if _CANCELLED in line and self._cancel(line):
                 continue
@@ -158,9 +238,9 @@ class Service:
     def _cancel(self, line: bytes) -> bool:
         """Leave unanswered what this line cancels, if it is one that does. What was begun is carried out: it may be
         half done."""
-        found = _loaded(line)
-        params = found.get("params")
-        if found.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
+        message = _object(line)
+        params = message.get("params")
+        if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
         wanted = params.get("requestId")
         self._waiting = [each for each in self._waiting if not each.has_id(wanted)]
@@ -170,7 +250,7 @@ class Service:
         return True
 
     def _is_gone(self) -> bool:
-        """Whether nobody will read what we say."""
+        """Whether no client will read what we send."""
         return self._out.is_over or (self._out.stuck() > DEAF and self._lines.is_hung_up())
 
     # --- answers
@@ -181,41 +261,41 @@ class Service:
             self._running.append(request)
         try:
             if not settles:
-                start_new_thread(self._work, (request,))
+                start_new_thread(self._answer, (request,))
                 return
         except RuntimeError:
             pass  # the system gives no more threads
-        self._work(request, settles=settles)
+        self._answer(request, settles=settles)
 
-    def _work(self, request: _Request, settles: bool = False) -> None:
+    def _answer(self, request: _Request, settles: bool = False) -> None:
         try:
-            said = self._answers.answer(request.line, settles=settles)
-            if said and not request.is_cancelled:
-                self._out.send(said)
+            lines = self._answers.answer(request.line, settles=settles)
+            if lines and not request.is_cancelled:
+                self._out.send(lines)
         finally:
             with self._lock:
                 self._running.remove(request)
-                os.write(self._bell[1], b"!")
+                os.write(self._answered[1], b"!")
 
 
-def _loaded(line: bytes) -> dict[str, object]:
+def _object(line: bytes) -> dict[str, object]:
     import json
 
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-class _Answering:
+class _Relay:
     """Asks the agent for each line; where there is none, answers here. Any thread may ask."""
 
     def __init__(self, vault: str) -> None:
         self._vault = vault
         self._lock = allocate_lock()
         self._settled: object = {}
-        self._here: Protocol | None = None
+        self._own: Protocol | None = None
 
     def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
         """The lines to send. Only what `settles` something may change what holds for all others."""
@@ -226,51 +306,50 @@ class _Answering:
         except UnicodeDecodeError:
             return [_NO_TEXT]
         try:
-            found = self._by_agent(text) if len(text) <= RELAYED else None
-            said, settled = self._by_us(text) if found is None else found
+            reply = self._by_agent(text) if len(text) <= MOST_FORWARDED else None
+            lines, settled = self._by_us(text) if reply is None else reply
         except client.AgentError as error:
-            return _refusal(text, _FAILED, str(error))
+            return _refusal(text, _FAILED, " ".join(str(error).split()))
         except Exception as error:  # noqa: BLE001 - the border to the client, who must always get an answer
             sys.stderr.write(f"vaultmem: {type(error).__name__}: {error}\n")
             return _refusal(text, _INTERNAL, type(error).__name__)
         if settles:
             self._settled = settled
-        return said
+        return lines
 
     def _by_agent(self, line: str) -> tuple[list[str], object] | None:
-        """What the agent says; None where there is none, or one of another version."""
-        asked = {"line": line, "settled": self._settled}
+        """The agent's reply; None where there is none, or one of another version."""
+        params = {"line": line, "settled": self._settled}
         try:
-            found = client.call(self._vault, "mcp", asked, timeout=PATIENCE)
+            reply = client.call(self._vault, "mcp", params, timeout=PATIENCE)
         except client.AgentError as error:
             if error.code in (client.NO_ANSWER, client.UNKNOWN_METHOD):
                 return None
             raise
-        if not isinstance(found, dict) or not isinstance(found.get("said"), list):
+        if not isinstance(reply, dict) or not isinstance(reply.get("said"), list):
             return None
-        return [str(each) for each in found["said"]], found.get("settled")
+        return [str(each) for each in reply["said"]], reply.get("settled")
 
     def _by_us(self, line: str) -> tuple[list[str], object]:
         from vaultmem.api.mcp import Settled
 
-        said, settled = self._protocol().answer(line, Settled.of(self._settled))
-        return said, settled.as_json()
+        lines, settled = self._protocol().answer(line, Settled.of(self._settled))
+        return lines, settled.as_json()
 
     def _protocol(self) -> Protocol:
         with self._lock:
-            if self._here is None:
+            if self._own is None:
                 from vaultmem.api import Vault
                 from vaultmem.api.mcp import Protocol
                 from vaultmem.api.toolbox import Toolbox, ToolService
 
                 vault = self._vault
-                self._here = Protocol(
-                    ToolService(Toolbox(), lambda: Vault(vault), str(os.getpid()))
-                )
-            return self._here
+                service = ToolService(Toolbox(), lambda: Vault(vault), str(os.getpid()))
+                self._own = Protocol(service)
+            return self._own
 
 
 def _refusal(line: str, code: int, message: str) -> list[str]:
     from vaultmem.api.mcp import refusal
 
-    return refusal(line, code, " ".join(message.split()))
+    return refusal(line, code, message)

@@ -1,0 +1,227 @@
+"""vaultmem ingest, import and export: memories from elsewhere, and to elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+
+from vaultmem import paths
+from vaultmem.commands.rendering import (
+    count_of,
+    params_of,
+    show_report,
+    text_or_stdin,
+    vault_of,
+)
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.exchange import vault_sources
+from vaultmem.exchange.lines import MEMORY_CLI, SHAPES
+from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Answer = dict[str, Any]
+
+MOST_ROWS = 20  # files or lines with their reasons
+_OF_TEXTS = ("scope", "agent", "project", "memory_type", "session_id", "tags")
+_DIALECTS = {"obsidian": ".obsidian", "logseq": "logseq/config.edn"}
+
+
+# --- ingest
+
+
+def ingest(args: Namespace, output: Output) -> int:
+    """Read what another program keeps, or a text."""
+    if args.names:
+        raise UsageError(_advice(args))
+    if args.text is None and args.source == "text" and args.path is None:
+        args.text = "-"
+    if args.text is not None:
+        return _ingest_text(args, output)
+    if not args.source:
+        raise UsageError("name a --source, or give a --text; see vaultmem ingest --help")
+    for name in _OF_TEXTS:
+        if getattr(args, name):
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} goes with --text; a source says it itself")
+    with vault_of(args, output) as vault, output.bar() as bar:
+        how = {"dry_run": args.dry_run, "limit": args.limit, "by": args.by, "progress": bar}
+        report = vault.ingest(args.source, args.path, **how)
+    if output.as_json:
+        output.data(report)
+    else:
+        _show_ingested(report, output)
+    return 0
+
+
+def _advice(args: Namespace) -> str:
+    """What to type, where a file or a source is named without its option."""
+    from vaultmem.exchange.sources import ALL, installed
+
+    name, more = args.names[0], len(args.names) > 1
+    if args.text is not None:
+        return f"--text takes one text; put quotes around all of it (what is too much begins with {name[:40]!r})"
+    if args.source is None and name in (*installed()[0], ALL):
+        return f"name the source with its option: vaultmem ingest --source {name}"
+    marks = (one for one, mark in _DIALECTS.items() if os.path.exists(f"{name}/{mark}"))
+    source = args.source or next(marks, "text")
+    each = "; one at a time" if more else ""
+    return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{each}"
+
+
+def _show_ingested(report: Answer, output: Output) -> None:
+    """What is new on stdout; what is not, and why, beside it."""
+    for remark in report["remarks"]:
+        output.remark(f"vaultmem: {remark}")
+    for one in (each for each in report["files"] if each["result"] == "new"):
+        cut = f"; {one['cut']}" if "cut" in one else ""
+        gone = f"; redacted: {', '.join(one['redacted'])}" if one["redacted"] else ""
+        path, many = output.paint(one["path"], "cyan"), count_of(len(one["memories"]))
+        output.line(f"{path} ({one['source']}): {many}{cut}{gone}")
+    skipped = [each for each in report["files"] if each["result"] == "skipped"]
+    for one in skipped[:MOST_ROWS]:
+        output.remark(f"vaultmem: left out: {one['path']}: {one['reason']}")
+    if len(skipped) > MOST_ROWS:
+        count = len(skipped) - MOST_ROWS
+        output.remark(f"vaultmem: {count:,} more left out; --format json has all")
+    counts = report["counts"]
+    totals = [f"{count_of(counts['memories'])} of {plural(counts['new'], 'new file')}"]
+    totals += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
+    if counts["redacted"]:
+        totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
+    head = "ingest, nothing was done yet" if report["dry_run"] else "ingest"
+    output.remark(f"vaultmem: {head}: {', '.join(totals)}")
+    if report["left"]:
+        begun = sum(each["rest"] > 0 for each in report["files"])
+        more = f", {begun:,} of them begun" if begun else ""
+        left = f"{plural(report['left'], 'file')} left{more}"
+        output.remark(f"vaultmem: --limit is reached; {left}: run the same again to go on")
+
+
+def _ingest_text(args: Namespace, output: Output) -> int:
+    if args.path is not None or args.limit is not None:
+        raise UsageError("--path and --limit go with a --source, not with --text")
+    params = params_of("ingest", args)
+    with vault_of(args, output) as vault:
+        report = vault.ingest_text(**{**params, "text": text_or_stdin(args.text, output)})
+    show_report(report, output)
+    if output.as_json:
+        return 0
+    for part in report["parts"]:
+        if part["result"] != "new":
+            reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
+            output.line(f"left out: {part['text'][:60]} ({reason})")
+    new = sum(part["result"] == "new" for part in report["parts"])
+    output.remark(f"vaultmem: {count_of(new)} of {plural(len(report['parts']), 'part')}")
+    if report["redacted"]:
+        many = plural(len(report["redacted"]), "secret")
+        output.remark(f"vaultmem: {many} taken out: {', '.join(report['redacted'])}")
+    return 0
+
+
+# --- import
+
+
+def import_lines(args: Namespace, output: Output) -> int:
+    """Import memories from lines of JSON, and report what became of them."""
+    places = [each for each in (args.file, args.input, args.store) if each]
+    if len(places) != 1:
+        raise UsageError("name one file, or --from a folder")
+    shape = args.format if args.format in SHAPES else None
+    store = vault_sources.store(args.store) if args.store else None
+    how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
+    del how["file"]
+    with vault_of(args, output) as vault, output.bar() as bar:
+        if bar.shown:
+            how["progress"] = bar
+        if store:
+            report = vault.import_lines(io.BytesIO(store.lines), **how)
+        elif places == ["-"]:
+            report = vault.import_lines(sys.stdin.buffer, **how)
+        else:
+            try:
+                with open(places[0], "rb") as file:
+                    report = vault.import_lines(file, **how)
+            except OSError as error:
+                raise VaultmemError(f"{places[0]} cannot be read: {error.strerror}") from error
+    if store:  # name its file instead of the line
+        for one in (*report["kept"], *report["failed"]):
+            one["reason"] = f"{store.paths[one['line'] - 1]}: {one['reason']}"
+    _show_imported(report, Output() if shape else output)  # a shape is no format of the report
+    if store and store.settings:
+        lines = "\n  ".join(f"{key}: {value}" for key, value in store.settings.items())
+        output.remark(f"vaultmem: its settings, for {paths.config_file()}:\n  {lines}")
+    return 1 if report["failures"] else 0
+
+
+def _show_imported(report: Answer, output: Output) -> None:
+    if output.as_json:
+        output.data(report)
+    else:
+        would = "would be " if report["dry_run"] else ""
+        names = {"new": "new", "changed": "replaced", "known": "there already"}
+        counts = (f"{report[name]:,} {what}" for name, what in names.items())
+        output.line(f"{would}imported: {', '.join(counts)}")
+    for name, what in (("kept", "left as it is"), ("failed", "not imported")):
+        for one in report[name][:MOST_ROWS]:
+            output.remark(f"vaultmem: line {one['line']}: {what}: {one['reason']}")
+        if len(report[name]) > MOST_ROWS:
+            output.remark(f"vaultmem: and {plural(len(report[name]) - MOST_ROWS, 'line')} more")
+
+
+# --- export
+
+
+def export_lines(args: Namespace, output: Output) -> int:
+    """Export memories as lines of JSON, the oldest first."""
+    unreadable: list[int] = []
+    with vault_of(args, output) as vault:
+        lines = vault.export_lines(
+            scope=args.scope, category=args.category, include_archived=args.include_archived,
+            shape=args.format if args.format in SHAPES else None, told=unreadable.append,
+        )  # fmt: skip
+        if args.output:
+            count = _write_file(args.output, lines, force=args.force)
+            output.remark(f"vaultmem: {count_of(count)} in {args.output}")
+        else:
+            for line in lines:
+                output.text(line + "\n")
+    if unreadable:
+        files = plural(unreadable[0], "file")
+        output.remark(f"vaultmem: {files} that cannot be read left out: vaultmem doctor names them")
+    return 0
+
+
+def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
+    """Write a new file, whole or not at all, for its owner alone; how many lines it has."""
+    folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
+    target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
+    exists = f"{path} is there already; --force replaces it"
+    if os.path.lexists(target) and not force:
+        raise VaultmemError(exists)
+    count = 0
+    try:
+        with open(temp, "xb", opener=lambda place, flags: os.open(place, flags, 0o600)) as file:
+            for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is the count
+                file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if force:
+            os.replace(temp, target)
+        else:
+            os.link(temp, target)
+    except FileExistsError as error:
+        raise VaultmemError(exists) from error
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+    return count

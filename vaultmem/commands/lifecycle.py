@@ -1,0 +1,260 @@
+"""vaultmem serve, start, stop, restart and service: the life of the sync agent."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from vaultmem import config as settings
+from vaultmem import machine, now, paths
+from vaultmem.agent import life, log
+from vaultmem.agent import service as services
+from vaultmem.agent.life import Life
+from vaultmem.agent.peer import holder
+from vaultmem.agent.service import Service, agent_command
+from vaultmem.api import Vault
+from vaultmem.commands.rendering import warn
+from vaultmem.errors import LockedError, StateError, UsageError
+from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.index.state import State
+
+LOOK_AGAIN = 0.2
+PERIODIC = ("expire", "upgrade", "decay", "consolidate")
+SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
+
+
+# --- in the foreground
+
+
+def serve(args: Namespace, output: Output) -> int:
+    """Hold the lock, keep the index true, answer requests."""
+    from vaultmem.agent.agent import Agent, Settings
+    from vaultmem.agent.events import END
+    from vaultmem.commands.dispatch import methods
+    from vaultmem.index.state import State
+
+    if now.is_set() and not os.environ.get("VAULTMEM_TESTS"):
+        raise UsageError(
+            "VAULTMEM_NOW is set, a clock for tests; unset it before you start the agent"
+        )
+    with Vault(args.vault) as vault:
+        folder = vault.path
+        warn(vault, output)
+    state = State(folder)
+    sys.setswitchinterval(SWITCH_EVERY)
+    machine.keep_together()
+    # For numpy: on a busy machine two threads wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with _lock(state, output), log.Log(state.folder, args.log_format) as journal:
+        config = settings.load(folder, {**os.environ, **_schedules(args.interval)})
+        own = Settings(settings.signature(folder), config)
+        agent = Agent(state, own, lambda: journal.last_error)
+        now.use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
+        with agent.bell.rung_by_signals():
+            again = agent.run(methods(agent))
+        ended = agent.bell.heard(0) == END  # stopped while it closed to start again
+    if again and not ended:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        now.use_zone("")
+        words = [*agent_command(folder), "--log-format", args.log_format]
+        words += ["--interval", args.interval] if args.interval else []
+        os.execv(sys.executable, words)  # noqa: S606 - our own
+    return 0
+
+
+def _schedules(interval: str | None) -> dict[str, str]:
+    """The settings that --interval stands for, as variables."""
+    from vaultmem.text import times
+
+    if not interval:
+        return {}
+    try:
+        times.duration_seconds(interval)
+    except ValueError as error:
+        raise UsageError(f"--interval must be {error}") from error
+    return {settings.variable(f"jobs.{name}"): interval for name in PERIODIC}
+
+
+@contextmanager
+def _lock(state: State, output: Output) -> Iterator[None]:
+    """Be the one agent of the vault. A sync that is running is waited for."""
+    deadline = time.monotonic() + life.SYNC_PATIENCE
+    waited = False
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(state.lock())
+                break
+            except LockedError as error:
+                _refuse_second(state, error)
+                if time.monotonic() > deadline:
+                    raise
+                if not waited:
+                    output.remark(f"vaultmem: {error}; waiting")
+                waited = True
+                time.sleep(LOOK_AGAIN)
+        yield
+
+
+def _refuse_second(state: State, error: LockedError) -> None:
+    process = holder(state.folder)
+    if process and process.is_agent:
+        raise StateError(
+            f"the sync agent of {state.vault} is running already (process {process.pid});"
+            " vaultmem stop ends it"
+        ) from error
+
+
+# --- in the background
+
+
+def start(args: Namespace, output: Output) -> int:
+    """Start it, and wait until it answers."""
+    vault = Vault(args.vault).path  # which also checks the settings, here where a person sees it
+    if not args.dry_run:
+        _show_started(life.start(vault), vault, output)
+        return 0
+    pid = life.ping(vault)
+    installed = life.installed_service(vault)
+    command = installed.resume[0] if installed else agent_command(vault)
+    if output.as_json:
+        status = "running" if pid else "would start"
+        output.data({"dry_run": True, "status": status, "pid": pid, "command": command})
+    elif pid:
+        output.line(f"the agent runs already (process {pid})")
+    else:
+        output.line(f"would run: {shlex.join(command)}")
+    return 0
+
+
+def _show_started(started: Life, vault: str, output: Output) -> None:
+    where = log.log_file(paths.state_folder(vault))
+    if output.as_json:
+        output.data({**started.__dict__, "vault": vault, "log": where})
+        return
+    by = f" by the service {started.by}" if started.by else ""
+    if started.status == "running":
+        output.line(f"the agent runs already{by} (process {started.pid})")
+    else:
+        output.line(f"agent started{by} in {started.seconds:.1f} s (process {started.pid})")
+    output.remark(f"vaultmem: its log is {where}")
+
+
+def stop(args: Namespace, output: Output) -> int:
+    """End it, and wait until it is gone."""
+    vault = life.vault_of(args.vault)
+    if args.dry_run:
+        held = holder(paths.state_folder(vault))
+        pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
+        if output.as_json:
+            output.data({"dry_run": True, "status": "would stop" if pid else "none", "pid": pid})
+        else:
+            output.line(f"would end process {pid}" if pid else f"no agent runs for {vault}")
+        return 0
+    ended = life.stop(vault)
+    if output.as_json:
+        output.data({**ended.__dict__, "vault": vault})
+    elif ended.status == "none":
+        output.line(f"no agent runs for {vault}")
+    else:
+        output.line(f"agent stopped (process {ended.pid})")
+    if ended.by:
+        output.remark(
+            f"vaultmem: the service {ended.by} starts it again at the next login; "
+            "vaultmem service uninstall ends that"
+        )
+    return 0
+
+
+def restart(args: Namespace, output: Output) -> int:
+    """Stop, then start."""
+    vault = Vault(args.vault).path  # checks the settings before the old agent is gone
+    life.stop(vault)
+    _show_started(life.start(vault), vault, output)
+    return 0
+
+
+# --- at login
+
+
+def service(args: Namespace, output: Output) -> int:
+    """Have the system start the agent at login, and again when it fails; or no longer."""
+    return _install(args, output) if args.action == "install" else _uninstall(args, output)
+
+
+def _install(args: Namespace, output: Output) -> int:
+    vault = Vault(args.vault).path
+    own = services.service_for(vault)
+    commands = [] if args.no_start else own.start
+    if args.dry_run:
+        return _show_plan(own, commands, output)
+    paths.make_private(os.path.join(paths.state_folder(vault), "log"))
+    was_there = services.is_installed(own)
+    services.write(own)
+    was_running = False
+    if not args.no_start:
+        was_running = life.stop(vault).status != "none"  # by hand; the service starts another
+        if was_there:
+            services.run(own.stop)
+    if failed := services.run(commands):
+        if was_running:
+            life.start(vault)  # rather by hand than not at all
+        typed = " && ".join(shlex.join(command) for command in own.start)
+        raise StateError(
+            f"{own.path} is written but not started ({failed}); type, once you are logged in to a session of your own: "
+            f"{typed} (or vaultmem start, until then)"
+        )
+    _show_service(own, "installed", output)
+    if own.kind == "systemd" and not args.no_start:
+        output.remark(
+            "vaultmem: it runs while you are logged in; loginctl enable-linger keeps it running"
+        )
+    return 0
+
+
+def _uninstall(args: Namespace, output: Output) -> int:
+    vault = life.vault_of(args.vault)
+    own = services.service_for(vault)
+    if not services.is_installed(own):
+        _show_service(own, "none", output)
+        return 0
+    if args.dry_run:
+        return _show_plan(own, [*own.stop, ["rm", own.path], *own.forget], output)
+    services.run(own.stop)
+    services.remove(own)
+    services.run(own.forget)
+    life.stop(vault)  # where the system could not be asked to
+    _show_service(own, "uninstalled", output)
+    return 0
+
+
+def _show_service(own: Service, status: str, output: Output) -> None:
+    if output.as_json:
+        output.data({"status": status, "service": own.name, "file": own.path, "trouble": None})
+    elif status == "none":
+        output.line("no service is installed for this vault")
+    else:
+        output.line(f"{status} {own.path}")
+
+
+def _show_plan(own: Service, commands: list[list[str]], output: Output) -> int:
+    typed = [shlex.join(command) for command in commands]
+    content = own.content.decode("utf-8")
+    if output.as_json:
+        plan = {"service": own.name, "file": own.path, "content": content, "commands": typed}
+        output.data({"dry_run": True, **plan})
+        return 0
+    output.line(output.paint(own.path, "bold"))
+    output.script(content)
+    for line in typed:
+        output.line(f"$ {line}")
+    return 0

@@ -1,0 +1,131 @@
+"""vaultmem links, backlinks, related and unresolved: how notes are connected."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from vaultmem.commands.rendering import open_vault
+from vaultmem.index.catalog_read import LinkView
+from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from vaultmem.api import UnresolvedLink
+
+MOST_PLACES = 5
+
+
+def _data(name: str, rows: Sequence[object], **more: object) -> dict[str, object]:
+    return {**more, name: [row.__dict__ for row in rows], "count": len(rows)}
+
+
+def links(args: Namespace, output: Output) -> int:
+    """List the links of a note in their order."""
+    with open_vault(args, output) as vault:
+        path = vault.find_note(args.note)
+        rows = vault.links(path)
+    if output.as_json:
+        output.data(_data("links", rows, note=path))
+        return 0
+    if not rows:
+        output.remark(f"vaultmem: {path} has no links")
+    for link in rows:
+        several = f" (of {link.choices} with this name)" if link.choices > 1 else ""
+        target = output.paint(f"→ {link.target}", "green") + several
+        if link.target is None:
+            target = output.paint("leads nowhere", "red")
+        output.line(f"{link.line:>5}  {markup(link)}  {target}")
+    return 0
+
+
+def markup(link: LinkView) -> str:
+    """The link as a person would write it."""
+    has_text = link.display and link.kind in ("wikilink", "embed", "frontmatter")
+    text = f"{link.path}{link.subpath or ''}{f'|{link.display}' if has_text else ''}"
+    if link.kind == "markdown":
+        return f"[{link.display or ''}]({text})"
+    if link.kind == "block":
+        return f"(({text}))"
+    if link.kind == "tag":
+        return f"#{text}"
+    return f"{'!' if link.kind == 'embed' else ''}[[{text}]]"
+
+
+def backlinks(args: Namespace, output: Output) -> int:
+    """List the links to a note by source."""
+    with open_vault(args, output) as vault:
+        path = vault.find_note(args.note)
+        rows = vault.backlinks(path)
+        mentions = vault.mentions(path) if args.mentions else []
+    if output.as_json:
+        data = _data("backlinks", rows, note=path)
+        if args.mentions:
+            data["mentions"] = [one.__dict__ for one in mentions]
+        output.data(data)
+        return 0
+    sources = plural(len({link.source for link in rows}), "note")
+    output.remark(f"vaultmem: {plural(len(rows), 'link')} from {sources} to {path}")
+    for link in rows:
+        output.line(f"{output.paint(f'{link.source}:{link.line}', 'cyan')}  {markup(link)}")
+    if args.mentions:
+        output.remark(f"vaultmem: named {plural(len(mentions), 'time')} without a link")
+    for one in mentions:
+        output.line(f"{output.paint(f'{one.path}:{one.line}', 'cyan')}  {one.text}")
+    return 0
+
+
+def related(args: Namespace, output: Output) -> int:
+    """List the nearest notes with the reasons."""
+    with open_vault(args, output) as vault:
+        path = vault.find_note(args.note)
+        rows = vault.related(path, limit=args.limit)
+    if output.as_json:
+        output.data(_data("related", rows, note=path))
+        return 0
+    if not rows:
+        output.remark(f"vaultmem: nothing is near {path}")
+    for one in rows:
+        title = f"{output.paint(one.title, 'bold')}  {output.paint(one.path, 'cyan')}"
+        output.line(f"{title}  {one.score:.2f}")
+        output.line(output.paint(f"    {'; '.join(one.reasons)}", "dim"))
+    return 0
+
+
+def unresolved(args: Namespace, output: Output) -> int:
+    """List the names of links that lead nowhere, the most frequent first; or links with several targets."""
+    with open_vault(args, output) as vault:
+        ambiguous = vault.ambiguous() if args.ambiguous else []
+        rows = [] if args.ambiguous else vault.unresolved()
+    if output.as_json:
+        output.data(_data("ambiguous", ambiguous) if args.ambiguous else _data("unresolved", rows))
+    elif args.ambiguous:
+        output.remark(f"vaultmem: {plural(len(ambiguous), 'ambiguous link')}")
+        for link in ambiguous:
+            place = output.paint(f"{link.source}:{link.line}", "cyan")
+            output.line(f"{place}  [[{link.path}]] → {link.target} (of {link.choices})")
+    else:
+        _show_unresolved(rows, output)
+    return 0
+
+
+def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
+    names: dict[str, list[UnresolvedLink]] = {}
+    for link in rows:
+        names.setdefault(link.name.lower(), []).append(link)
+    tags = [links[0].name for links in names.values() if all(link.kind == "tag" for link in links)]
+    many = f"{plural(len(rows), 'link')} to {plural(len(names), 'name')}"
+    output.remark(f"vaultmem: {many} that no file has")
+    for links in sorted(names.values(), key=lambda group: (-len(group), group[0].name.lower())):
+        if links[0].name in tags:
+            continue
+        owners = links[0].alias_of
+        hint = f"  (an alias of {', '.join(owners)})" if owners else ""
+        output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
+        for link in links[:MOST_PLACES]:
+            output.line(output.paint(f"    {link.source}:{link.line}", "dim"))
+        if len(links) > MOST_PLACES:
+            output.line(output.paint(f"    and {len(links) - MOST_PLACES} more", "dim"))
+    if tags:
+        names_ = " ".join(f"#{tag}" for tag in sorted(tags))
+        output.line(output.paint("tags without a page: ", "dim") + names_)

@@ -1,0 +1,194 @@
+"""How memories are printed: what was written, one memory, lists of them; and the properties of notes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+
+from vaultmem.commands.rendering import (
+    count_of,
+    place,
+    run,
+    short,
+    show_done,
+    show_report,
+    vault_of,
+)
+from vaultmem.errors import UsageError
+from vaultmem.output import Output, json_text, table
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from vaultmem.adapter import Value
+    from vaultmem.memories.model import MemoryRecord
+
+    Answer = dict[str, Any]
+
+_FIELDS = (
+    "id", "path", "category", "scope", "tags", "source", "agent", "personality", "project", "type", "memory_type",
+    "importance", "links", "created_at", "updated_at", "last_reinforced_at", "expires_at",
+)  # fmt: skip
+
+
+def show_written(answer: Answer, _args: Namespace, output: Output) -> None:
+    """write: where the memory is."""
+    if answer["created"]:
+        show_done("written", answer, output)
+
+
+def remark_similar(answer: Answer, output: Output) -> None:
+    """write: memories that are similar, or contradict it; and secrets."""
+    if answer.get("duplicate_of"):
+        output.remark(f"vaultmem: the same text is there already: {place(answer, output)}")
+    remark_secrets(answer, output)
+    same = answer.get("same_as", ())
+    for one in same:
+        then = "a dream merges the two, vaultmem undo takes that back"
+        then = then if one["merges"] else "both stay"
+        output.remark(f"vaultmem: says the same as {place(one, output)}; {then}")
+    ids = {one["id"] for one in same}
+    for one in (each for each in answer["similar"] if each["id"] not in ids):
+        output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
+    replaced = answer.get("replaced", ())
+    for one in answer["contradicts"]:
+        verb = "replaces" if one["id"] in replaced else "may contradict"
+        output.remark(f"vaultmem: {verb} {place(one, output)}: {one['why']}")
+    if replaced:
+        output.remark(
+            "vaultmem: what is replaced is in the archive; vaultmem undo --last takes that back"
+        )
+
+
+def remark_secrets(answer: Answer, output: Output) -> None:
+    """What in a text looks like a secret: removed from what an assistant writes, only named to a person."""
+    if answer["redacted"]:
+        output.remark(
+            f"vaultmem: taken out, for no memory should hold it: {', '.join(answer['redacted'])}"
+        )
+    if answer["secrets"]:
+        output.remark(
+            f"vaultmem: this holds what looks like a secret ({', '.join(answer['secrets'])}); whoever can read the "
+            "vault can read it"
+        )
+
+
+def show_memory(answer: MemoryRecord, _args: Namespace, output: Output) -> None:
+    """read: a memory with all that is known of it."""
+    fields: Mapping[str, object] = {name: answer.get(name) for name in _FIELDS}
+    fields = {
+        **{name: ", ".join(map(str, one)) if isinstance(one, list) else one for name, one in fields.items()},
+        "confidence": f"{answer['confidence']:.2f} ({answer['decay_policy']})",
+        "read": f"{answer['access_count']:,} ×",
+    }  # fmt: skip
+    output.line(output.paint(answer["title"], "bold"))
+    for row in table((name, str(one)) for name, one in fields.items() if one not in (None, "")):
+        output.line(output.paint(row, "dim"))
+    output.line()
+    output.text(answer["content"].removesuffix("\n") + "\n")
+
+
+def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
+    """list: a line for each memory."""
+    memories = answer["memories"]
+    output.remark(f"vaultmem: {count_of(len(memories))}{' in the archive' if args.deleted else ''}")
+    rows = [
+        (short(one["id"]), one["created_at"][:10], one["category"], _title(one)) for one in memories
+    ]
+    for row in table(rows):
+        output.line(output.paint(row[:8], "yellow") + row[8:])
+
+
+def _title(one: Answer) -> str:
+    """The title with the tags, and with the attribution of words that no person has approved."""
+    whose = [f"({one['attribution']})"] if "attribution" in one else []
+    return " ".join([one["title"], *(f"#{tag}" for tag in one["tags"]), *whose])
+
+
+def show_deleted(answer: Answer, _args: Namespace, output: Output) -> None:
+    """delete: where the memory is now."""
+    show_done("deleted", answer, output)
+
+
+def show_restored(answer: Answer, _args: Namespace, output: Output) -> None:
+    """restore: where the memory is now."""
+    show_done("restored", answer, output)
+
+
+def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:
+    """tag: the tags of the memory."""
+    tags = " ".join(f"#{tag}" for tag in answer["tags"]) or "no tags"
+    output.line(f"{place(answer, output)}: {tags}")
+
+
+def show_link(answer: Answer, args: Namespace, output: Output) -> None:
+    """link, unlink: the two memories."""
+    pair = f"{short(answer['source'])} and {short(answer['target'])}"
+    done, before = ("linked", "were linked already")
+    if args.command == "unlink":
+        done, before = ("no longer linked", "were not linked")
+    output.line(f"{done}: {pair}" if answer["changed"] else f"{pair} {before}")
+
+
+def show_reinforced(answer: Answer, _args: Namespace, output: Output) -> None:
+    """reinforce: the confidence of the memory."""
+    output.line(f"reinforced: {short(answer['id'])}, confidence {answer['confidence']:.2f}")
+
+
+def show_approved(answer: Answer, args: Namespace, output: Output) -> None:
+    """approve: the memories."""
+    for one in answer["memories"]:
+        output.line(place(one, output))
+    done = "no longer approved" if args.undo else "approved"
+    done = f"would be {done}" if args.dry_run else done
+    many = f"{done}: {count_of(len(answer['memories']))}"
+    output.remark(f"vaultmem: {many if answer['memories'] else 'nothing to approve'}")
+
+
+def upgrade(args: Namespace, output: Output) -> int:
+    """File one memory of the inbox, or all that are read often."""
+    if not args.id and args.category:
+        raise UsageError("--category goes with one memory; name it")
+    if args.id and args.limit is not None:
+        raise UsageError("--limit goes without an ID")
+    with vault_of(args, output) as vault:
+        if not args.id:
+            answer = vault.promote(dry_run=args.dry_run, limit=args.limit, by=args.by)
+        else:
+            answer = vault.upgrade(
+                args.id, category=args.category, by=args.by, dry_run=args.dry_run
+            )
+    if not args.id or args.dry_run:
+        show_report(answer, output)
+    else:
+        show_done(f"filed under {answer['category']}", answer, output)
+    return 0
+
+
+# --- properties of notes
+
+
+def edit_property(args: Namespace, output: Output) -> int:
+    """set, unset: change a property, or show what would change."""
+    args.value = None if args.value is None else parse_value(args.value)
+    return run(args.command, args, output)
+
+
+def parse_value(text: str) -> Value:
+    """A value as it is typed: a list in brackets, a number, true or false, or text as it stands."""
+    from vaultmem.vault import frontmatter, yaml_lines  # few need it to start
+
+    if text[:1] in "[\"'" and not text.startswith("[["):
+        value = frontmatter.split(f"---\nvalue: {text}\n---\n").properties.get("value")
+        return text if value is None or isinstance(value, dict) else value
+    return yaml_lines.scalar(text)
+
+
+def show_property(answer: Answer, _args: Namespace, output: Output) -> None:
+    """set, unset: the property as it is now."""
+    value = answer["value"]
+    text = value if isinstance(value, str) else json_text(value)
+    state = "is" if answer["changed"] else "was already"
+    place_ = f"{output.paint(answer['note'], 'cyan')}: {answer['key']}"
+    output.line(f"{place_} {state} {'not there' if value is None else text}")

@@ -1,0 +1,238 @@
+"""What is due, and the answers to it: tasks, pending items, reminders, notifications."""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+
+from vaultmem import now as clock
+from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
+from vaultmem.errors import VaultmemError
+from vaultmem.output import Output
+from vaultmem.reminders import listing
+from vaultmem.search.query import day_range
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from vaultmem.reminders.listing import Listed, Row
+
+    Answer = dict[str, Any]
+
+MOST_ROWS = 20
+# Lines at least, however much there is above them.
+ROOM = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
+NAMES = {
+    "today": "today", "soon": "upcoming", "overdue": "overdue", "review": "review", "preferences": "preferences",
+}  # fmt: skip
+_STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
+
+
+def tasks(args: Namespace, output: Output) -> int:
+    """List tasks, dated ones first."""
+    span = day_range(args.due) if args.due else None
+    path = (args.path or "").lower()
+    with open_vault(args, output) as vault:
+        rows = [
+            (note, task)
+            for note, task in vault.tasks(everything=args.all)
+            if path in note.lower() and (not span or "" < _date(task)[:10] <= span[1])
+        ]
+    if output.as_json:
+        output.data({"tasks": [{"path": note, **task} for note, task in rows], "count": len(rows)})
+        return 0
+    output.remark(f"vaultmem: {plural(len(rows), 'task')}")
+    for note, task in rows:
+        date = output.paint(_date(task).replace("T", " ").ljust(16), "yellow")
+        mark = str(task.get("marker") or f"[{task.get('status', ' ')}]")
+        again = f" 🔁 {task['recurrence']}" if task.get("recurrence") else ""
+        place = output.paint(f"{note}:{task['line']}", "dim")
+        output.line(f"{date} {mark} {task.get('text', '')}{again}  {place}")
+    return 0
+
+
+def _date(task: dict[str, object]) -> str:
+    dates = [str(task[name]) for name in ("due", "scheduled", "remind", "start") if task.get(name)]
+    return str(task.get("due") or min(dates, default=""))
+
+
+# --- pending
+
+
+def pending(args: Namespace, output: Output) -> int:
+    """List what is pending, the most urgent first. Reads only."""
+    now = clock.seconds()
+    sections = listing.by_section(_listed(args, output, now).rows, args.days, now)
+    count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
+    if output.as_json:
+        sections["overdue"] += sections.pop("older")
+        items = {
+            NAMES[section]: [_to_json(row) for row in rows] for section, rows in sections.items()
+        }
+        output.data({**items, "count": count})
+        return 0
+    if not count:
+        output.remark(f"vaultmem: nothing waits for you in the next {plural(args.days, 'day')}")
+    older = [] if args.all else sections.pop("older")
+    most = count + len(sections["preferences"]) if args.all else MOST_ROWS
+    _show_sections(sections, args.days, output, most)
+    if older:
+        output.line(f"+{len(older):,} overdue for more than two weeks: vaultmem pending --all")
+    return 0
+
+
+def _listed(args: Namespace, output: Output, now: float) -> Listed:
+    """From the listing, if nothing has changed since; else from the index."""
+    is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
+    if is_own and args.days <= listing.DAYS and (kept := listing.kept(args.vault, now)):
+        for warning in kept.warnings:
+            output.remark(f"vaultmem: {warning}")
+        return kept
+    from vaultmem.reminders.waiting import gather
+
+    with open_vault(args, output) as vault:
+        return gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)
+
+
+def _to_json(row: Row) -> dict[str, object]:
+    hidden = ("section", "place", "scope", "author", "memory")
+    own = {name: value for name, value in row.items() if name not in hidden}
+    return {**own, "by": row["author"]} if row["author"] else own
+
+
+def _show_sections(
+    sections: dict[str, list[Row]], days: int, output: Output, most: int
+) -> None:  # fmt: skip
+    """The sections; what comes last is not crowded out by what is due."""
+    titles = {
+        "overdue": ("overdue", "red"),
+        "older": ("overdue for more than two weeks",),
+        "today": ("today", "yellow"),
+        "soon": (f"the next {plural(days, 'day')}", "cyan"),
+        "review": ("to review",),
+        "preferences": ("preferences",),
+    }
+    room = {section: min(ROOM.get(section, 0), len(rows)) for section, rows in sections.items()}
+    left = most - sum(room.values())
+    hidden = 0
+    for section, rows in sections.items():
+        left += room[section]
+        visible = rows[:left]
+        if visible:
+            title, *style = titles[section]
+            output.line(output.paint(title, "bold", *style))
+        for row in visible:
+            output.line(f"  {_row_line(row, output)}")
+        left -= len(visible)
+        hidden += len(rows) - len(visible)
+    if hidden:
+        output.line(f"+{hidden:,} more: vaultmem pending --all")
+
+
+def _row_line(row: Row, output: Output) -> str:
+    when = (row["due"] or "").replace("T", " ")
+    details = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
+    text = f"{row['text']} ({details})" if details else row["text"]
+    parts = (output.paint(row["id"], "yellow"), when, text, output.paint(row["source"], "dim"))
+    return "  ".join(part for part in parts if part)
+
+
+# --- answers
+
+
+def answer(args: Namespace, output: Output) -> int:
+    """done, drop, snooze: answer each item, or show what that would do. One that fails does not keep the others from
+    their answer."""
+    params: Answer = {"state": "open"}
+    if not args.undo:
+        params = {name: getattr(args, name, None) for name in ("until", "series")}
+        params["state"] = _STATES[args.command]
+    reports: list[Answer] = []
+    errors: list[VaultmemError] = []
+    with vault_of(args, output) as vault:
+        for id_ in dict.fromkeys(args.ids):
+            try:
+                reports.append(
+                    vault.ask("answer", id=id_, by=args.by, dry_run=args.dry_run, **params)
+                )
+            except VaultmemError as error:
+                errors.append(error)
+    if output.as_json and reports:
+        output.data({"items": reports, "count": len(reports)})
+    elif not output.as_json:
+        for report in reports:
+            _show_answered(report, output)
+    for each in errors[:-1]:
+        output.error(str(each))
+    if errors:
+        raise errors[-1]
+    return 0
+
+
+def _show_answered(report: Answer, output: Output) -> None:
+    state = "open again" if report["state"] == "open" else report["state"]
+    if not report["changed"]:
+        state = f"{report['state']} already"
+    elif report.get("dry_run"):
+        state = f"would be {state}"
+    if report["changed"] and report["until"]:
+        state = f"{state} until {report['until'].replace('T', ' ')}"
+    id_ = output.paint(report["id"], "yellow")
+    output.line(f"{state}: {report['text']} ({id_}){_consequence(report, output)}")
+    for change in report.get("changes", ()):
+        show_diff(change.get("diff"), output)
+    for skipped in report.get("skipped", ()):
+        output.remark(f"vaultmem: {skipped['reason']}")
+
+
+def _consequence(report: Answer, output: Output) -> str:
+    """What an answer led to, or what the person may want to do next."""
+    if report.get("asks") and not report.get("skipped"):
+        command = f"vaultmem done {report['asks']}"
+        return f"; still open in its note: {command} ticks it there, and from now on what you do of that note"
+    if report["state"] == "open" and report.get("gone"):
+        return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
+    if report.get("restored"):
+        return f"; back in {output.paint(report['restored'], 'cyan')}"
+    paths = [one["path"] for one in report.get("carried_out", ())]
+    return "".join(f"; {output.paint(path, 'cyan')}" for path in paths)
+
+
+def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
+    """remind: when it reminds."""
+    if not answer["created"]:
+        output.remark("vaultmem: this reminder is there already")
+        return
+    when = str(answer["remind"]).replace("T", " ")
+    often = f", {answer['repeat']} (“{answer['understood']}”)" if answer.get("repeat") else ""
+    show_done(f"reminds on {when}{often}", answer, output)
+
+
+def notify(args: Namespace, output: Output) -> int:
+    """Notify the desktop of what is due, once; what the agent does by itself on the minute."""
+    logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report has it
+    with vault_of(args, output) as vault:
+        if not args.dry_run:
+            vault.sync()
+        report = vault.notify(dry_run=args.dry_run)
+        if report.pop("unsettled", False):
+            settled = vault.settle()
+            if settled["done"] or settled["reopened"]:
+                report["written"] |= vault.notify()["written"]
+    if output.as_json:
+        output.data(report)
+        return 0
+    for one in report["told"]:
+        title = output.paint(one["title"], "bold")
+        output.line(f"{title}  {' · '.join(one['body'].splitlines())}")
+    many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
+    if report["dry_run"]:
+        output.remark(f"vaultmem: {many}; nothing was done yet")
+        return 0
+    page = f"; {report['page']} is written anew" if report["written"] else ""
+    answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""
+    output.remark(f"vaultmem: {many}{answered}{page}")
+    for problem in report["troubles"]:
+        output.remark(f"vaultmem: {problem}")
+    return 0

@@ -1,0 +1,258 @@
+"""What commands have in common: they open the vault, ask for the answer of their verb, and print reports and diffs."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from argparse import Namespace
+from datetime import datetime
+
+from vaultmem import now
+from vaultmem.api import Embedded, Vault
+from vaultmem.api.verbs import COMMAND, JSON, declared, resolve
+from vaultmem.client import is_terminal
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from vaultmem.index.sync import Report
+
+    Answer = dict[str, Any]
+
+MOST_READ = 16_777_216  # bytes of stdin; more is no memory, whatever it is
+FEW_BLOCKS = 2_000  # so many are embedded on the spot
+_DONE = {
+    "create": "written", "edit": "changed", "move": "filed under", "archive": "archived", "restore": "restored",
+}  # fmt: skip
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def run(name: str, args: Namespace, output: Output) -> int:
+    """Ask for the answer of a verb, and print it."""
+    verb = declared(name)
+    arguments = params_of(name, args)
+    for param in verb.params:
+        if param.kind == "long" and param.place and param.name in arguments:
+            arguments[param.name] = text_or_stdin(arguments[param.name], output)
+    with vault_of(args, output) as vault:
+        answer = vault.ask(name, **arguments)
+    if output.as_json:
+        output.data(answer)
+        return 0
+    if getattr(args, "dry_run", False) and "changes" in answer:
+        show_report(answer, output)
+    else:
+        resolve(f"commands.{verb.show}")(answer, args, output)
+    if verb.remarks:
+        resolve(f"commands.{verb.remarks}")(answer, output)
+    return 0
+
+
+def params_of(name: str, args: Namespace) -> Answer:
+    """The arguments of a command that its verb takes, by their names in Python."""
+    own = (one for one in declared(name).params if one.fits(COMMAND) and one.fits(JSON))
+    return {one.name: getattr(args, one.name) for one in own}
+
+
+def text_or_stdin(text: object, output: Output) -> str:
+    """The words of a command, or what comes from stdin in their place. Scripts that read lines in a loop leave the rest
+    of them on stdin: that is no error."""
+    if isinstance(text, str) and text != "-":
+        if is_data_waiting():
+            output.remark(
+                "vaultmem: stdin is left alone, because there are words; - in their place reads it"
+            )
+        return text
+    if text is None and is_terminal(sys.stdin):
+        raise UsageError(
+            "what is to be remembered? type it behind write, or pipe it in; see vaultmem write --help"
+        )
+    return read_stdin(MOST_READ)
+
+
+def read_stdin(most: int) -> str:
+    """The text on stdin, up to so many bytes."""
+    try:
+        return sys.stdin.buffer.read(most).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise VaultmemError(
+            f"what came from stdin is not UTF-8 text (byte {error.start + 1:,}); convert it first, "
+            "for example with iconv"
+        ) from error
+
+
+def is_data_waiting() -> bool:
+    """Whether something was piped in, as far as it has arrived: this waits for nothing."""
+    try:
+        handle = sys.stdin.fileno()
+        mode = os.fstat(handle)
+        if stat.S_ISREG(mode.st_mode):
+            return os.lseek(handle, 0, os.SEEK_CUR) < mode.st_size
+        if not (stat.S_ISFIFO(mode.st_mode) or stat.S_ISSOCK(mode.st_mode)):
+            return False
+        import fcntl  # most commands never ask
+        import termios
+
+        waiting = fcntl.ioctl(handle, termios.FIONREAD, bytes(4))
+    except (AttributeError, OSError, ValueError):  # closed, missing, or no file at all
+        return False
+    return bool(int.from_bytes(waiting, sys.byteorder))
+
+
+# --- the vault and its index
+
+
+def vault_of(args: Namespace, output: Output) -> Vault:
+    """The vault, as it is: memories need no index. In the agent the vault is open."""
+    vault = args.vault if isinstance(args.vault, Vault) else Vault(args.vault)
+    if vault is not args.vault:
+        now.use_zone(vault.config.text("notify.timezone"))
+    warn(vault, output)
+    return vault
+
+
+def open_vault(args: Namespace, output: Output) -> Vault:
+    """The vault; one that was never indexed is indexed now."""
+    vault = vault_of(args, output)
+    if vault is not args.vault and not vault.is_indexed():
+        output.remark(f"vaultmem: indexing {vault.path} for the first time")
+        show_sync(run_sync(vault, output), output)
+    return vault
+
+
+def warn(vault: Vault, output: Output) -> None:
+    """Print what is odd about the settings."""
+    for warning in vault.config.warnings:
+        output.remark(f"vaultmem: {warning}")
+
+
+def run_sync(vault: Vault, output: Output, **how: bool) -> Report:
+    """Sync with a progress line."""
+    with output.bar() as bar:
+        return vault.sync(progress=bar if bar.shown else None, **how)
+
+
+def run_embed(vault: Vault, output: Output) -> Embedded:
+    """Embed with a progress line."""
+    with output.bar() as bar:
+        return vault.embed(progress=bar if bar.shown else None)
+
+
+def embed_first(vault: Vault, output: Output) -> None:
+    """Embed a small vault on the spot; a large one is used with the vectors that are there."""
+    done, total, problem = vault.embedded()
+    missing = total - done
+    if problem or not missing:
+        return
+    if missing > FEW_BLOCKS:
+        output.remark(
+            f"vaultmem: {missing:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
+        )
+        return
+    run_embed(vault, output)
+
+
+def show_sync(report: Report, output: Output) -> None:
+    """The counts of a sync, on stderr."""
+    changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
+    problems = (
+        f", {report.troubles} not (wholly) readable: see vaultmem doctor" if report.troubles else ""
+    )
+    output.remark(
+        f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{problems}"
+    )
+
+
+# --- memories and reports
+
+
+def short(id_: object) -> str:
+    """As much of an id as tells memories apart."""
+    return str(id_)[:8]
+
+
+def count_of(number: int) -> str:
+    """ "1 memory", "2 memories"."""
+    return plural(number, "memory", "memories")
+
+
+def local_time(stamp: str) -> str:
+    """A moment by the clock on the wall."""
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def place(record: Answer, output: Output) -> str:
+    """A memory in one line."""
+    id_, path = output.paint(short(record["id"]), "yellow"), output.paint(record["path"], "cyan")
+    return f"{record['title']} ({id_}) in {path}"
+
+
+def show_done(done: str, record: Answer, output: Output) -> None:
+    """What became of a memory: the record as JSON, a line for a person."""
+    if output.as_json:
+        output.data(record)
+    else:
+        output.line(f"{done}: {place(record, output)}")
+
+
+def show_report(report: Answer, output: Output) -> None:
+    """What a job, or a dry run of any verb, would change or has changed; and what it noticed."""
+    if output.as_json:
+        output.data(report)
+        return
+    for change in report["changes"]:
+        output.line(_change_line(change, output))
+        show_diff(change.get("diff"), output)
+    if report["findings"]:
+        output.line(output.paint("to review", "bold"))
+    for finding in report["findings"]:
+        subject = output.paint(finding["subject"], "cyan")
+        output.line(f"  {finding['kind']}: {subject}  {finding['said']}")
+        for other in finding["others"]:
+            output.line(f"      {output.paint(other, 'dim')}")
+    _show_counts(report, output)
+
+
+def _change_line(change: Answer, output: Output) -> str:
+    folder, _, name = change["target"].rpartition("/")
+    category = folder.rpartition("/")[2]
+    done = _DONE.get(change["action"], change["action"])
+    if change["action"] == "move":
+        done = f"{done} {category}"
+    why = change["why"].removeprefix(f"{done}: ").removeprefix(f"{category}: ")
+    tail = "" if not why or why == done else f" — {output.paint(why, 'dim')}"
+    return f"{done}: {output.paint(name.removesuffix('.md'), 'bold')}{tail}"
+
+
+def _show_counts(report: Answer, output: Output) -> None:
+    done = {**_DONE, "move": "filed"}
+    counts = [f"{count:,} {done.get(action, action)}" for action, count in report["counts"].items()]
+    for name, what in (("skipped", "left alone"), ("findings", "to review")):
+        if report[name]:
+            counts.append(f"{len(report[name]):,} {what}")
+    head = f"{report['job']}, nothing was done yet" if report["dry_run"] else report["job"]
+    remarks = [f"{head}: {', '.join(counts) or 'nothing to change'}"]
+    remarks += [f"left alone: {one['path']}: {one['reason']}" for one in report["skipped"]]
+    if report.get("aside"):
+        remarks.append(f"left alone: {plural(report['aside'], 'file')} edited just now")
+    if report.get("proposals"):
+        what = "" if report.get("model") else " for notes of yours"
+        remarks.append(f"{plural(report['proposals'], 'proposal')}{what}: vaultmem review")
+    if report.get("model") and report["model"]["trouble"]:
+        remarks.append(f"without a model: {report['model']['trouble']}")
+    if report["left"]:
+        wait = "waits" if report["left"] == 1 else "wait"
+        remarks.append(f"{report['left']:,} more {wait}: run it again")
+    for remark in remarks:
+        output.remark(f"vaultmem: {remark}")
+
+
+def show_diff(text: str | None, output: Output) -> None:
+    """A unified diff, if there is one: in colours on a terminal, and exact elsewhere."""
+    for line in text.removesuffix("\n").split("\n") if text else ():
+        style = "bold" if line.startswith(("+++", "---")) else _COLOURS.get(line[:1])
+        output.text((output.paint(line, style) if style else line) + "\n")

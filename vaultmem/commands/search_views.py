@@ -1,0 +1,324 @@
+"""vaultmem search, recall and why: one query, or one on each line of stdin."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from argparse import Namespace
+
+from vaultmem import now as clock
+from vaultmem.api import BY_WORDS, OFF, Vault
+from vaultmem.commands.rendering import embed_first, open_vault, params_of
+from vaultmem.errors import StateError, UsageError, VaultmemError
+from vaultmem.memories.decay import policy
+from vaultmem.memories.model import Viewer, viewer
+from vaultmem.output import Output, table
+from vaultmem.search.query import Filter
+from vaultmem.search.search import Answer, Ask, Result
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from vaultmem.search.why import Why
+
+    Attributions = Mapping[str, str]
+    Line = dict[str, object]
+
+_OWN = ("agent", "personality", "project", "type", "global", "created_at")
+_FILTERS = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
+# What a line of a batch of recall may have -> what recall calls it.
+_RECALL_KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
+
+
+def search(args: Namespace, output: Output) -> int:
+    """Search once, or once a line."""
+    filters = tuple(_filters(args))
+    query = args.query or ""
+    if not (args.batch or query.strip() or filters):
+        raise UsageError("nothing to search for; type some words, or see vaultmem search --help")
+    with open_vault(args, output) as vault:
+        ask = Ask(
+            query, args.limit or vault.config.number("search.limit"), _by_meaning(args),
+            args.group or ("block" if args.batch else "note"), filters, args.min_confidence,
+            compressed=args.include_compressed, talks=args.conversations,
+            viewer=viewer(args.by or "", [args.scope or ""]),
+        )  # fmt: skip
+        if ask.semantic and vault is not args.vault:  # the agent embeds by itself
+            embed_first(vault, output)
+        if args.batch:
+            if ask.semantic is None and vault.config.text("embedding.model") != OFF:
+                output.remark(f"vaultmem: {BY_WORDS}")
+            return _batch(lambda line: _search_line(vault, ask, line), output)
+        answer = vault.answer(ask)
+        for remark in answer.remarks:
+            output.remark(f"vaultmem: {remark}")
+        whose = _attributions(vault, answer, ask.viewer)
+        if output.as_json:
+            results = [result_to_json(one, whose) for one in answer.results]
+            output.data({"results": results, "count": len(results)})
+        else:
+            _show_results(answer, whose, output)
+            _remark_age(vault, output)
+        if args.open and answer.results:
+            _open(answer.results[0].uri)
+    return 0
+
+
+def _by_meaning(args: Namespace) -> bool | None:
+    """Whether to search by meaning, too; None where that is left open."""
+    return False if args.keyword else args.semantic
+
+
+def _filters(args: Namespace) -> Iterator[Filter]:
+    for tag in args.tags or ():
+        if tag.strip():
+            yield Filter("tag", tag.strip().lstrip("#"))
+    own = {"from": args.since, "to": args.until, **{name: getattr(args, name) for name in _FILTERS}}
+    yield from (Filter(name, value) for name, value in own.items() if value)
+    if args.everywhere:
+        yield Filter("global", "1")
+
+
+def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
+    """Whose words the memories among the results have, where nobody has approved them, by id."""
+    inside = vault.config.text("memory_folder") + "/"
+    own = [one.properties for one in answer.results if one.path.startswith(inside)]
+    if not any(one.get(key) for one in own for key in ("agent", "source", "url")):
+        return {}
+    from vaultmem.memories.approving import attributions
+
+    return attributions(vault, own, to)
+
+
+def result_to_json(result: Result, whose: Attributions) -> Line:
+    """A result without what is empty: its title, place and words, then what is known of a memory."""
+    own = result.properties
+    id_ = own.get("id")
+    fields = {
+        "title": result.title,
+        "path": result.path,
+        "line": result.line,
+        "end_line": result.end_line,
+        **_words(result),
+        "id": id_,
+        **{name: own.get(name) for name in _OWN},
+        "decay_policy": policy(own.get("decay_policy")) if id_ else None,
+        "attribution": whose.get(str(id_)),
+        "archived": result.archived,
+        "confidence": result.confidence if id_ else None,
+        "heading": " > ".join(result.headings),
+        "label": result.label,
+        "day": result.day,
+        "category": result.category,
+        "score": round(result.score, 2),
+        "similarity": result.similarity,
+        "more": [list(lines) for lines in result.more],
+        "conflict_copy_of": result.original,
+        "uri": result.uri,
+    }
+    return {name: one for name, one in fields.items() if one not in (None, "", False, [])}
+
+
+def _words(result: Result) -> Line:
+    """Of a note the snippet: its lines can be read where more is needed. Of a memory all, and a snippet only where that
+    is not the same."""
+    if not result.properties.get("id"):
+        return {"snippet": result.snippet}
+    is_all = " ".join(result.content.split()) == result.snippet
+    return {**({} if is_all else {"snippet": result.snippet}), "content": result.content}
+
+
+def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
+    if not answer.results:
+        output.remark("vaultmem: nothing found")
+    for number, result in enumerate(answer.results):
+        if number:
+            output.line()
+        heading = " > ".join(part for part in result.headings if part != result.title)
+        head = output.paint(result.title, "bold")
+        output.line(f"{head}  {output.paint(heading, 'cyan')}" if heading else head)
+        details = (
+            f"{result.path}:{result.line}-{result.end_line}",
+            result.day,
+            result.score and f"score {result.score:.1f}",
+            whose.get(str(result.properties.get("id"))),
+            result.archived and f"({result.archived})",
+            result.original and "sync conflict copy",
+            result.more and "also lines " + ", ".join(f"{a}-{b}" for a, b in result.more),
+        )
+        output.line("  " + output.paint("  ".join(str(one) for one in details if one), "dim"))
+        output.line("  " + _marked(result, output))
+
+
+def _marked(result: Result, output: Output) -> str:
+    text, at = "", 0
+    for start, end in result.marks:
+        text += result.snippet[at:start] + output.paint(result.snippet[start:end], "bold", "yellow")
+        at = end
+    return text + result.snippet[at:]
+
+
+def _remark_age(vault: Vault, output: Output) -> None:
+    """An index of yesterday may not know what was written today."""
+    synced = vault.searcher().catalog.meta("synced")
+    days_old = (clock.seconds() - int(synced or 0)) // 86400
+    if synced and days_old >= 1:
+        output.remark(
+            f"vaultmem: the index is {plural(int(days_old), 'day')} old; vaultmem sync refreshes it"
+        )
+
+
+def _open(uri: str) -> None:
+    """Open the note's link; only links of our own making, never text from a note."""
+    import subprocess
+
+    opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    try:
+        subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError as error:
+        raise VaultmemError(
+            f"cannot open {uri}: {opener} is missing; follow the link by hand"
+        ) from error
+
+
+def recall(args: Namespace, output: Output) -> int:
+    """Recall once, or once a line."""
+    from vaultmem.search.recall_text import block, entry, held_back_line, older_line
+
+    query = args.query or ""
+    if not args.batch and not query.strip():
+        raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
+    params = {name: one for name, one in params_of("recall", args).items() if one is not None}
+    with open_vault(args, output) as vault:
+        if vault is not args.vault and "meaning" not in (args.without or ()):
+            embed_first(vault, output)  # the agent embeds by itself
+        if args.batch:
+            return _recall_batch(vault, params, output)
+        answer = vault.settled().recall(**{**params, "query": query})
+    for remark in answer.get("remarks", ()):
+        output.remark(f"vaultmem: {remark}")
+    if output.as_json:
+        output.data(answer)
+        return 0
+    held_back = held_back_line(answer.get("held_back", ()))
+    memories = block(map(entry, answer["memories"]))
+    for text in filter(None, (memories, held_back, older_line(answer["left_out"]))):
+        output.text(f"{text}\n")
+    for step in answer.get("explain", ()):
+        left = f" ({step['left']} left)" if "left" in step else ""
+        output.remark(f"vaultmem: {step['step']}: {step['did']}{left}")
+    return 0
+
+
+# --- batches
+
+
+def _batch(answer: Callable[[Line], Line], output: Output) -> int:
+    """An answer for each line of stdin, whatever its bytes; 1 when a line had none."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    code = 0
+    for number, text in enumerate(sys.stdin, start=1):
+        if not text.strip():
+            continue
+        line = _line_of_batch(text, number)
+        try:
+            reply = answer(line)
+        except StateError:  # no index: none of the lines has an answer
+            raise
+        except VaultmemError as error:
+            code, reply = 1, {"error": str(error)}
+        output.record({"id": line.get("id", number), **reply})
+    return code
+
+
+def _line_of_batch(text: str, number: int) -> Line:
+    """One line of a batch: plain text, or JSON; without a query where it is neither."""
+    if not text.lstrip().startswith("{"):
+        return {"id": number, "query": text.strip()}
+    try:
+        line = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        line = None
+    return line if isinstance(line, dict) else {"id": number}
+
+
+def _refuse_constant(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _search_line(vault: Vault, ask: Ask, line: Line) -> Line:
+    from vaultmem.text.values import RESULTS
+
+    text, limit = line.get("query"), line.get("limit", ask.limit)
+    if not isinstance(text, str) or type(limit) is not int or not 1 <= limit <= RESULTS:
+        raise UsageError(f"needs query (text) and limit (1 to {RESULTS:,})")
+    own = Ask(**{**ask.decided(bool(ask.semantic)).__dict__, "text": text, "limit": limit})
+    answer = vault.answer(own)
+    whose = _attributions(vault, answer, ask.viewer)
+    reply: Line = {"results": [result_to_json(one, whose) for one in answer.results]}
+    return {**reply, "remarks": answer.remarks} if answer.remarks else reply
+
+
+def _recall_batch(vault: Vault, params: dict[str, Any], output: Output) -> int:
+    """Many questions in this process, to one desk."""
+    from vaultmem.api.rpc import carry_out
+    from vaultmem.memories.desk import Desk
+    from vaultmem.memories.reader import Reader
+
+    desk, reader = Desk(vault.state, vault.config), Reader(vault)
+
+    def answer(line: Line) -> Line:
+        own = {**params, "query": None, "counts": False, **_recall_params(line)}
+        reply = carry_out(desk, reader, "recall", own)
+        assert isinstance(reply, dict)
+        return {"results": reply.pop("memories"), **reply}
+
+    return _batch(answer, output)
+
+
+def _recall_params(line: Line) -> Line:
+    """What a line asks of recall. Raises UsageError."""
+    for key in line:
+        if key not in _RECALL_KEYS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key.lower().replace("-", "_"), _RECALL_KEYS, 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise UsageError(f"unknown: {key[:40]!r}{meant}; known: {', '.join(_RECALL_KEYS)}")
+    own = {_RECALL_KEYS[key]: one for key, one in line.items() if one is not None}
+    return {key: one for key, one in own.items() if key}
+
+
+# --- why
+
+
+def why(args: Namespace, output: Output) -> int:
+    """Explain a note's place in the results of a query."""
+    with open_vault(args, output) as vault:
+        answer = vault.why(args.query, args.note, semantic=_by_meaning(args), by=args.by or "")
+    if output.as_json:
+        output.data(answer.__dict__)
+    else:
+        _show_why(answer, output)
+    return 0
+
+
+def _show_why(answer: Why, output: Output) -> None:
+    output.line(output.paint(answer.title, "bold") + f"  {answer.path}")
+    if answer.rank is None:
+        output.line("  not among the results")
+    else:
+        where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
+        output.line(f"  number {answer.rank} of {answer.of}, {where}")
+    rows = [(f"  {name}", f"{points:+.2f}") for name, points in answer.parts.items()]
+    rows += [(f"    of keyword: {name}", f"{points:.2f}") for name, points in answer.fields.items()]
+    for row in table(rows):
+        output.line(row)
+    if answer.confidence is not None and answer.confidence < 1:
+        output.line(f"  confidence {answer.confidence}")
+    for remark in answer.remarks:
+        output.line(f"  {remark}")

@@ -1,0 +1,106 @@
+"""vaultmem init and sync: the index of a vault."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+
+from vaultmem import paths
+from vaultmem.api import Embedded, Vault
+from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
+from vaultmem.errors import VaultmemError
+from vaultmem.output import Output
+from vaultmem.text.values import plural
+
+TEMPLATE = """\
+# Settings of vaultmem for this vault. Only harmless keys count here; others belong into the user's own file.
+# dialect: auto            # auto, obsidian, logseq
+# memory_folder: vaultmem  # the folder of this vault that vaultmem writes into
+"""
+
+
+def init(args: Namespace, output: Output) -> int:
+    """Index the vault and report what is in it. Writes nothing into it unless asked."""
+    with Vault(args.path or args.vault or _here()) as vault:
+        config = os.path.join(vault.path, ".vaultmem", "config.yaml")
+        state = vault.state.folder
+        if args.dry_run:
+            output.remark(f"vaultmem: would index {vault.path} into {state}")
+            if args.write_config and not os.path.exists(config):
+                output.remark(f"vaultmem: would write {config}")
+            return 0
+        seconds = run_sync(vault, output).seconds
+        counts = vault.counts()
+        is_written = args.write_config and _write_config(config, output)
+        if output.as_json:
+            output.data({"vault": vault.path, "state": state, **counts, "seconds": seconds})
+            return 0
+        output.line(output.paint(vault.path, "bold"))
+        for line in _count_lines(counts, seconds):
+            output.line(f"  {line}")
+        untouched = "" if is_written else "; nothing was written into the vault"
+        output.line(f"  index in {state}{untouched}")
+        output.line()
+        output.line('Next: vaultmem search "some words", and vaultmem sync for search by meaning.')
+    return 0
+
+
+def _here() -> str | None:
+    """The working directory, when nothing above it is a vault but it has notes itself."""
+    here = os.getcwd()
+    if paths.find_vault(here) or "VAULTMEM_VAULT" in os.environ:
+        return None
+    return here if any(name.lower().endswith(".md") for name in os.listdir(here)) else None
+
+
+def _write_config(path: str, output: Output) -> bool:
+    if os.path.exists(path) and not os.path.islink(path):
+        output.remark(f"vaultmem: {path} is there already, left as it is")
+        return False
+    if os.path.islink(os.path.dirname(path)) or os.path.islink(path):
+        raise VaultmemError(
+            f"{path} is behind a link; nothing was written, since it may lead out of the vault"
+        )
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "x", encoding="utf-8") as file:
+        file.write(TEMPLATE)
+    output.remark(f"vaultmem: wrote {path}")
+    return True
+
+
+def _count_lines(counts: dict[str, int], seconds: float) -> list[str]:
+    copies, unreadable = counts["conflict_copies"], counts["unreadable"]
+    lines = [
+        f"{plural(counts['notes'], 'note')} in {plural(counts['blocks'], 'block')}, read in {seconds:.1f} s",
+        f"{plural(counts['links'], 'link')}, {counts['unresolved']:,} of them lead nowhere (vaultmem unresolved)",
+        f"{plural(counts['tags'], 'tag')}, {plural(counts['open_tasks'], 'open task')} (vaultmem tasks)",
+    ]
+    if copies:
+        lines.append(plural(copies, "sync conflict copy", "sync conflict copies"))
+    if unreadable:
+        lines.append(f"{plural(unreadable, 'note')} not (wholly) readable (vaultmem doctor)")
+    return lines
+
+
+def sync(args: Namespace, output: Output) -> int:
+    """Bring the index up to date, then embed."""
+    with Vault(args.vault) as vault:
+        warn(vault, output)
+        if args.dry_run:
+            planned = vault.changes()
+            show_sync(planned, output)
+            if output.as_json:
+                output.data({**planned._asdict(), "dry_run": True})
+            return 0
+        how = {"rebuild": args.rebuild, "confirm_removals": args.confirm_removals}
+        report = run_sync(vault, output, **how)
+        show_sync(report, output)
+        done = Embedded(0, None, None) if args.no_embed else run_embed(vault, output)
+        if done.remark:
+            output.remark(f"vaultmem: {done.remark}")
+        if done.blocks:
+            blocks = plural(done.blocks, "block")
+            output.remark(f"vaultmem: {blocks} embedded with {done.model}")
+        if output.as_json:
+            output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
+    return 0

@@ -1,0 +1,366 @@
+"""vaultmem status, doctor and jobs: how the index, the vault and the agent are."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable
+
+from vaultmem import config as settings
+from vaultmem import now as clock
+from vaultmem import paths
+from vaultmem.api import Vault
+from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
+from vaultmem.commands.rendering import warn
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output, table
+from vaultmem.text.values import TYPE_CHECKING, plural
+
+if TYPE_CHECKING:
+    from vaultmem.agent.jobs import Job
+
+    Facts = dict[str, object]
+    Rows = list[tuple[str, str]]
+
+SHOWN = 20  # places of a finding
+ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
+_NO_MEMORIES: Facts = {
+    "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
+}  # fmt: skip
+_STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
+_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def status(args: Namespace, output: Output) -> int:
+    """Print what is indexed, how fresh it is, and what the agent does. Reads the index only, never the notes."""
+    from vaultmem.chat import chat_counts
+    from vaultmem.chat.turn_queue import FOLDER, Turns
+
+    with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
+        agent, problem = _agent(vault)
+        index = _index_facts(vault) if vault.is_indexed() else {"status": "not indexed"}
+        memories = _NO_MEMORIES  # without a memory folder nothing more is loaded
+        if os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
+            memories = vault.overview()
+        facts: Facts = {
+            **index, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
+            "memories": memories, "agent": agent, "turns_waiting": Turns(vault.state.path(FOLDER)).count(),
+            "proxy": chat_counts.read(vault.state.folder),
+        }  # fmt: skip
+        if output.as_json:
+            output.data(facts)
+            if problem:
+                output.remark(f"vaultmem: {problem}")
+            return 0
+        if "synced" in facts:
+            _show_index(facts, vault, output)
+        else:
+            advice = "the agent is at it" if agent else "run vaultmem sync"
+            output.line(f"{vault.path} is not indexed yet; {advice}")
+    _show_rows([*_memory_rows(memories), *_chat_rows(facts), *agent_rows(agent, problem)], output)
+    return 0
+
+
+def _agent(vault: Vault) -> tuple[Facts | None, str]:
+    """The agent's own status, and why it gives none although it runs."""
+    try:
+        return vault.agent(), ""
+    except VaultmemError as error:
+        return None, f"{error}; vaultmem restart ends the agent and starts another"
+
+
+def _index_facts(vault: Vault) -> Facts:
+    synced = vault.searcher().catalog.meta("synced")
+    embedded, embeddable, problem = vault.embedded()
+    return {
+        "status": "healthy",
+        "vault": vault.path,
+        "state": vault.state.folder,
+        "synced": None if synced is None else int(synced),
+        "index_bytes": folder_bytes(vault.state.generation() or ""),
+        "vector_bytes": folder_bytes(vault.state.path("vec")),
+        **vault.counts(),
+        "embedded": embedded,
+        "embeddable": embeddable,
+        "model": vault.config["embedding.model"],
+        "model_trouble": problem,
+    }
+
+
+def folder_bytes(folder: str) -> int:
+    """The size of all files below a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.path.getsize(os.path.join(place, name))
+            except OSError:
+                continue  # a file that another process has just removed has no size
+    return total
+
+
+def _show_index(facts: Facts, vault: Vault, output: Output) -> None:
+    synced = facts["synced"]
+    age = ago(clock.seconds() - synced) if isinstance(synced, int) else "never"
+    blocks = f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}"
+    sizes = f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}"
+    output.line(output.paint(vault.path, "bold"))
+    rows = [("synced", age)]
+    rows += [(name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items()]
+    _show_rows(
+        [*rows, ("embedded", blocks), ("index", sizes), ("state", vault.state.folder)], output
+    )
+    if facts["model_trouble"]:
+        output.line(f"  {facts['model_trouble']}")
+
+
+def _show_rows(rows: Iterable[tuple[str, str]], output: Output) -> None:
+    for row in table((f"  {name:<15}", text) for name, text in rows):  # as "conflict copies"
+        output.line(row)
+
+
+def _memory_rows(memories: Facts) -> Rows:
+    """The memories, and why they have no history, if so."""
+    inbox = int(_number(_part(memories, "phases"), "inbox"))
+    in_inbox = f" ({inbox:,} in the inbox)" if inbox else ""
+    archived = f", {_number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
+    rows = [("memories", f"{_number(memories, 'memory_count'):,.0f}{in_inbox}{archived}")]
+    return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
+
+
+def _chat_rows(facts: Facts) -> Rows:
+    """Turns of conversations that are not remembered yet, and how recall went in the proxy, if there are some."""
+    from vaultmem.chat import chat_counts
+
+    turns, proxy = int(_number(facts, "turns_waiting")), _part(facts, "proxy")
+    rows = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
+    counts = {name: int(_number(proxy, name)) for name in chat_counts.OUTCOMES}
+    if chats := sum(counts.values()):
+        since = ago(clock.seconds() - _number(proxy, "since"))
+        with_memory, nothing = counts.pop(chat_counts.TOLD), counts.pop(chat_counts.NOTHING)
+        dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        text = f"{plural(chats, 'chat')} since it started {since}: {with_memory:,} with memory"
+        text = f"{text}, {nothing:,} nothing fits"
+        rows.append(("proxy", f"{text}, without: {dropped}" if dropped else text))
+    return rows
+
+
+def agent_rows(agent: Facts | None, problem: str = "") -> Rows:
+    """The agent: that it is well in one line, problems in a line each."""
+    if problem:
+        return [("agent", problem)]
+    if agent is None:
+        return [("agent", "none runs; vaultmem start keeps the index fresh")]
+    age = span(_number(agent, "uptime"))
+    rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_activity(agent)}")]
+    if agent.get("memory_bytes"):
+        rows.append(("memory", f"{_megabytes(agent['memory_bytes'])}, {_model(agent)}"))
+    watching = _part(agent, "watching")
+    if watching.get("trouble") or watching.get("alive") is False:
+        rows.append(("watching", str(watching.get("trouble") or "not at the moment")))
+    if jobs := _records(agent, "jobs"):
+        failed = [str(job.get("name")) for job in jobs if job.get("ok") is False]
+        names = f", failed: {', '.join(failed)} (vaultmem jobs)" if failed else ""
+        rows.append(("jobs", f"{len(jobs)}{names}"))
+    reminders = _part(agent, "reminders")
+    if reminders.get("next"):
+        rows.append(("next reminder", str(reminders["next"]).replace("T", " ")))
+    problems = reminders.get("troubles")
+    rows += [("reminders", str(one)) for one in (problems if isinstance(problems, list) else [])]
+    if last := _part(agent, "last_error"):
+        when = ago(clock.seconds() - _number(last, "time"))
+        rows.append((f"last {last.get('level')}", f"{when}: {last.get('message')}"))
+    return rows
+
+
+def _activity(agent: Facts) -> str:
+    if agent.get("vanished"):
+        return f"waiting: {agent['vanished']}"
+    indexing, paths_left = _part(agent, "indexing"), _number(agent, "waiting")
+    if indexing:
+        of = f" of {_number(indexing, 'total'):,.0f}" if indexing.get("total") else ""
+        text = f"{indexing.get('stage')} {_number(indexing, 'done'):,.0f}{of}"
+    elif paths_left:
+        text = f"{plural(int(paths_left), 'path')} to read"
+    else:
+        text = "index is current" if agent.get("current", True) else "looking for changes"
+    blocks = _number(_part(agent, "embedding"), "waiting")
+    return f"{text}, {plural(int(blocks), 'block')} to embed" if blocks else text
+
+
+def _model(agent: Facts) -> str:
+    model = _part(agent, "model")
+    if model.get("trouble"):
+        return str(model["trouble"])
+    return f"model {model.get('name')} {'loaded' if model.get('loaded') else 'not loaded'}"
+
+
+def _part(facts: Facts, name: str) -> Facts:
+    part = facts.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _records(facts: Facts, name: str) -> list[Facts]:
+    value = facts.get(name)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _number(facts: Facts, name: str) -> float:
+    number = facts.get(name)
+    return number if isinstance(number, (int, float)) else 0
+
+
+def _megabytes(size: object) -> str:
+    return f"{size / 1e6:.1f} MB" if isinstance(size, int) else "?"
+
+
+def ago(seconds: float) -> str:
+    """A moment of the past for a person."""
+    return f"{span(seconds)} ago" if seconds >= 60 else "just now"
+
+
+def span(seconds: float) -> str:
+    """A span of time for a person."""
+    for size, name in _SPANS:
+        if seconds >= size:
+            return plural(int(seconds // size), name)
+    return plural(int(seconds), "second")
+
+
+# --- doctor
+
+
+def doctor(args: Namespace, output: Output) -> int:
+    """Examine the installation, the state, the notes and the agent. Changes nothing."""
+    from vaultmem.agent import health
+    from vaultmem.doctor import examine, worst_first
+
+    with Vault(args.vault) as vault:
+        findings = examine(vault)
+        sound = all(one.severity != "error" for one in findings)
+        findings = worst_first([*findings, *health.examine(vault, readable=sound)])
+    healthy = all(one.severity != "error" for one in findings)
+    if output.as_json:
+        output.data({"healthy": healthy, "findings": [one.__dict__ for one in findings]})
+        return 0 if healthy else 1
+    if not findings:
+        output.line("all is well")
+    for one in findings:
+        most = len(one.places) if args.all else SHOWN
+        output.line(f"{output.paint(one.severity, _STYLES[one.severity])}  {one.what}")
+        for place in one.places[:most]:
+            output.line(output.paint(f"    {place}", "dim"))
+        if len(one.places) > most:
+            output.line(output.paint(f"    and {len(one.places) - most} more (--all)", "dim"))
+        output.line(f"    → {one.advice}")
+    return 0 if healthy else 1
+
+
+# --- jobs
+
+
+def jobs(args: Namespace, output: Output) -> int:
+    """List the jobs of the agent, or run one."""
+    from vaultmem.agent.jobs import JOBS, named
+
+    if args.what not in (None, "run"):
+        raise UsageError(f"{args.what!r} is nothing that jobs can do; see vaultmem jobs --help")
+    if args.what is None and args.dry_run:
+        raise UsageError("--dry-run goes with jobs run NAME")
+    if args.what is None:
+        return _list_jobs(args, output)
+    if args.name is None:
+        raise UsageError(f"jobs run needs a NAME: {', '.join(JOBS)}")
+    job = named(args.name)
+    if not args.dry_run:
+        return _run_job(args, job, output)
+    if output.as_json:
+        output.data({"name": job.name, "meaning": job.meaning, "dry_run": True})
+    else:
+        output.line(f"{job.name} {job.meaning}; nothing was done")
+    return 0
+
+
+def _list_jobs(args: Namespace, output: Output) -> int:
+    from vaultmem.agent import jobs as agent_jobs
+
+    vault = paths.choose_vault(args.vault, settings.load(None).text("vault"))
+    reply = _ask(vault, "jobs", {}, timeout=ANSWER)
+    pid = _ask(vault, "ping", {}, timeout=ANSWER).get("pid") if reply else None
+    listed = reply.get("jobs")
+    ledger = agent_jobs.ledger(vault)
+    if not isinstance(listed, list):
+        config, pid = settings.load(vault), None
+        listed = [one._asdict() for one in agent_jobs.listing(config, ledger, clock.seconds())]
+    if output.as_json:
+        output.data({"jobs": listed, "count": len(listed), "agent": pid})
+        return 0
+    rows = [_job_row(one, clock.seconds()) for one in listed]
+    for row in table([("job", "when", "next", "last", "result"), *rows]):
+        output.line(row)
+    for _, notice in ledger.notices():
+        output.remark(f"vaultmem: {notice}")
+    if not reply:
+        output.remark("vaultmem: no agent runs, so no job does; vaultmem start starts one")
+    return 0
+
+
+def _job_row(job: Facts, now: float) -> tuple[str, ...]:
+    last, coming = job["last_run"], job["next_run"]
+    result = str(job["last_result"] or "")
+    if job["ok"] is False:
+        result = f"failed: {result}"
+    if job["waiting_for"]:
+        result = f"waiting: {job['waiting_for']}" + (f" ({result})" if result else "")
+    ahead = _distance(coming, now, "in {}", "now") if coming is not None else "never"
+    before = _distance(now, last, "{} ago", "just now") if last is not None else "never"
+    return (
+        str(job["name"]), str(job["schedule"]), "running" if job["running"] else ahead, before, result
+    )  # fmt: skip
+
+
+def _distance(later: object, earlier: object, words: str, at_once: str) -> str:
+    from vaultmem.text.times import format_duration
+
+    if not isinstance(later, (int, float)) or not isinstance(earlier, (int, float)):
+        return ""
+    seconds = later - earlier
+    return words.format(format_duration(seconds)) if seconds >= 1 else at_once
+
+
+def _ask(vault: str, method: str, params: Facts, timeout: float | None) -> Facts:
+    """The agent's reply; nothing when there is none, or one of another version."""
+    try:
+        reply = call(vault, method, params, timeout=timeout)
+    except AgentError as error:
+        if error.code in (NO_ANSWER, UNKNOWN_METHOD) and timeout is not None:
+            return {}
+        raise VaultmemError(str(error)) from error
+    return reply if isinstance(reply, dict) else {}
+
+
+def _run_job(args: Namespace, job: Job, output: Output) -> int:
+    vault = paths.choose_vault(args.vault, settings.load(None).text("vault"))
+    done = _ask(vault, "jobs.run", {"name": job.name}, timeout=None)
+    done = done or _run_here(vault, job, output)
+    if output.as_json:
+        output.data(done)
+        return 0 if done.get("ok") else 1
+    if not done.get("ok"):
+        raise VaultmemError(f"the job {job.name} failed: {done.get('last_result')}")
+    output.line(f"{job.name}: {done.get('last_result')}")
+    return 0
+
+
+def _run_here(folder: str, job: Job, output: Output) -> Facts:
+    """Run a job in this process, as the agent would, and record its run for it."""
+    from vaultmem.agent import jobs as agent_jobs
+    from vaultmem.memories.ledger import Runs
+
+    with Vault(folder) as vault:
+        warn(vault, output)
+        runs = Runs(agent_jobs.ledger(folder))
+        runs.remember([job.name])
+        runs.carry_out(job.name, lambda: job.run(vault))
+        listed = agent_jobs.listing(vault.config, runs, clock.seconds())
+    return next(one for one in listed if one.name == job.name)._asdict()

@@ -1,0 +1,298 @@
+"""vaultmem agent: the tools for assistants that can run a command: JSON in, a line of JSON for each call out.
+
+Light: where the sync agent runs, the words and stdin are forwarded to it, with nothing loaded but a client of the
+socket. What the agent does not do as the command itself would, it refuses before any tool is called; then the command
+runs here, with what was read from stdin.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vaultmem import client
+
+TYPE_CHECKING = False  # as in text.values, without the price of another file
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping
+    from typing import Protocol
+
+    from vaultmem.api import Vault
+    from vaultmem.api.rpc import RequestError
+    from vaultmem.api.toolbox import ToolService
+    from vaultmem.output import Output
+
+    Call = Mapping[str, object]
+
+    class Answers(Protocol):
+        """Answers the methods of the tools."""
+
+        def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+            """The result of a method. Raises VaultmemError."""
+
+
+MOST = 1_000_000  # bytes of stdin
+MOST_FORWARDED = 250_000  # bytes; what is longer might be too long for the socket once it is quoted
+MOST_CALLS = 8  # that are carried out as one request of the socket, which has to end in 30 s
+_STDIN = "-"
+_NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
+_NOT_DONE = (
+    *_NEEDS_OWN,
+    -32001,
+)  # the last: too many calls; the command calls for itself, one by one
+
+_read: list[bytes] = []  # from stdin, before the agent refused
+
+
+# --- through the agent
+
+
+def forward(words: list[str]) -> int | None:
+    """The exit code of the command, carried out by the sync agent. None where none runs, or it refuses.
+    Raises AgentError for what may have been done in part."""
+    _read.clear()
+    if os.environ.get("VAULTMEM_DEBUG") or not {"--help", "-h"}.isdisjoint(words):
+        return None
+    text = None
+    if reads_stdin(words):
+        if client.is_terminal(sys.stdin):
+            return None
+        _read[:] = [_all_of_stdin()]
+        text = _as_text(_read[0])
+        if text is None:
+            return None
+    try:
+        reply = client.run_there("agent", words, timeout=client.BY_MEANING, given=text)
+    except client.AgentError as error:
+        if error.code not in _NOT_DONE:
+            raise
+        return None
+    except (OSError, ValueError):  # something is odd about where we are
+        return None
+    code = client.shown(reply)
+    if code is not None:
+        _read.clear()
+    return code
+
+
+def reads_stdin(words: list[str]) -> bool:
+    """Whether the calls are on stdin. In doubt they are not: the command itself looks closer."""
+    if "--list-tools" in words:
+        return False
+    reads = True
+    for word, following in zip(words, [*words, _STDIN][1:], strict=True):
+        if word == "--prompt":
+            reads = following == _STDIN or (following.startswith("--") and " " not in following)
+        elif word.startswith("--prompt="):
+            reads = word == "--prompt=-"
+    return reads
+
+
+def _all_of_stdin() -> bytes:
+    """At most one byte more than may be."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return bytes(buffer.read(MOST + 1)) if buffer else sys.stdin.read(MOST + 1).encode()
+
+
+def _as_text(data: bytes) -> str | None:
+    """None where the command has to say what is wrong with it."""
+    try:
+        return data.decode() if len(data) <= MOST_FORWARDED and data.strip() else None
+    except UnicodeDecodeError:
+        return None
+
+
+def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None) -> int:
+    """The command in the sync agent, for a process that forwarded it. Raises UsageError for what the command does
+    better itself, before anything is done."""
+    from vaultmem.errors import UsageError
+
+    if stdin is None and _wants_stdin(args):
+        raise UsageError("stdin was not forwarded")
+    calls = list(_calls(args, stdin))
+    if len(calls) > MOST_CALLS:
+        raise UsageError("so many calls may take too long for one request")
+    return _carry_out(args, output, tools, calls)
+
+
+# --- the command
+
+
+def run(args: Namespace, output: Output) -> int:
+    """Call the tools; a call that fails does not keep the others from their turn."""
+    calls = list(_calls(args, None))
+    tools = _Tools(args, output)
+    try:
+        return _carry_out(args, output, tools, calls)
+    finally:
+        tools.close()
+
+
+def _carry_out(
+    args: Namespace, output: Output, tools: Answers, calls: list[Call | RequestError]
+) -> int:
+    if args.list_tools:
+        _list(tools, output)
+        return 0
+    results = [_result(tools, one, args.client) for one in calls]
+    for result in results:
+        _show(result, output)
+    return 0 if all(result["ok"] for result in results) else 1
+
+
+def _wants_stdin(args: Namespace) -> bool:
+    return not args.list_tools and args.prompt in (None, _STDIN)
+
+
+def _calls(args: Namespace, stdin: str | None) -> Iterator[Call | RequestError]:
+    """The calls; `stdin` is its text, if it was read already."""
+    from vaultmem.api.rpc import RequestError
+    from vaultmem.errors import UsageError
+
+    if args.list_tools:
+        return
+    if not _wants_stdin(args):
+        yield {"prompt": args.prompt}
+        return
+    text = _stdin_text() if stdin is None else stdin.removeprefix("\ufeff")
+    if args.prompt == _STDIN and not text.lstrip().startswith(("{", "[")):
+        yield {"prompt": text.strip()}
+        return
+    for value in _values(text):
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, dict | RequestError):
+                raise UsageError("a call is an object; see vaultmem agent --help")
+            yield one
+
+
+def _stdin_text() -> str:
+    from vaultmem.errors import UsageError
+
+    if client.is_terminal(sys.stdin):
+        raise UsageError("the calls are read from stdin; see vaultmem agent --help")
+    data = _read.pop() if _read else _all_of_stdin()
+    if len(data) > MOST:
+        raise UsageError(f"stdin may have {MOST:,} bytes; make several calls of it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8") from None
+
+
+def _values(text: str) -> list[object]:
+    """One JSON value, or one on each line; a line that is broken is an error of its own."""
+    from vaultmem.api.rpc import PARSE_ERROR, RequestError, parse
+    from vaultmem.errors import UsageError
+
+    if not text.strip():
+        raise UsageError("nothing on stdin; see vaultmem agent --help")
+    try:
+        return [parse(text)]
+    except ValueError as error:
+        whole = str(error)
+    values: list[object] = []
+    lines = (line for line in text.splitlines() if line.strip())
+    for number, line in enumerate(lines, start=1):
+        try:
+            values.append(parse(line))
+        except ValueError as error:
+            values.append(RequestError(PARSE_ERROR, f"line {number} is no JSON: {error}"))
+    if all(isinstance(one, RequestError) for one in values):
+        raise UsageError(f"stdin is no JSON: {whole}")
+    return values
+
+
+def _list(tools: Answers, output: Output) -> None:
+    listed = tools.answer("tools/list", {})
+    assert isinstance(listed, dict)
+    if output.as_json:
+        output.data(listed)
+        return
+    for tool in listed["tools"]:
+        params = ", ".join(tool["inputSchema"].get("properties", {}))
+        output.line(f"{output.paint(tool['name'], 'bold')}({params})")
+        output.line(f"  {tool['description']}")
+
+
+def _result(tools: Answers, one: Call | RequestError, name: str) -> dict[str, object]:
+    """The result of one call in any of its shapes."""
+    from vaultmem.api.rpc import RequestError, as_json
+    from vaultmem.errors import VaultmemError
+
+    if isinstance(one, RequestError):
+        return {"name": None, "ok": False, "error": as_json(one)}
+    method, params = _request(one, name)
+    named = str((params.get("name") or "") if method == "tools/call" else method)
+    head = {"id": one["id"]} if "id" in one else {}
+    try:
+        answer = tools.answer(method, params)
+    except VaultmemError as error:
+        return {**head, "name": named[:80], "ok": False, "error": as_json(error)}
+    own = answer if isinstance(answer, dict) else {"tools": answer}
+    return {**head, "name": named, "ok": True, **own}
+
+
+def _request(one: Call, name: str) -> tuple[str, dict[str, object]]:
+    """The method and its parameters: of {"name", "params"}, {"method", "params"} or {"prompt"}."""
+    arguments = one.get("params", one.get("arguments"))
+    if "prompt" in one and "name" not in one:
+        return "prompt", {"prompt": one["prompt"], "client": name}
+    method = one.get("method")
+    if method == "tools/list":
+        return method, {}
+    if method == "tools/call":
+        return method, {**(arguments if isinstance(arguments, dict) else {}), "client": name}
+    tool = one.get("name") if method is None else method
+    return "tools/call", {"name": tool, "arguments": arguments, "client": name}
+
+
+def _show(result: dict[str, object], output: Output) -> None:
+    if output.as_json:
+        output.record(result)
+        return
+    error = result.get("error")
+    if isinstance(error, dict):
+        name = f"{result['name']}: " if result["name"] else ""
+        output.error(f"{name}{error['message']}")
+    else:
+        output.text(f"{result.get('context', result.get('text', ''))}\n")
+
+
+class _Tools:
+    """Those of the sync agent, if one runs, else those of this process."""
+
+    def __init__(self, args: Namespace, output: Output) -> None:
+        self._args, self._output = args, output
+        self._vault: Vault | None = None
+        self._own: ToolService | None = None
+        self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
+
+    def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+        """The result of a method. Raises VaultmemError."""
+        if self._own is None:
+            try:
+                reply = client.call(self._folder, method, {**arguments}, timeout=client.BY_MEANING)
+            except client.AgentError as error:
+                if error.code not in _NEEDS_OWN:
+                    raise
+            else:
+                if reply is not client.NOBODY:
+                    return reply
+        return self._opened().answer(method, arguments)
+
+    def _opened(self) -> ToolService:
+        if self._own is None:
+            from contextlib import nullcontext
+
+            from vaultmem.api.toolbox import Toolbox, ToolService
+            from vaultmem.commands.rendering import open_vault
+
+            self._vault = vault = open_vault(self._args, self._output)
+            self._own = ToolService(Toolbox(), lambda: nullcontext(vault))
+        return self._own
+
+    def close(self) -> None:
+        """Close the vault."""
+        if self._vault is not None:
+            self._vault.close()

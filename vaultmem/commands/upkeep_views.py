@@ -1,0 +1,256 @@
+"""Maintenance, the review of what it proposes, and the history with undo."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+
+from vaultmem.api import Vault
+from vaultmem.client import is_terminal
+from vaultmem.commands.rendering import (
+    embed_first,
+    local_time,
+    open_vault,
+    params_of,
+    short,
+    show_diff,
+    show_report,
+    vault_of,
+)
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.output import Output
+from vaultmem.reminders.pending_page import WORDS
+from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.vault.places import ARCHIVE, GENERATED
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Answer = dict[str, Any]
+
+FEW = 100  # entries of the history, in which those of conversations are looked for
+MOST_PROPERTIES = 65_536  # bytes in which the properties of a note end
+STRAY = "is in no folder of a category, and is left alone"
+_QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
+
+
+def maintain(args: Namespace, output: Output) -> int:
+    """dream, consolidate, compress: run maintenance, or show what it would do."""
+    name = args.command
+    opened = vault_of if name == "compress" else open_vault
+    with opened(args, output) as vault:
+        if name == "consolidate" or getattr(args, "level", 1) > 1:  # they compare by meaning
+            embed_first(vault, output)
+        show_report(getattr(vault, name)(**params_of(name, args)), output)
+        if name == "dream" and not output.as_json:
+            for path in strays(vault):
+                output.remark(f"vaultmem: {path} {STRAY}")
+    return 0
+
+
+def strays(vault: Vault) -> list[str]:
+    """Notes in the memory folder itself, in no folder of a category, and without an id: no job maintains them."""
+    folder = vault.config.text("memory_folder")
+    try:
+        with os.scandir(os.path.join(vault.path, folder)) as entries:
+            notes = [each for each in entries if each.name.endswith(".md") and each.is_file()]
+    except OSError:
+        return []
+    theirs = (each for each in notes if each.name not in GENERATED and each.name[0] != ".")
+    return sorted(f"{folder}/{each.name}" for each in theirs if not _has_id(each.path))
+
+
+def _has_id(path: str) -> bool:
+    from vaultmem.vault import pages
+    from vaultmem.vault.files import decode
+
+    try:
+        with open(path, "rb") as file:
+            text = decode(file.read(MOST_PROPERTIES))[0]
+        return bool(pages.read("frontmatter", text).properties.get("id"))
+    except (OSError, VaultmemError):
+        return True  # the doctor reports it
+
+
+def show_job(answer: Answer, _args: Namespace, output: Output) -> None:
+    """Jobs: what they changed."""
+    show_report(answer, output)
+
+
+# --- review
+
+
+def review(args: Namespace, output: Output) -> int:
+    """List the proposals of dreams and models, decide on one, or go through them; and list what else needs a look."""
+    if args.id is None and (args.accept or args.reject):
+        raise UsageError("name the proposal: vaultmem review ID --accept (or --reject)")
+    with open_vault(args, output) as vault:
+        proposals = vault.proposals()
+        if args.id is not None:
+            proposals = [_named(proposals, args.id)]
+        if args.accept or args.reject:
+            _decide(vault, proposals[0], args, output)
+            return 0
+        chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
+        if output.as_json:
+            count = len(proposals) + len(chores)
+            output.data({"proposals": proposals, "chores": chores, "count": count})
+            return 0
+        if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+            output.remark(f"vaultmem: {plural(len(proposals), 'proposal')}")
+            for one in proposals:
+                output.line(_proposal_line(one, output))
+        else:
+            _go_through(vault, proposals, args, output)
+    for one in chores:
+        text, source = words(one["text"], WORDS), output.paint(one_line(one["source"]), "dim")
+        output.line("  ".join(filter(None, (output.paint(one["id"], "yellow"), text, source))))
+    return 0
+
+
+def _named(proposals: list[Answer], id_: str) -> Answer:
+    fitting = [one for one in proposals if str(one["id"]).startswith(id_.lower())]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise NoteNotFoundError(f"{id_!r} could mean {len(fitting)} proposals; give more of the id")
+    raise NoteNotFoundError(f"no proposal has the id {id_!r}; vaultmem review --list shows them")
+
+
+def _decide(vault: Vault, one: Answer, args: Namespace, output: Output) -> None:
+    if args.dry_run and not output.as_json:
+        _show_proposal(one, output)
+        return
+    if args.dry_run:
+        output.data({**one, "dry_run": True})
+        return
+    report = (vault.accept if args.accept else vault.reject)(one["id"], by=args.by)
+    if output.as_json:
+        output.data(report)
+    else:
+        output.line(f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
+
+
+def _proposal_line(one: Answer, output: Output) -> str:
+    line = f":{one['line']}" if one.get("line") else ""
+    where = output.paint(f"{one['path']}{line}", "cyan")
+    reason = f" ({one['reason']})" if one.get("reason") else ""
+    return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}{reason}"
+
+
+def _show_proposal(one: Answer, output: Output) -> None:
+    output.line(_proposal_line(one, output))
+    for each in one["evidence"]:
+        output.line(f"    {each}")
+    show_diff(one.get("diff"), output)
+
+
+def _go_through(vault: Vault, proposals: list[Answer], args: Namespace, output: Output) -> None:
+    if not proposals:
+        output.remark("vaultmem: nothing to review; vaultmem dream --level 3 looks for something")
+    for number, one in enumerate(proposals, 1):
+        output.line(output.paint(f"{number} of {len(proposals)}", "bold"))
+        _show_proposal(one, output)
+        answer = _ask(output)
+        if answer == "q":
+            return
+        try:
+            if answer == "a":
+                vault.accept(one["id"], by=args.by, dry_run=args.dry_run)
+            elif answer == "r" and not args.dry_run:
+                vault.reject(one["id"], by=args.by)
+        except VaultmemError as error:  # the note was changed meanwhile; the others are still good
+            output.remark(f"vaultmem: {error}")
+
+
+def _ask(output: Output) -> str:
+    """One of a, r, s, q. The end of the input is q."""
+    while True:
+        output.prompt(_QUESTION)
+        line = sys.stdin.readline()
+        if not line:
+            return "q"
+        answer = line.strip().lower()[:1]
+        if answer and answer in "arsq":
+            return answer
+
+
+# --- history
+
+
+def history(args: Namespace, output: Output) -> int:
+    """List what was done to memories, the newest first."""
+    with vault_of(args, output) as vault:
+        entries = vault.history(**{**params_of("history", args), "id": args.id or None})
+        is_all = bool(entries or args.id or args.by or args.conversations)
+        is_hidden = not is_all and _has_conversations(vault, args.since)
+    if output.as_json:
+        output.data({"history": entries, "count": len(entries)})
+        return 0
+    if not entries:
+        but = " but what conversations did, which --conversations shows" if is_hidden else ""
+        output.remark(f"vaultmem: the history holds nothing of it{but}")
+    for one in entries:
+        output.line(_entry_line(one, output))
+    return 0
+
+
+def _has_conversations(vault: Vault, since: str | None) -> bool:
+    from vaultmem.memories.conversation import is_talk
+
+    entries = vault.history(limit=FEW, since=since, conversations=True)
+    return any(is_talk(one["by"]) for one in entries)
+
+
+def _entry_line(one: Answer, output: Output) -> str:
+    files = one.get("files") or ()
+    many = f"  {output.paint(plural(len(files), 'file'), 'dim')}" if len(files) > 1 else ""
+    commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
+    return f"{commit}  {local_time(one['at'])}  {by}  {one['why']}{many}"
+
+
+def show_difference(answer: Answer, _args: Namespace, output: Output) -> None:
+    """diff: an entry of the history, and its unified diff."""
+    output.remark(f"vaultmem: {_entry_line(answer, output)}")
+    show_diff(answer["diff"], output)
+
+
+def undo(args: Namespace, output: Output) -> int:
+    """Take back what was done to memories, as far as that is possible."""
+    if sum(map(bool, (args.commit, args.last, args.name))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
+    if bool(args.name) != bool(args.since):
+        raise UsageError("--by NAME and --since WHEN go together")
+    with vault_of(args, output) as vault:
+        report = vault.undo(**params_of("undo", args))
+    if output.as_json:
+        output.data(report)
+    else:
+        _show_undone(report, output)
+    return 1 if report["refused"] and not report["changes"] else 0
+
+
+def _show_undone(report: Answer, output: Output) -> None:
+    refused, changes = report["refused"], report["changes"]
+    if refused and not changes:
+        raise VaultmemError(f"nothing was undone: {refused[0]['path']}: {refused[0]['reason']}")
+    if not changes:
+        output.remark("vaultmem: already undone: nothing was changed")
+        return
+    would = "would be " if report["dry_run"] else ""
+    for one in report["undone"]:
+        output.line(f"{would}undone: {_entry_line(one, output)}")
+    for change in changes:
+        before, after = change["path"], change["target"]
+        move = str(after) if before in (None, after) else f"{before} → {after}"
+        output.line(f"  {output.paint(move, 'cyan')}")
+        show_diff(change.get("diff"), output)
+    away = f"/{ARCHIVE}/"  # what was written then goes there
+    archived = sum(away in one["target"] and away not in (one["path"] or "") for one in changes)
+    counts = ((len(changes) - archived, f"{would}as before"), (archived, f"{would}archived"))
+    many = (f"{plural(count, 'file')} {state}" for count, state in counts if count)
+    output.remark(f"vaultmem: {', '.join(many)}")
+    for one in refused:
+        output.remark(f"vaultmem: not undone: {one['path']}: {one['reason']}")
