@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 20.0  # seconds for a saved note to be found
-SHOWN = 6  # lines of an answer
+MOST_LINES = 6  # lines of an answer
 NOTE = "Inbox/Kettle for the gauge hut.md"
 TEXT = """\
 # Kettle for the gauge hut
@@ -43,7 +43,7 @@ class Step:
 
     title: str
     words: list[str]
-    shown: int = SHOWN
+    most: int = MOST_LINES
 
 
 class Stage:
@@ -76,14 +76,14 @@ class Stage:
 
     def is_found(self) -> bool:
         """Whether the agent finds the note that was saved."""
-        said = client.call(self.vault, "search", {"query": "sprockleford", "keyword": True})
-        return isinstance(said, dict) and bool(said.get("count"))
+        reply = client.call(self.vault, "search", {"query": "sprockleford", "keyword": True})
+        return isinstance(reply, dict) and bool(reply.get("count"))
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Tell the story, then clean up, whatever happens."""
     began = time.monotonic()
-    with _interruptible():
+    with _signals(_interrupt):  # clean up first, as after Ctrl-C
         folder = os.path.realpath(tempfile.mkdtemp(prefix="vaultmem-demo-"))
         stage = Stage(folder)
         try:
@@ -138,14 +138,14 @@ def _story(stage: Stage, output: Output) -> tuple[list[dict[str, object]], float
     ]  # fmt: skip
     if not output.as_json:
         output.line(output.paint(f"$ cd {stage.vault}", "bold"))
-    told = [_told(stage, step, output) for step in before]
+    done = [_run_step(stage, step, output) for step in before]
     delay = _save(stage, output)
-    told.append({"title": "Save a note", "command": None, "seconds": round(delay, 3), "out": NOTE})
-    return told + [_told(stage, step, output) for step in after], round(delay, 3)
+    done.append({"title": "Save a note", "command": None, "seconds": round(delay, 3), "out": NOTE})
+    return done + [_run_step(stage, step, output) for step in after], round(delay, 3)
 
 
-def _told(stage: Stage, step: Step, output: Output) -> dict[str, object]:
-    """Run one command, show it and what it says."""
+def _run_step(stage: Stage, step: Step, output: Output) -> dict[str, object]:
+    """Run one command, and print it with its answer."""
     typed = shlex.join(["vaultmem", *step.words])
     if not output.as_json:
         output.line()
@@ -154,12 +154,12 @@ def _told(stage: Stage, step: Step, output: Output) -> dict[str, object]:
     began = time.monotonic()
     ended = stage.run(step.words)
     seconds = time.monotonic() - began
-    said = ended.stderr.decode("utf-8", "replace").splitlines()
+    errors = ended.stderr.decode("utf-8", "replace").splitlines()
     if ended.returncode:
-        raise VaultmemError(f"{typed} failed: {said[-1] if said else ended.returncode}")
+        raise VaultmemError(f"{typed} failed: {errors[-1] if errors else ended.returncode}")
     out = ended.stdout.decode("utf-8", "replace").splitlines()
     if not output.as_json:
-        _show([*out, *said] if len(out) < step.shown else out, step.shown, seconds, output)
+        _show([*out, *errors] if len(out) < step.most else out, step.most, seconds, output)
     return {
         "title": step.title,
         "command": typed,
@@ -208,26 +208,27 @@ def _today() -> str:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Nothing that runs in here knows the state or the settings of whoever runs it."""
-    kept = dict(os.environ)
-    for name in [name for name in kept if name.startswith("VAULTMEM_")]:
+    """Inside, no process knows the state or the settings of the person."""
+    former = dict(os.environ)
+    for name in [name for name in former if name.startswith("VAULTMEM_")]:
         del os.environ[name]
     os.environ.update({**settings, "NO_COLOR": "1"})
     try:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(kept)
+        os.environ.update(former)
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """A request to end cleans up first, as Ctrl-C does."""
-    kept = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+    """Inside, requests to end are handled so."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    former = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, before in kept.items():
+        for number, before in former.items():
             signal.signal(number, before)
 
 
@@ -235,22 +236,10 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not leave half of it behind."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    kept = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, before in kept.items():
-            signal.signal(number, before)
-
-
 def _end_agent(vault: str) -> None:
     """End the agent, by all means."""
     state = paths.state_folder(vault)
-    with _undisturbed():
+    with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
         try:
             life.stop(vault)
         except VaultmemError:
@@ -265,5 +254,5 @@ def _clean_up(folder: str, keep: bool, output: Output) -> None:
     if keep:
         output.remark(f"vaultmem: kept in {folder}; its index: VAULTMEM_STATE={folder}/state")
         return
-    with _undisturbed():
+    with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,10 @@
-"""vaultmem hook: what the start-up hook of a harness reads. Whatever fails, it gets its JSON, and starts."""
+"""vaultmem hook: the context that the start-up hook of a harness reads. It gets its JSON whatever fails."""
 
 from __future__ import annotations
 
+import json
 import os
+from argparse import Namespace
 
 from vaultmem import client, paths
 from vaultmem import now as clock
@@ -15,32 +17,29 @@ from vaultmem.reminders import listing
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from vaultmem.api import Vault
-    from vaultmem.reminders.listing import Fact, Listed, Row
+    from vaultmem.reminders.listing import Listed, Row
 
 MOST = 10_000  # characters on stdout
 
 
-def run(args: argparse.Namespace, output: Output) -> int:
+def run(args: Namespace, output: Output) -> int:
     """Print it."""
     if args.harness not in HARNESSES:
-        output.remark(
-            f"vaultmem: no harness is called {args.harness!r}; known: {', '.join(HARNESSES)}"
-        )
-        return refused(output)
-    in_agent = not _is_elsewhere(args.vault)
+        known = ", ".join(HARNESSES)
+        output.remark(f"vaultmem: no harness is called {args.harness!r}; known: {known}")
+        output.data({})
+        return 0
+    in_agent = not (args.vault is None or isinstance(args.vault, str))  # there the vault is open
     text = ""
     try:
-        if not in_agent and (elsewhere := _by_agent_elsewhere(args)) is not None:
-            return elsewhere
-        text = _text(args, output)
+        if not in_agent and (code := _by_agent_elsewhere(args)) is not None:
+            return code
+        text = _Context(args, output, in_agent=in_agent).text()
     except Exception as error:  # the harness is to start whatever happens here
         if in_agent:
             raise StateError("the process that asks does it itself") from error
-        said = " ".join(f"{error}".split()) or type(error).__name__
-        output.remark(f"vaultmem: {said}")
+        output.remark(f"vaultmem: {' '.join(str(error).split()) or type(error).__name__}")
     reply = answer(args.harness, text)
     while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
         text = text[: len(text) * 3 // 4]
@@ -49,144 +48,116 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def refused(output: Output) -> int:
-    """What follows a line about wrong words. The exit code is 0: with 2, Claude Code and others would stop."""
-    output.data({})
-    return 0
+class _Context:
+    """What one session is told. Nothing is indexed for it, and what fails is left out with a remark."""
 
+    def __init__(self, args: Namespace, output: Output, *, in_agent: bool) -> None:
+        self._args, self._output, self._in_agent = args, output, in_agent
+        self._now = clock.seconds()
+        self._viewer = viewer(args.harness)
+        self._problems: list[str] = []
 
-def _is_elsewhere(given: object) -> bool:
-    """Whether this is a process of its own; in the agent the vault is open."""
-    return given is None or isinstance(given, str)
+    def text(self) -> str:
+        """The context; the memories in it count as used."""
+        args = self._args
+        folder = args.vault.path if self._in_agent else listing.vault_of(args.vault)
+        listed = None if self._in_agent else listing.kept(folder, self._now)
+        if listed is not None and not args.prompt:
+            return self._with(folder, listed, None)
+        from vaultmem.api import Vault
 
+        with args.vault if self._in_agent else Vault(folder) as vault:
+            text = self._with(folder, listed or self._gathered(vault), vault)
+        if self._problems:
+            self._output.remark(f"vaultmem: {'; '.join(dict.fromkeys(self._problems))}")
+        return text
 
-def _text(args: argparse.Namespace, output: Output) -> str:
-    now = clock.seconds()
-    given = args.vault
-    in_agent = not _is_elsewhere(given)
-    folder = given.path if in_agent else listing.vault_of(given)
-    kept = None if in_agent else listing.kept(folder, now)
-    if kept is not None and not args.prompt:
-        facts = _facts(kept, args, now)
-        return _told(args, folder, _found(kept, args, now), _lines(facts, args))
-    from vaultmem.api import Vault
+    def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
+        visible = [row for row in listed.rows if self._viewer.sees(row["scope"])]
+        sections = listing.by_section(visible, DAYS, self._now)
+        memories = self._facts(listed)
+        if vault is not None and self._args.prompt:
+            memories |= self._recalled(vault, sections, memories)
+        text = context(self._args.harness, folder, sections, [*memories.values()])
+        lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
+        if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
+            listing.note(paths.state_folder(folder), ids, clock.seconds())
+        return text
 
-    troubles: list[str] = []
-    with given if in_agent else Vault(folder) as vault:
-        listed = kept if kept is not None else _listed(vault, args, now, troubles)
-        found, facts = _found(listed, args, now), _facts(listed, args, now)
-        told = frozenset(row["id"] for row in (*found["preferences"], *facts))
-        recalled = _recalled(vault, args, told, troubles)
-    if troubles:
-        output.remark(f"vaultmem: {'; '.join(dict.fromkeys(troubles))}")
-    return _told(args, folder, found, {**_lines(facts, args), **recalled})
+    def _gathered(self, vault: Vault) -> Listed:
+        """What is pending and what holds, from the index."""
+        from vaultmem.reminders.waiting import gather
 
+        try:
+            if vault.is_indexed():
+                return gather(vault, self._now, keep=not self._in_agent)
+        except VaultmemError as error:
+            self._problems.append(str(error))
+        return listing.Listed([], [], [])
 
-def _told(
-    args: argparse.Namespace, folder: str, found: dict[str, list[Row]], memories: dict[str, str]
-) -> str:
-    """What to tell; the memories in it count as used."""
-    text = context(args.harness, folder, found, [*memories.values()])
-    lines = [(row["memory"], row["text"]) for rows in found.values() for row in rows]
-    if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
-        listing.note(paths.state_folder(folder), ids, clock.seconds())
-    return text
+    def _facts(self, listed: Listed) -> dict[str, str]:
+        """The facts about the person and the project, a line each by id."""
+        folders = self._folders()
+        projects = {name for folder in folders for name in paths.project_names(folder)}
+        facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
+        return {one["id"]: fact_line(one, self._viewer) for one in facts}
 
+    def _folders(self) -> list[str]:
+        """The folders that the session works in: those that the harness names, else the one it was started in."""
+        caller = getattr(self._args, "caller", None)
+        if caller is None and self._in_agent:
+            return []  # asked over the socket by a program that names no folder
+        cwd, stdin = caller or (_cwd(), client.spoken())
+        return _folders_in(stdin) or [cwd]
 
-def _listed(vault: Vault, args: argparse.Namespace, now: float, troubles: list[str]) -> Listed:
-    """What waits and what holds, found anew. Nothing is indexed for it."""
-    from vaultmem.reminders.waiting import gather
+    def _recalled(
+        self, vault: Vault, sections: dict[str, list[Row]], facts: dict[str, str]
+    ) -> dict[str, str]:
+        """Memories that fit the prompt, a line each by id."""
+        from vaultmem.assistants.context import recall
 
-    try:
-        if vault.is_indexed():
-            return gather(vault, now, keep=_is_elsewhere(args.vault))
-    except VaultmemError as error:
-        troubles.append(str(error))
-    return listing.Listed([], [], [])
-
-
-def _found(listed: Listed, args: argparse.Namespace, now: float) -> dict[str, list[Row]]:
-    """What is for the assistant that the harness starts, by section."""
-    to = viewer(args.harness)
-    return listing.by_section([row for row in listed.rows if to.sees(row["scope"])], DAYS, now)
-
-
-def _facts(listed: Listed, args: argparse.Namespace, now: float) -> list[Fact]:
-    projects = {name for folder in _folders(args) for name in paths.project_names(folder)}
-    return holding(listed.facts, projects, viewer(args.harness), listing.minute(now))
-
-
-def _lines(facts: list[Fact], args: argparse.Namespace) -> dict[str, str]:
-    return {one["id"]: fact_line(one, viewer(args.harness)) for one in facts}
-
-
-def _folders(args: argparse.Namespace) -> list[str]:
-    """The folders that the session works in: those that the harness names, else the one it was started in."""
-    caller = getattr(args, "caller", None)
-    if caller is None and not _is_elsewhere(args.vault):
-        return []  # asked over the socket by somebody who names no folder
-    cwd, said = caller or (_cwd(), client.spoken())
-    return _named(_read(said)) or [cwd]
+        known = frozenset((*(row["id"] for row in sections["preferences"]), *facts))
+        try:
+            return recall(vault, self._args.prompt, known, self._args.harness)
+        except VaultmemError as error:
+            self._problems.append(str(error))
+            return {}
 
 
 def _cwd() -> str:
     try:
         return os.getcwd()
-    except OSError:  # somebody has removed it
+    except OSError:  # it was removed
         return ""
 
 
-def _recalled(
-    vault: Vault, args: argparse.Namespace, told: frozenset[str], troubles: list[str]
-) -> dict[str, str]:
-    if not args.prompt:
-        return {}
-    from vaultmem.assistants.context import recall
-
-    try:
-        return recall(vault, args.prompt, told, args.harness)
-    except VaultmemError as error:
-        troubles.append(str(error))
-        return {}
-
-
-def _by_agent_elsewhere(args: argparse.Namespace) -> int | None:
-    """Where no vault is named, set or above the working directory, the one that the harness speaks of; if an agent
-    answers for it, all is done."""
+def _by_agent_elsewhere(args: Namespace) -> int | None:
+    """Where no vault is named, set or above the working directory, use the one at or above a folder that the harness
+    names; if an agent answers for it, all is done."""
     if args.vault:
         return None
     try:
         args.vault = listing.vault_of(None)
     except VaultNotFoundError:
-        found = _spoken_of()
-        if found is None:
+        vaults = map(paths.find_vault, _folders_in(client.spoken()))
+        vault = next(filter(None, vaults), None)
+        if vault is None:
             raise
-        args.vault = found
+        args.vault = vault
         prompt = ["--prompt", args.prompt] if args.prompt else []
-        words = [args.event, "--harness", args.harness, *prompt, "--vault", found]
+        words = [args.event, "--harness", args.harness, *prompt, "--vault", vault]
         return client.ask_agent("hook", [*words, "--format", args.format])
     return None
 
 
-def _spoken_of() -> str | None:
-    """The vault at or above one of the folders that the harness names."""
-    folders = _named(_read(client.spoken()))
-    return next((found for folder in folders if (found := paths.find_vault(folder))), None)
-
-
-def _named(given: object) -> list[str]:
-    """The folders in what the harness says."""
-    if not isinstance(given, dict):
-        return []
-    roots = given.get("workspace_roots")
-    named = [*(roots if isinstance(roots, list) else []), given.get("cwd")]
-    return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]
-
-
-def _read(said: str) -> object:
-    import json
-
+def _folders_in(stdin: str) -> list[str]:
+    """The folders that the harness names on stdin."""
     try:
-        return json.loads(said)
+        event = json.loads(stdin)
     except (ValueError, RecursionError):
-        return None
+        return []
+    if not isinstance(event, dict):
+        return []
+    roots = event.get("workspace_roots")
+    named = [*(roots if isinstance(roots, list) else []), event.get("cwd")]
+    return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]
