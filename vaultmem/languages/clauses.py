@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from vaultmem.languages import slots
 from vaultmem.languages.fixed_forms import said, settled
+from vaultmem.languages.when_words import han_number
 from vaultmem.text.values import lazy
 
 _LONGEST = 240  # characters of a clause that is still read
@@ -309,7 +310,6 @@ _HAN_AGE = lazy(
     r"(?P<subject>我|本人|用户)(?:今年(?:[（(]\d{4}[）)])?|现在|已经|刚|满|是)*"
     r"\s*(?P<value>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)\s*周?岁了?$"
 )
-_HAN_DIGITS = ("", *"一二三四五六七八九")
 _HAN_ALLERGY = lazy(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
 _HAN_COPULA = lazy(
     rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|叫做?(?![我你他她])|等于)\s*(?P<value>\S.*)$"
@@ -344,11 +344,7 @@ def _han_works(found: re.Match[str]) -> list[Fact]:
 
 
 def _han_age(found: re.Match[str]) -> list[Fact]:
-    tens, ten, ones = found["value"].rpartition("十")
-    if found["value"].isdecimal():
-        years = int(found["value"])
-    else:
-        years = 10 * (_HAN_DIGITS.index(tens) if tens else 1) * bool(ten) + _HAN_DIGITS.index(ones)
+    years = han_number(found["value"])
     return [Fact(f"{found['subject']}的年龄", "is", str(years))] if years else []
 
 

@@ -6,16 +6,10 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from vaultmem.languages.when_words import ORDINAL_WORDS, SPELLED, amount, han_number, ordinal
 from vaultmem.text.values import lazy, table
 
 _LONGEST = 70  # characters of what happens
-_COUNTS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()
-)
-_ORDINALS = (
-    "ground first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-).split()
-_HAN_DIGITS = {**{sign: at for at, sign in enumerate("零一二三四五六七八九十")}, "两": 2}
 _UNITS = {  # as written: (counted in, how many of these)
     "minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1), "week": ("days", 7),
     "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12), "分钟": ("minutes", 1),
@@ -23,7 +17,7 @@ _UNITS = {  # as written: (counted in, how many of these)
     "年": ("months", 12),
 }  # fmt: skip
 _EVERY = lazy(
-    rf"(?P<what>\S.{{2,{_LONGEST}}}?)\s+every\s+(?:(?P<count>\d{{1,4}}|{'|'.join(_COUNTS[2:])}|other)\s+)?"
+    rf"(?P<what>\S.{{2,{_LONGEST}}}?)\s+every\s+(?:(?P<count>\d{{1,4}}|{SPELLED}|other)\s+)?"
     r"(?P<unit>minute|hour|day|week|month|quarter|year)s?$",
     re.IGNORECASE,
 )
@@ -33,7 +27,7 @@ _HAN_EVERY = lazy(
 )
 _FLOOR = lazy(
     rf"(?P<subject>\S.{{0,60}}?)\s+is\s+(?:located\s+|now\s+)?on\s+the\s+"
-    rf"(?P<level>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS)})\s+floor$",
+    rf"(?P<level>\d{{1,3}}(?:st|nd|rd|th)|ground|{'|'.join(ORDINAL_WORDS)})\s+floor$",
     re.IGNORECASE,
 )
 _HAN_FLOOR = lazy(
@@ -112,11 +106,9 @@ def _rhythm(what: str, count: str, unit: str) -> Said | None:
 
 
 def _counted(word: str) -> int:
-    if word.isdecimal():
-        return int(word)
     if word == "other":
         return 2
-    return _HAN_DIGITS[word] if word in _HAN_DIGITS else _COUNTS.index(word)
+    return int(amount(word)) if word.isascii() else han_number(word)
 
 
 def _floor(clause: str) -> Said | None:
@@ -127,15 +119,9 @@ def _floor(clause: str) -> Said | None:
 
 
 def _level(word: str) -> str:
-    if word in _ORDINALS:
-        return str(_ORDINALS.index(word))
-    digits = re.match(r"\d+", word)
-    if digits:
-        return str(int(digits[0]))
-    tens, ten, ones = word.partition("十")
-    if not ten:
-        return str(_HAN_DIGITS[word])
-    return str(10 * _HAN_DIGITS.get(tens, 1) + _HAN_DIGITS.get(ones, 0))
+    if word == "ground":
+        return "0"
+    return str(ordinal(word) if re.match(r"[a-z]|\d+[a-z]", word) else han_number(word))
 
 
 def settled(sentence: str) -> str:

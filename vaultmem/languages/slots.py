@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import NamedTuple
 
-from vaultmem.text.values import lazy
+from vaultmem.languages.when_words import MONTHS, han_number
+from vaultmem.text.values import lazy, table
 
 # Values of facts, folded so that they compare: dates, numbers, articles, and pairs of words that exclude each other.
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _MONTH_NAMES = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
@@ -20,7 +21,6 @@ _MONTH_FIRST = lazy(rf"\b({_MONTH_NAMES})\b\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|t
 _ISO = lazy(r"(?<!\d)(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?!\d)")
 _HAN_DAY = lazy(r"([\d一二三四五六七八九十]{1,3})月([\d一二三四五六七八九十]{1,3})[日号]?")
 _DAY_TOKENS = lazy(r"m\d\d d\d\d")
-_HAN_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")}
 _THOUSANDS = lazy(r"(?<=\d),(?=\d{3}(?!\d))")
 _ARTICLES = lazy(r"^(?:the|an?|my|our|your|some|any) +")
 _AROUND = " \t.,;:!?\"'`“”‘’«»()[]{}*_。，；：！？、《》「」"
@@ -30,23 +30,49 @@ _TOKEN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\s\u3400-\u4dbf\u4e00-\u9fff,]+"
 
 _VERSIONED = lazy(r"^(\S.*?)[ -]?(?:v(?:ersion )?(\d+(?:\.\d+)*)|(?<=[ -])(\d+(?:\.\d+)+))$")
 
-_PAIRS = (
-    "light dark", "bright dark", "tabs spaces", "short long", "brief detailed", "concise verbose", "concise detailed",
-    "short detailed", "brief long", "on off", "enabled disabled", "true false", "yes no", "metric imperial",
-    "12-hour 24-hour", "formal informal", "formal casual", "window aisle", "british american", "public private",
-    "single-quoted double-quoted", "single double", "morning evening", "mornings evenings", "quiet loud", "hot cold",
-    "sync async", "vertical horizontal", "left right", "early late", "snake_case camelcase", "merge rebase",
-    "required optional", "open closed", "online offline", "paper digital", "celsius fahrenheit", "allowed forbidden",
-    "深色 浅色", "暗色 亮色", "深色 亮色", "暗色 浅色", "简短 详细", "简洁 详细", "简短 冗长", "空格 制表符",
-    "空格 tab", "早上 晚上", "早晨 晚上", "开启 关闭", "启用 禁用", "打开 关闭", "公开 私有",
-    "正式 随意", "靠窗 靠过道",
-    "中文 英文", "线上 线下", "必填 可选", "允许 禁止", "同步 异步", "甜 咸", "简体 繁体", "单引号 双引号",
-)  # fmt: skip
-_OPPOSITE: dict[str, set[str]] = {}
-for _one, _other in (pair.split() for pair in _PAIRS):
-    _OPPOSITE.setdefault(_one, set()).add(_other)
-    _OPPOSITE.setdefault(_other, set()).add(_one)
-_HAN_OPPOSITES = [word for word in _OPPOSITE if _HAN.match(word)]
+
+class _Words(NamedTuple):
+    """The lists of words.toml that this module reads."""
+
+    names: dict[str, str]  # of slots in English, by their spellings
+    chinese: dict[str, str]
+    chinese_slot: re.Pattern[str]
+    american: dict[str, str]  # what is written in two ways on two sides of the sea
+    british: re.Pattern[str]
+    opposites: dict[str, list[str]]
+    user: frozenset[str]
+    we: frozenset[str]
+    pronouns: frozenset[str]
+
+
+@cache
+def _words() -> _Words:
+    lists: dict[str, str] = table("vaultmem.languages", "words")["slots"]
+    chinese, american = _pairs(lists["chinese_names"]), _pairs(lists["american"])
+    opposites: dict[str, list[str]] = {}
+    for one, other in (pair.split() for pair in _items(lists["opposites"])):
+        opposites.setdefault(one, []).append(other)
+        opposites.setdefault(other, []).append(one)
+    longest_first = sorted(chinese, key=len, reverse=True)
+    return _Words(
+        {**{name: name for name in lists["english"].split()}, **_pairs(lists["english_names"])},
+        chinese,
+        re.compile(f"^(.*?)的?({'|'.join(longest_first)})$", re.DOTALL),
+        american,
+        re.compile(rf"\b(?:{'|'.join(american)})\b"),
+        opposites,
+        frozenset(_items(lists["user"])),
+        frozenset(_items(lists["we"])),
+        frozenset(lists["pronouns"].split()),
+    )
+
+
+def _items(text: str) -> list[str]:
+    return " ".join(text.split()).split(", ")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(item.split(" = ") for item in _items(text))
 
 
 def fold(text: str) -> str:
@@ -63,19 +89,8 @@ def fold(text: str) -> str:
 
 
 def _day(month: str, day: str) -> str:
-    return f"m{han_number(month):02d} d{han_number(day):02d}"
-
-
-def han_number(text: str) -> int:
-    """The number of "五", "十五" or "15"; 0 where it is none."""
-    if text[:3] in _MONTHS:
-        return _MONTHS.index(text[:3]) + 1
-    if text.isdecimal():
-        return int(text)
-    tens, ten, ones = text.partition("十")
-    if not ten:
-        return _HAN_DIGITS.get(text, 0)
-    return 10 * _HAN_DIGITS.get(tens or "一", 0) + _HAN_DIGITS.get(ones, 0)
+    number = MONTHS.get(month[:3]) or han_number(month)
+    return f"m{number:02d} d{han_number(day):02d}"
 
 
 def is_day(value: str) -> bool:
@@ -125,12 +140,12 @@ def opposite(one: str, other: str) -> str | None:
         return None
     for word in one.split():
         rest = one.replace(word, "", 1).split()
-        for against in _OPPOSITE.get(word, ()):
+        for against in _words().opposites.get(word, ()):
             if sorted(other.split()) == sorted([against, *rest]):
                 return " ".join(rest)
-    for word in _HAN_OPPOSITES:
-        if word in one:
-            for against in _OPPOSITE[word]:
+    for word, others in _words().opposites.items():
+        if _HAN.match(word) and word in one:
+            for against in others:
                 if one.replace(word, against, 1) == other:
                     return one.replace(word, "", 1).strip()
     return None
@@ -143,34 +158,6 @@ class Slot(NamedTuple):
     name: str
 
 
-_ENGLISH = frozenset(
-    "birthday birthdate port branch address email e-mail phone telephone hometown version timezone deadline name "
-    "username nickname surname wife husband spouse boss age salary license licence url domain hostname host ip locale "
-    "capital price budget timeout interval height weight anniversary passport nationality blood-type landlord rent "
-    "endpoint region quota limit threshold hash codename framework-version encoding charset mascot".split()
-)  # fmt: skip
-_TWO_WORDS = {
-    "phone number": "phone", "mobile number": "phone", "phone no": "phone", "email address": "email",
-    "e-mail address": "email", "home address": "address", "time zone": "timezone", "due date": "deadline",
-    "release date": "release date", "launch date": "release date", "date of birth": "birthday", "port number": "port",
-    "blood type": "blood type", "version number": "version", "ip address": "ip", "user name": "username",
-    "last name": "last name", "first name": "first name", "middle name": "middle name", "shoe size": "shoe size",
-    "wedding day": "wedding day", "wedding date": "wedding day", "base url": "url", "line length": "line length",
-    "indent width": "indent width", "home town": "hometown",
-}  # fmt: skip
-_SPELLINGS = {
-    "e-mail": "email",
-    "telephone": "phone",
-    "licence": "license",
-    "birthdate": "birthday",
-}
-# What is written in two ways on two sides of the sea, letter for letter the same thing.
-_AMERICAN = {
-    "colour": "color", "flavour": "flavor", "neighbour": "neighbor", "neighbourhood": "neighborhood",
-    "favourite": "favorite", "organisation": "organization", "programme": "program", "centre": "center",
-    "theatre": "theater",
-}  # fmt: skip
-_BRITISH = lazy(rf"\b(?:{'|'.join(_AMERICAN)})\b")
 _CHOSEN = lazy(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
 _POSSESSIVE = lazy(r"^(.+?)'s? (.+)$")
 _OF = lazy(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
@@ -185,53 +172,27 @@ _PEOPLE = {
     "its": "it",
 }
 
-_CHINESE = {
-    "生日": "birthday", "出生日期": "birthday", "端口": "port", "端口号": "port", "分支": "branch", "地址": "address",
-    "住址": "address", "邮箱": "email", "电子邮箱": "email", "邮件地址": "email", "电话": "phone", "电话号码": "phone",
-    "手机号": "phone", "手机": "phone", "版本": "version", "版本号": "version", "时区": "timezone",
-    "截止日期": "deadline", "截止时间": "deadline", "期限": "deadline", "名字": "name", "姓名": "name",
-    "用户名": "username", "昵称": "nickname", "老家": "hometown", "家乡": "hometown", "年龄": "age", "域名": "domain",
-    "首都": "capital", "价格": "price", "预算": "budget", "超时": "timeout", "超时时间": "timeout", "妻子": "wife",
-    "老婆": "wife", "太太": "wife", "丈夫": "husband", "老公": "husband", "上司": "boss",
-    "房租": "rent", "身高": "height",
-    "体重": "weight", "血型": "blood type", "鞋码": "shoe size", "发布日期": "release date", "上线日期": "release date",
-    "纪念日": "anniversary", "国籍": "nationality", "工资": "salary", "密码长度": "password length",
-    "阈值": "threshold",
-    "主机名": "hostname", "许可证": "license",
-}  # fmt: skip
-_CHINESE_SLOT = lazy(
-    "^(.*?)的?(" + "|".join(sorted(_CHINESE, key=len, reverse=True)) + ")$", re.DOTALL
-)
 _CHINESE_CHOSEN = lazy(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
-
-_USER = frozenset(("i", "me", "user", "用户", "我", "本人", "我自己"))
-_WE = frozenset(("we", "us", "team", "我们", "咱们", "团队", "我们团队", "我司"))
-_PRONOUNS = frozenset(
-    "he she it they this that these those there which who what one everyone someone somebody everybody anyone nobody "
-    "here him her them its you something everything nothing things 他 她 它 他们 她们 它们 这 那 这个 "
-    "那个 这里 那里 谁 大家 "
-    "有人 对方 你 您 别人 什么 这些 那些 此 该 其 哪里 怎么".split()
-)  # fmt: skip
 
 
 def canonical_subject(text: str) -> str:
     """A folded subject: the user, we, or what it says."""
     plain = fold(text)
     plain = plain.removeprefix("user ") if plain.startswith("user named ") else plain
-    if plain in _USER:
+    if plain in _words().user:
         return "user"
-    return "we" if plain in _WE else plain
+    return "we" if plain in _words().we else plain
 
 
 def is_pronoun(subject: str) -> bool:
     """Whether nobody can tell from the text alone who that is."""
-    return subject in _PRONOUNS
+    return subject in _words().pronouns
 
 
 def slot(subject: str) -> Slot | None:
     """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
     written = " ".join(subject.casefold().replace("’", "'").split())
-    written = _BRITISH.sub(lambda found: _AMERICAN[found[0]], written)
+    written = _words().british.sub(lambda found: _words().american[found[0]], written)
     return _english_slot(written) or _chinese_slot(written)
 
 
@@ -250,9 +211,7 @@ def _english_slot(written: str) -> Slot | None:
 
 def _named(plain: str) -> str:
     """The canonical name of a slot; "" when these words are none."""
-    if plain in _ENGLISH:
-        return _SPELLINGS.get(plain, plain)
-    return _TWO_WORDS.get(plain, "")
+    return _words().names.get(plain, "")
 
 
 def _ending(plain: str) -> Slot | None:
@@ -270,10 +229,10 @@ def _ending(plain: str) -> Slot | None:
 
 def _chinese_slot(written: str) -> Slot | None:
     chosen = _CHINESE_CHOSEN.match(written)
-    if chosen and chosen[3] not in _CHINESE:
+    if chosen and chosen[3] not in _words().chinese:
         kind = "favourite" if chosen[2].startswith("最") else chosen[2].rstrip("的")
         return Slot(canonical_subject(chosen[1].removesuffix("的")), f"{kind} {chosen[3]}")
-    found = _CHINESE_SLOT.match(written)
+    found = _words().chinese_slot.match(written)
     if not found:
         return None
-    return Slot(canonical_subject(found[1].removesuffix("最后")), _CHINESE[found[2]])
+    return Slot(canonical_subject(found[1].removesuffix("最后")), _words().chinese[found[2]])

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from vaultmem.languages.slots import fold, han_number
+from vaultmem.languages.slots import fold
 from vaultmem.languages.statements import Statement
-from vaultmem.languages.when_words import amount
+from vaultmem.languages.when_words import amount, han_number
 from vaultmem.memories.model import is_event
 from vaultmem.memories.short_texts import CAP, CUES, DENIAL, HAN, NAME, STOP, facts, stem, tokens_of
 
