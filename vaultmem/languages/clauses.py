@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.languages import slots
-from vaultmem.languages.fixed_forms import said, settled
+from vaultmem.languages.slots import Fact, fixed_fact, settled
 from vaultmem.languages.when_words import han_number
 from vaultmem.text.values import lazy
 
@@ -43,18 +43,6 @@ class Clause(NamedTuple):
     end: int
     under: str = ""
     opens: bool = True  # begins its line: only there may a subject be left out ("Prefers tea")
-
-
-class Fact(NamedTuple):
-    """A clause taken apart, as written; `property` is canonical."""
-
-    subject: str
-    property: str
-    value: str
-    negated: bool = False
-    where: str = ""
-    over: str = ""
-    plural: bool = False  # "are": several values at once
 
 
 def clauses(text: str) -> Iterator[Clause]:
@@ -166,9 +154,8 @@ def facts(clause: Clause) -> list[Fact]:
 
 
 def _read(clause: str) -> list[Fact]:
-    fixed = said(clause)
-    if fixed:
-        return [Fact(*fixed)]
+    if fixed := fixed_fact(clause):
+        return [fixed]
     if re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
     for found, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):

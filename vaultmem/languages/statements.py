@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vaultmem.languages.clauses import Fact, clauses, facts
+from vaultmem.languages.clauses import clauses, facts
 from vaultmem.languages.slots import (
+    Fact,
     canonical_subject,
     differ,
     fold,
