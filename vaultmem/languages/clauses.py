@@ -158,28 +158,28 @@ def _read(clause: str) -> list[Fact]:
         return [fixed]
     if re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
-    for found, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
-        if found and (facts_found := read(found)):
+    for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
+        if result and (facts_found := read(result)):
             return facts_found
     keyed = _KEYED.match(clause)
     return _slot_fact(keyed["subject"], keyed["value"]) if keyed else []
 
 
-def _verb(found: re.Match[str]) -> list[Fact]:
-    written = " ".join(found["verb"].lower().split())
-    subject = (found["subject"] or "").strip()
+def _verb(match: re.Match[str]) -> list[Fact]:
+    written = " ".join(match["verb"].lower().split())
+    subject = (match["subject"] or "").strip()
     plain = _THIRD.get(written, written)
     kind, denies = _VERBS[plain]
-    denied = found["not"] is not None or found["cannot"] is not None
+    denied = match["not"] is not None or match["cannot"] is not None
     if not _is_verb(written, subject, denied=denied) or _SAID_OF.search(subject):
         return []
-    if denies and found["not"]:
+    if denies and match["not"]:
         return []  # who does not hate tea need not like it
-    if plain in ("have", "need") and re.match(r"to\s|been\s", found["value"], re.IGNORECASE):
+    if plain in ("have", "need") and re.match(r"to\s|been\s", match["value"], re.IGNORECASE):
         return []  # what has to be done is no possession
     if kind == "port":
-        return _port(subject, found["value"], denied)
-    return _valued(Fact(subject, kind, found["value"], denied or denies))
+        return _port(subject, match["value"], denied)
+    return _valued(Fact(subject, kind, match["value"], denied or denies))
 
 
 def _is_verb(written: str, subject: str, *, denied: bool) -> bool:
@@ -223,10 +223,10 @@ def _valued(fact: Fact) -> list[Fact]:
     ]
 
 
-def _copula(found: re.Match[str]) -> list[Fact]:
-    subject, value = found["subject"], found["value"]
-    verb = (found["verb"] or "am").lower()
-    negated = found["not"] is not None or "n" in verb.removeprefix("=")[-3:].replace("am", "")
+def _copula(match: re.Match[str]) -> list[Fact]:
+    subject, value = match["subject"], match["value"]
+    verb = (match["verb"] or "am").lower()
+    negated = match["not"] is not None or "n" in verb.removeprefix("=")[-3:].replace("am", "")
     if _SAID_OF.search(subject) or re.match(
         r"(?:to|going|being|about to|not|why|how|what|where)\s", value, re.IGNORECASE
     ):
@@ -245,12 +245,12 @@ def _copula(found: re.Match[str]) -> list[Fact]:
 def _age(subject: str, value: str, negated: bool) -> list[Fact]:
     """How old somebody is; [] where it is not said, or more than one may be meant: "my son" need not be the only one.
     A number alone is the age of a user."""
-    found = _AGE.match(_DROPPED.sub("", value))
+    match = _AGE.match(_DROPPED.sub("", value))
     is_user = slots.canonical_subject(subject) == "user"
     is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None
-    if not found or not is_one or not (is_user or found["said"]):
+    if not match or not is_one or not (is_user or match["said"]):
         return []
-    return [Fact(f"{subject}'s age", "is", str(int(found["years"])), negated)]
+    return [Fact(f"{subject}'s age", "is", str(int(match["years"])), negated)]
 
 
 def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = False) -> list[Fact]:
@@ -320,36 +320,36 @@ def _chinese(clause: str) -> list[Fact]:
     if keyed:
         return _slot_fact(keyed["subject"], _HAN_TAIL.sub("", keyed["value"]))
     for pattern, read in _HAN_FORMS:
-        found = pattern.match(clause)
-        if found and not _HAN_POISON.search(found["subject"]):
-            return read(found)
+        match = pattern.match(clause)
+        if match and not _HAN_POISON.search(match["subject"]):
+            return read(match)
     return []
 
 
-def _han_works(found: re.Match[str]) -> list[Fact]:
-    return [Fact(found["subject"], "works at", found["value"], found["not"] is not None)]
+def _han_works(match: re.Match[str]) -> list[Fact]:
+    return [Fact(match["subject"], "works at", match["value"], match["not"] is not None)]
 
 
-def _han_age(found: re.Match[str]) -> list[Fact]:
-    years = han_number(found["value"])
-    return [Fact(f"{found['subject']}的年龄", "is", str(years))] if years else []
+def _han_age(match: re.Match[str]) -> list[Fact]:
+    years = han_number(match["value"])
+    return [Fact(f"{match['subject']}的年龄", "is", str(years))] if years else []
 
 
-def _han_allergy(found: re.Match[str]) -> list[Fact]:
-    denied = bool(found["not"] or found["free"])
-    return [Fact(found["subject"], "is", f"allergic to {found['value']}", denied)]
+def _han_allergy(match: re.Match[str]) -> list[Fact]:
+    denied = bool(match["not"] or match["free"])
+    return [Fact(match["subject"], "is", f"allergic to {match['value']}", denied)]
 
 
-def _han_verb(found: re.Match[str]) -> list[Fact]:
-    kind, denies = _HAN_VERBS[found["verb"]]
-    subject, value = found["subject"].strip(), _HAN_TAIL.sub("", found["value"].strip())
-    if found["verb"] in ("用", "喝", "吃") and not (subject and len(subject) <= 8 and value):
+def _han_verb(match: re.Match[str]) -> list[Fact]:
+    kind, denies = _HAN_VERBS[match["verb"]]
+    subject, value = match["subject"].strip(), _HAN_TAIL.sub("", match["value"].strip())
+    if match["verb"] in ("用", "喝", "吃") and not (subject and len(subject) <= 8 and value):
         return []
-    if slots.slot(subject) or (denies and found["not"]) or re.search(r"[是]", subject):
-        return _han_copula_of(found.string)
+    if slots.slot(subject) or (denies and match["not"]) or re.search(r"[是]", subject):
+        return _han_copula_of(match.string)
     if kind == "port":
-        return _port(subject, value.removeprefix("端口").strip(), found["not"] is not None)
-    negated, over = (found["not"] is not None) != denies, ""
+        return _port(subject, value.removeprefix("端口").strip(), match["not"] is not None)
+    negated, over = (match["not"] is not None) != denies, ""
     against = _HAN_OVER.search(value)
     if against:
         value, over = value[: against.start()], against[1]
@@ -361,13 +361,13 @@ def _han_verb(found: re.Match[str]) -> list[Fact]:
 
 
 def _han_copula_of(clause: str) -> list[Fact]:
-    found = _HAN_COPULA.match(clause)
-    return _han_copula(found) if found else []
+    match = _HAN_COPULA.match(clause)
+    return _han_copula(match) if match else []
 
 
-def _han_copula(found: re.Match[str]) -> list[Fact]:
-    subject, value = found["subject"].strip(), _HAN_TAIL.sub("", found["value"].strip())
-    negated = found["not"] is not None
+def _han_copula(match: re.Match[str]) -> list[Fact]:
+    subject, value = match["subject"].strip(), _HAN_TAIL.sub("", match["value"].strip())
+    negated = match["not"] is not None
     if value.endswith("过敏"):
         return []
     if slots.slot(subject):

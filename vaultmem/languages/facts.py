@@ -90,11 +90,11 @@ def said_facts(text: str, now: datetime | None = None) -> list[str]:
 
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for one in _lasting_sentences(text):
         if len(one) <= LONGEST:
-            found.setdefault(one.casefold(), one)
-    return [_dated(one, now) for one in found.values()][:MOST]
+            result.setdefault(one.casefold(), one)
+    return [_dated(one, now) for one in result.values()][:MOST]
 
 
 def _dated(fact: str, now: datetime | None) -> str:
@@ -103,9 +103,9 @@ def _dated(fact: str, now: datetime | None) -> str:
     from vaultmem.languages import when  # the grammar is for facts alone
 
     if not _PAST.search(fact):  # "on Friday" is the one to come
-        for found in reversed(when.find(fact, now)):
-            if found.relative and not found.repeat and _WEEKDAY.search(fact[: found.end]):
-                fact = f"{fact[: found.end]} ({found.when:%Y-%m-%d}){fact[found.end :]}"
+        for result in reversed(when.find(fact, now)):
+            if result.relative and not result.repeat and _WEEKDAY.search(fact[: result.end]):
+                fact = f"{fact[: result.end]} ({result.when:%Y-%m-%d}){fact[result.end :]}"
     return when.absolute(fact, now)
 
 
@@ -144,23 +144,23 @@ def _fenced(text: str, mark: str) -> str:
 
 def read(answer: object) -> list[str]:
     """The facts in whatever a model answered: an object, a list, text with bullets. At most three, each one line."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for given in _strings(answer):
         fact = " ".join(_unlisted(given).split()).strip("\"'“”`,; ").rstrip("\\")
         if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _TOLD:
             continue
         if len(fact) <= LONGEST:
-            found.setdefault(fact.casefold().rstrip(".。!！"), normal(fact))
-    return list(found.values())[:MOST]
+            result.setdefault(fact.casefold().rstrip(".。!！"), normal(fact))
+    return list(result.values())[:MOST]
 
 
-def believed(found: list[str], message: str) -> list[str]:
+def believed(result: list[str], message: str) -> list[str]:
     """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere,
     questions, and single words."""
     there = _told_of(message)
     return [
         one
-        for one in found
+        for one in result
         if _told_of(one) & there and _SAYS.search(one) and not _QUESTION.search(one)
     ]
 
@@ -175,8 +175,8 @@ def _told_of(text: str) -> set[str]:
 
 def _unlisted(line: str) -> str:
     """A line without what makes it an item of a list, at its beginning only."""
-    found = _BULLET.match(line)
-    return line[found.end() :] if found else line
+    match = _BULLET.match(line)
+    return line[match.end() :] if match else line
 
 
 def _strings(answer: object) -> list[str]:
@@ -184,11 +184,11 @@ def _strings(answer: object) -> list[str]:
     if isinstance(answer, str):
         return _strings_of_text(answer)
     items = shape(answer, "array")
-    found: list[str] = []
+    result: list[str] = []
     for item in items[:MOST_ITEMS] if isinstance(items, list) else ():
         values = item.values() if isinstance(item, dict) else [item]
-        found += next((one for one in values if isinstance(one, str)), "").splitlines()
-    return found
+        result += next((one for one in values if isinstance(one, str)), "").splitlines()
+    return result
 
 
 def _strings_of_text(text: str) -> list[str]:
@@ -261,22 +261,22 @@ def _words(name: str) -> re.Pattern[str]:
 
 def _lasting_sentences(message: str) -> list[str]:
     """What the writer says of themselves that lasts; first what they ask to have remembered."""
-    found = [(not one.is_request, _lasting(one)) for one in _own_sentences(message)]
-    return [text for _, text in sorted(found, key=lambda each: each[0]) if text]
+    result = [(not one.is_request, _lasting(one)) for one in _own_sentences(message)]
+    return [text for _, text in sorted(result, key=lambda each: each[0]) if text]
 
 
 def _own_sentences(message: str) -> list[_Sentence]:
     """The sentences of a message that are its writer's own, in order."""
-    found: list[_Sentence] = []
+    result: list[_Sentence] = []
     for line in _typed_lines(message):
         if _words("announced").search(line) or _words("salutation").match(line):
-            found += _of_line(line) if not _words("worked_on").search(line) else []
-            return found
+            result += _of_line(line) if not _words("worked_on").search(line) else []
+            return result
         for sentence in _of_line(line):
             if _ends_it(sentence.text):
-                return found
-            found.append(sentence)
-    return found
+                return result
+            result.append(sentence)
+    return result
 
 
 def _lasting(sentence: _Sentence) -> str:
@@ -358,7 +358,7 @@ def _ends_it(line: str) -> bool:
 
 
 def _of_line(line: str) -> list[_Sentence]:
-    found: list[_Sentence] = []
+    result: list[_Sentence] = []
     for match in _SENTENCE.finditer(line):
         text = match[0].strip(" \t\r-*•+")
         if not text or "\0" in text or len(text) > _LONGEST:
@@ -367,5 +367,5 @@ def _of_line(line: str) -> list[_Sentence]:
         lead = _words("remember").match(text)
         kept = lead is not None and not asked and lead.end() < len(text)
         rest = text[lead.end() :] if lead and kept else text
-        found.append(_Sentence(rest.rstrip(".!?。！？； "), asked, kept))
-    return found
+        result.append(_Sentence(rest.rstrip(".!?。！？； "), asked, kept))
+    return result

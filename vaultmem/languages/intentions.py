@@ -67,7 +67,7 @@ def prose(text: str) -> str:
         elif _HEADING_OR_QUOTE.match(line):
             lines.append(_blank(line))
         else:
-            lines.append(_INLINE.sub(lambda found: _blank(found[0]), line))
+            lines.append(_INLINE.sub(lambda match: _blank(match[0]), line))
     return "".join(lines)
 
 
@@ -81,8 +81,8 @@ def is_plain(text: str, start: int, end: int) -> bool:
     An open task, a word such as remind, due or 截止, "by" before the time, or an imperative: "call Bob".
     """
     line_start = max(text.rfind("\n", 0, start) + 1, start - _NEAR)
-    found = text.find("\n", end, end + _NEAR)
-    line = text[line_start : found if found >= 0 else end + _NEAR]
+    result = text.find("\n", end, end + _NEAR)
+    line = text[line_start : result if result >= 0 else end + _NEAR]
     if (task := _TASK.match(line)) or (task := _MARKER.match(line)):
         return task[1] in {" ", "/", "TODO", "DOING", "NOW", "LATER", "WAITING"}
     before, after = text[line_start:start], text[end : line_start + len(line)]
@@ -173,7 +173,7 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
     if not places:
         return {}
     lines = _Lines(note, text)
-    found: dict[int, list[str]] = {}
+    result: dict[int, list[str]] = {}
     for begin, end in places:
         line = lines.number(begin)
         if (
@@ -181,10 +181,10 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
             and not _NO_PROSE.match(text, lines.start(line), end)
             and lines.is_prose(begin, end)
         ):
-            found.setdefault(line, []).append(text[begin:end].strip())
-            if sum(map(len, found.values())) >= MOST:
+            result.setdefault(line, []).append(text[begin:end].strip())
+            if sum(map(len, result.values())) >= MOST:
                 break
-    return found
+    return result
 
 
 def _may_hold(low: str) -> bool:
@@ -274,46 +274,48 @@ def _times(text: str, written: datetime) -> list[Moment]:
     from vaultmem.languages.when import find
 
     open_text = prose(text)
-    found = [each for each in find(open_text, written) if not _is_owner(text, each)]
+    result = [each for each in find(open_text, written) if not _is_owner(text, each)]
     return (
-        [each for each in found if _is_to_come(each, written)] if len(found) <= _MOST_TIMES else []
+        [each for each in result if _is_to_come(each, written)]
+        if len(result) <= _MOST_TIMES
+        else []
     )
 
 
-def _is_owner(text: str, found: Moment) -> bool:
-    return text[found.end : found.end + 2] in ("'s", "’s")  # today's date
+def _is_owner(text: str, result: Moment) -> bool:
+    return text[result.end : result.end + 2] in ("'s", "’s")  # today's date
 
 
-def _is_to_come(found: Moment, written: datetime) -> bool:
-    if found.all_day:
-        return found.when.date() >= written.date()
-    return found.when.timestamp() >= written.timestamp()
+def _is_to_come(result: Moment, written: datetime) -> bool:
+    if result.all_day:
+        return result.when.date() >= written.date()
+    return result.when.timestamp() >= written.timestamp()
 
 
-def _is_meant(text: str, found: Moment, written: datetime) -> bool:
+def _is_meant(text: str, result: Moment, written: datetime) -> bool:
     """Whether the words beside a time want something done then."""
 
     open_text = prose(text)
     low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
-    begin, end = max(0, found.start - _NEAR_SAID), found.end + _NEAR_SAID
-    if found.repeat:
+    begin, end = max(0, result.start - _NEAR_SAID), result.end + _NEAR_SAID
+    if result.repeat:
         return _REMIND.search(low, begin, end) is not None
-    far = (found.when - written).days > _YEARLESS_DAYS
-    if far and not found.relative and not _YEAR.search(text[found.start : found.end]):
+    far = (result.when - written).days > _YEARLESS_DAYS
+    if far and not result.relative and not _YEAR.search(text[result.start : result.end]):
         return False
-    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, found)
+    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, result)
 
 
-def _is_limit(text: str, found: Moment) -> bool:
+def _is_limit(text: str, result: Moment) -> bool:
     """Whether a word before or after the time makes a limit of it. A time of day alone is mostly told of the past:
     he left before nine; and "before May" is advice as often as an order."""
 
-    if _CLOCK_ALONE.fullmatch(text[found.start : found.end].strip()):
+    if _CLOCK_ALONE.fullmatch(text[result.start : result.end].strip()):
         return False
-    before, after = text[max(0, found.start - 40) : found.start].lower(), text[found.end :]
+    before, after = text[max(0, result.start - 40) : result.start].lower(), text[result.end :]
     if _BEFORE_SAID.search(before) or _AFTER_SAID.match(after):
         return True
-    order = _MUST_BEFORE.sub("", text[: found.start])
+    order = _MUST_BEFORE.sub("", text[: result.start])
     return bool(_MUST_BEFORE.search(before)) and is_plain(
-        order + text[found.start :], len(order), len(order) + found.end - found.start
+        order + text[result.start :], len(order), len(order) + result.end - result.start
     )

@@ -123,15 +123,15 @@ def read_rule(text: str) -> Rule | None:
 
 def _tokens(words: str) -> list[str]:
     """Words, ordinals as "#3", numbers, commas; nothing when something else stands in the text."""
-    found = []
+    result = []
     position = 0
     while position < len(words):
         match = _TOKEN.match(words, position)
         if not match:
             return []
-        found.append(f"#{match['ordinal']}" if match["ordinal"] else match[0].strip())
+        result.append(f"#{match['ordinal']}" if match["ordinal"] else match[0].strip())
         position = match.end()
-    return found
+    return result
 
 
 class _Reader:
@@ -292,8 +292,8 @@ def _next_match(rule: Rule, start: date) -> date | None:
         bymonth=rule.months or None,
         until=datetime(last, 12, 31),  # noqa: DTZ001 - days, not moments
     )
-    found = matches.after(begin)
-    return found.date() if found else None
+    result = matches.after(begin)
+    return result.date() if result else None
 
 
 def _step(rule: Rule, start: date) -> date | None:

@@ -35,11 +35,11 @@ class Phrase(NamedTuple):
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
     low = folded(text)
-    found = [each for each in when.readings(text, now) if when.moment_of(each, now)]
-    main = _main(low, found, now)
+    result = [each for each in when.readings(text, now) if when.moment_of(each, now)]
+    main = _main(low, result, now)
     if main is None:
         return Phrase(None, "", _words(text, _left(low, [], "")))
-    main = _with_clock(low, main, found)
+    main = _with_clock(low, main, result)
     moment = when.moment_of(main, now)
     taken = sorted([(main.start, main.end), *main.others])
     repeats = (moment and moment.repeat) or ""
@@ -48,7 +48,7 @@ def read(text: str, now: datetime) -> Phrase:
         spans.append((main.start, main.end))
     spans += [
         (each.start, each.end)
-        for each in _others(found, taken)
+        for each in _others(result, taken)
         if _counts(low, each, taken, repeats, now)
     ]
     rest = _words(text, _joined(text, sorted(spans)))
@@ -63,24 +63,24 @@ def is_whole(text: str, now: datetime) -> bool:
 def alone(text: str, now: datetime) -> Phrase:
     """The same of words that say when and nothing else: all beside it is not understood."""
     for given in (text, f"at {text}", f"in {text}", f"every {text}"):
-        found = read(given, now)
-        if found.moment is None:
+        result = read(given, now)
+        if result.moment is None:
             continue
         low = folded(given)
-        pieces = re.split("|".join(map(re.escape, folded(found.words).split(" "))), low)
+        pieces = re.split("|".join(map(re.escape, folded(result.words).split(" "))), low)
         more = tuple(each.strip(" ,.") for each in pieces if not _FILLS.fullmatch(each))
-        return found._replace(rest=found.rest or more)
+        return result._replace(rest=result.rest or more)
     return Phrase(None, "", (text,))
 
 
-def _main(low: str, found: Sequence[Reading], now: datetime) -> Reading | None:
+def _main(low: str, result: Sequence[Reading], now: datetime) -> Reading | None:
     """What says when: a rule, else the first time to come, else a word such as biweekly that stands apart."""
-    strong = [each for each in found if not each.sense.weak]
+    strong = [each for each in result if not each.sense.weak]
     rules = [each for each in strong if each.sense.repeat]
     if rules:
         return rules[0]
     coming = [each for each in strong if _is_to_come(each, now)]
-    weak = [each for each in found if each.sense.repeat and not each.sense.repeat.weekdays]
+    weak = [each for each in result if each.sense.repeat and not each.sense.repeat.weekdays]
     apart = next((each for each in weak if _stands_apart(low, each)), None)
     if apart and all(map(_is_clock, coming)):
         return apart
@@ -108,9 +108,9 @@ def _is_clock(each: Reading) -> bool:
     return not (sense.dated or sense.repeat or sense.at)
 
 
-def _with_clock(low: str, main: Reading, found: Sequence[Reading]) -> Reading:
+def _with_clock(low: str, main: Reading, result: Sequence[Reading]) -> Reading:
     """With the time of day that stands apart: tomorrow call Bob at 3pm."""
-    for each in found:
+    for each in result:
         if each == main or each.sense.weak or not _is_clock(each):
             continue
         both = merged(main.sense, each.sense._replace(weak=False))
@@ -120,10 +120,10 @@ def _with_clock(low: str, main: Reading, found: Sequence[Reading]) -> Reading:
     return main
 
 
-def _others(found: Sequence[Reading], taken: Sequence[Span]) -> list[Reading]:
+def _others(result: Sequence[Reading], taken: Sequence[Span]) -> list[Reading]:
     return [
         each
-        for each in found
+        for each in result
         if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
         and all(each.end <= start or end <= each.start for start, end in taken)
     ]
@@ -141,13 +141,13 @@ def _counts(low: str, each: Reading, taken: list[Span], repeats: str, now: datet
 
 def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
     """Spans that overlap or touch as one: except in August."""
-    found: list[Span] = []
+    result: list[Span] = []
     for start, end in spans:
-        if found and not text[found[-1][1] : start].strip():
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if result and not text[result[-1][1] : start].strip():
+            result[-1] = result[-1][0], max(end, result[-1][1])
         else:
-            found.append((start, end))
-    return found
+            result.append((start, end))
+    return result
 
 
 def _words(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
@@ -225,23 +225,23 @@ def _left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
     """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
     "", was made."""
     hidden = _hidden(low, taken)
-    for found in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
-        if not any(start <= found.start() < end for start, end in taken):
-            yield found.span()
+    for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
+        if not any(start <= match.start() < end for start, end in taken):
+            yield match.span()
     if repeats:
-        yield from (found.span() for found in _OF_A_RULE.finditer(hidden))
+        yield from (match.span() for match in _OF_A_RULE.finditer(hidden))
     elif not taken:
-        yield from (found.span() for found in _FEASTS.finditer(low))
+        yield from (match.span() for match in _FEASTS.finditer(low))
     yield from _often(hidden, repeats)
     for start, end in taken:
         yield from _beside(hidden, start, end, repeats)
 
 
 def _often(hidden: str, repeats: str) -> Iterator[Span]:
-    for found in _OFTEN_WORD.finditer(hidden):
-        ends = not _GOES_ON.match(hidden, found.end())
-        if (repeats or ends) and not _is_report(hidden, found, repeats):
-            yield found.span()
+    for match in _OFTEN_WORD.finditer(hidden):
+        ends = not _GOES_ON.match(hidden, match.end())
+        if (repeats or ends) and not _is_report(hidden, match, repeats):
+            yield match.span()
 
 
 def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
@@ -249,11 +249,11 @@ def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
     if repeats in {"every year", "every month"}:  # on a day that nobody understands
         behinds = (*behinds, _OF_A_YEAR)
     for behind in behinds:
-        if found := behind.match(hidden, end):
-            yield found.span(found.lastgroup or 0)
+        if match := behind.match(hidden, end):
+            yield match.span(match.lastgroup or 0)
     for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
-        if found := before.search(hidden, max(0, start - _NEAR), start):
-            yield found.span("word")
+        if match := before.search(hidden, max(0, start - _NEAR), start):
+            yield match.span("word")
 
 
 def _is_noun(low: str, start: int, end: int) -> bool:
@@ -278,11 +278,11 @@ def _hidden(low: str, taken: list[Span]) -> str:
     return low
 
 
-def _is_report(hidden: str, found: re.Match[str], repeats: str) -> bool:
+def _is_report(hidden: str, match: re.Match[str], repeats: str) -> bool:
     """The monthly report; write weekly report, every week."""
-    if not _GOES_ON.match(hidden, found.end()):
+    if not _GOES_ON.match(hidden, match.end()):
         return False
-    if _is_noun(hidden, *found.span()):
+    if _is_noun(hidden, *match.span()):
         return True
-    unit = {"daily": "day", "nightly": "day"}.get(found[0], found[0].removesuffix("ly"))
+    unit = {"daily": "day", "nightly": "day"}.get(match[0], match[0].removesuffix("ly"))
     return not repeats or repeats.startswith((f"every {unit}", "every weekday"))

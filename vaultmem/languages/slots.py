@@ -118,8 +118,8 @@ def differ(one: str, other: str) -> bool:
 
 def versioned(value: str) -> tuple[str, str] | None:
     """Name and version of a folded value such as "python 3.11"; None where it ends in no version."""
-    found = _VERSIONED.match(value)
-    return (found[1], found[2] or found[3]) if found else None
+    match = _VERSIONED.match(value)
+    return (match[1], match[2] or match[3]) if match else None
 
 
 def rivals(one: str, other: str) -> bool:
@@ -209,7 +209,7 @@ def is_pronoun(subject: str) -> bool:
 def slot(subject: str) -> Slot | None:
     """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
     written = " ".join(subject.casefold().replace("’", "'").split())
-    written = _words().british.sub(lambda found: _words().american[found[0]], written)
+    written = _words().british.sub(lambda match: _words().american[match[0]], written)
     return _english_slot(written) or _chinese_slot(written)
 
 
@@ -219,9 +219,9 @@ def _english_slot(written: str) -> Slot | None:
     if named:
         return Slot("", named)
     for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
-        found = pattern.match(plain)
-        if found and (inner := _ending(found[thing])):
-            whose = _PEOPLE.get(found[owner]) or canonical_subject(found[owner])
+        match = pattern.match(plain)
+        if match and (inner := _ending(match[thing])):
+            whose = _PEOPLE.get(match[owner]) or canonical_subject(match[owner])
             return Slot(f"{whose} {inner.owner}".strip(), inner.name)
     return _ending(plain)
 
@@ -249,10 +249,10 @@ def _chinese_slot(written: str) -> Slot | None:
     if chosen and chosen[3] not in _words().chinese:
         kind = "favourite" if chosen[2].startswith("最") else chosen[2].rstrip("的")
         return Slot(canonical_subject(chosen[1].removesuffix("的")), f"{kind} {chosen[3]}")
-    found = _words().chinese_slot.match(written)
-    if not found:
+    match = _words().chinese_slot.match(written)
+    if not match:
         return None
-    return Slot(canonical_subject(found[1].removesuffix("最后")), _words().chinese[found[2]])
+    return Slot(canonical_subject(match[1].removesuffix("最后")), _words().chinese[match[2]])
 
 
 # Sentences of a fixed form.
@@ -323,16 +323,16 @@ def fixed_fact(clause: str) -> Fact | None:
 
 
 def _every(clause: str) -> Fact | None:
-    found = _EVERY.match(clause)
-    return _rhythm(found["what"], found["count"] or "1", found["unit"]) if found else None
+    match = _EVERY.match(clause)
+    return _rhythm(match["what"], match["count"] or "1", match["unit"]) if match else None
 
 
 def _han_every(clause: str) -> Fact | None:
-    found = _HAN_EVERY.match(clause)
-    if not found:
+    match = _HAN_EVERY.match(clause)
+    if not match:
         return None
-    what = f"{found['before']}{found['after']}".removeprefix("我们").replace("一次", "")
-    return _rhythm(what.replace("要", ""), found["count"] or "1", found["unit"])
+    what = f"{match['before']}{match['after']}".removeprefix("我们").replace("一次", "")
+    return _rhythm(what.replace("要", ""), match["count"] or "1", match["unit"])
 
 
 def _rhythm(what: str, count: str, unit: str) -> Fact | None:
@@ -351,10 +351,10 @@ def _counted(word: str) -> int:
 
 
 def _floor(clause: str) -> Fact | None:
-    found = _FLOOR.match(clause) or _HAN_FLOOR.match(clause)
-    if not found or not found["level"] or _OPEN.search(found["subject"]):
+    match = _FLOOR.match(clause) or _HAN_FLOOR.match(clause)
+    if not match or not match["level"] or _OPEN.search(match["subject"]):
         return None
-    return Fact(found["subject"], "floor", _level(found["level"].lower()))
+    return Fact(match["subject"], "floor", _level(match["level"].lower()))
 
 
 def _level(word: str) -> str:
@@ -373,16 +373,16 @@ def _moved(clause: str) -> Fact | None:
     if not _MOVES.search(clause):
         return None
     clause = _LATELY.sub("", clause).strip()
-    found = _MOVED.match(clause)
-    if found:
-        named = [found[group] for group in ("value", "left", "source") if found[group]]
+    match = _MOVED.match(clause)
+    if match:
+        named = [match[group] for group in ("value", "left", "source") if match[group]]
         is_home = not any(is_no_place(name) for name in named)
     else:
-        found = _HAN_MOVED.match(clause)
-        is_home = found is not None and not _HAN_NO_PLACE.search(found["value"])
-    if not found or not is_home or _OPEN.search(found["subject"]):
+        match = _HAN_MOVED.match(clause)
+        is_home = match is not None and not _HAN_NO_PLACE.search(match["value"])
+    if not match or not is_home or _OPEN.search(match["subject"]):
         return None
-    return Fact(found["subject"], "lives in", found["value"])
+    return Fact(match["subject"], "lives in", match["value"])
 
 
 def is_no_place(name: str) -> bool:

@@ -48,11 +48,11 @@ class Statement(NamedTuple):
 
 def statements(text: str) -> list[Statement]:
     """The facts in the first CAP characters, in order."""
-    found: list[Statement] = []
+    result: list[Statement] = []
     for clause in clauses(text[:CAP]):
         for fact in facts(clause):
-            found += _statement(fact, (clause.start, clause.end), clause.under)
-    return found
+            result += _statement(fact, (clause.start, clause.end), clause.under)
+    return result
 
 
 def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]:

@@ -65,8 +65,8 @@ class Moment(NamedTuple):
 
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, wherever they stand."""
-    found = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
-    return [moment for reading, moment in found if moment and not _is_age(text, reading)]
+    result = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
+    return [moment for reading, moment in result if moment and not _is_age(text, reading)]
 
 
 def _is_age(text: str, reading: Reading) -> bool:

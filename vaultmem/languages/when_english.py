@@ -211,13 +211,13 @@ def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
     if match["month"]:
         of = month(match["month"])
         day = calendar_day(today.year, of, 1)
-        found = day and nth_weekday(day, number, nth)
-        if found and found < today:
+        result = day and nth_weekday(day, number, nth)
+        if result and result < today:
             day = calendar_day(today.year + 1, of, 1)
     else:
         day = _period_start(now, "month", 1 if match["which"] == "next" else 0)
-    found = day and nth_weekday(day, number, nth)
-    return Sense(day=found, relative=not match["month"]) if found else None
+    result = day and nth_weekday(day, number, nth)
+    return Sense(day=result, relative=not match["month"]) if result else None
 
 
 # After "Mon": its full stop, where a time goes on behind it, is no end of a sentence.

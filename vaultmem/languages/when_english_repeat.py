@@ -67,11 +67,11 @@ def _every_day_of_week(match: re.Match[str], _: datetime) -> Sense | None:
 
 def _days(words: str) -> tuple[int, ...]:
     """The weekdays of a list, with ranges: Mon-Wed and Friday."""
-    found: list[int] = []
+    result: list[int] = []
     for to, name in _NAMED.findall(words):
         day = weekday(name)
-        found += day_range(found[-1], day)[1:] if to and found else [day]
-    return tuple(sorted(set(found)))
+        result += day_range(result[-1], day)[1:] if to and result else [day]
+    return tuple(sorted(set(result)))
 
 
 def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
@@ -184,27 +184,27 @@ class _Bound(NamedTuple):
     end: int
 
 
-def bounded(low: str, found: Sequence[Reading], today: date) -> list[Reading]:
+def bounded(low: str, result: Sequence[Reading], today: date) -> list[Reading]:
     """The readings of a folded text, with each bound that stands by a rule taken into it."""
-    bounds = _bounds(low, found)
-    read: list[Reading | None] = list(found)
+    bounds = _bounds(low, result)
+    read: list[Reading | None] = list(result)
     for at, bound in bounds.items():
-        rule_at = _nearest(low, found, at, bounds)
+        rule_at = _nearest(low, result, at, bounds)
         rule = None if rule_at is None else read[rule_at]
-        limit = found[at]
+        limit = result[at]
         joined = rule and _joined(rule, limit, bound, low[limit.start : limit.end], today)
         if rule_at is not None and joined:
             read[rule_at], read[at] = joined, None
     return [_counted(low, each) for each in read if each]
 
 
-def _bounds(low: str, found: Sequence[Reading]) -> dict[int, _Bound]:
+def _bounds(low: str, result: Sequence[Reading]) -> dict[int, _Bound]:
     """The readings that are bounds, by their numbers, if any of the others is a rule."""
-    if not any(each.sense.repeat for each in found):
+    if not any(each.sense.repeat for each in result):
         return {}
     bounds: dict[int, _Bound] = {}
-    for at, each in enumerate(found):
-        last = found[at - 1].end if at else 0
+    for at, each in enumerate(result):
+        last = result[at - 1].end if at else 0
         led = _LED_END.search(low, max(last, each.start - _NEAR), each.start)
         role = (led and led.lastgroup) or ""
         before = bounds.get(at - 1)
@@ -226,25 +226,25 @@ def _bounds(low: str, found: Sequence[Reading]) -> dict[int, _Bound]:
             begin = led.start() if led and role else each.start
             end = followed.end() if followed and told else each.end
             bounds[at] = _Bound(told if told and role != _EXCEPT else role, begin, end)
-    for at in [at for at in bounds if _are_days(at, bounds, found)]:
+    for at in [at for at in bounds if _are_days(at, bounds, result)]:
         del bounds[at], bounds[at - 1]  # from Monday to Friday, every day: which week?
     return bounds
 
 
-def _are_days(at: int, bounds: dict[int, _Bound], found: Sequence[Reading]) -> bool:
+def _are_days(at: int, bounds: dict[int, _Bound], result: Sequence[Reading]) -> bool:
     if at - 1 not in bounds or (bounds[at - 1].role, bounds[at].role) != (_SINCE, _UNTIL):
         return False
-    return all(each.sense.weekday is not None for each in found[at - 1 : at + 1])
+    return all(each.sense.weekday is not None for each in result[at - 1 : at + 1])
 
 
-def _nearest(low: str, found: Sequence[Reading], at: int, bounds: dict[int, _Bound]) -> int | None:
+def _nearest(low: str, result: Sequence[Reading], at: int, bounds: dict[int, _Bound]) -> int | None:
     """The rule in the same sentence that a bound stands nearest to."""
-    near = range(max(0, at - _NEIGHBOURS), min(len(found), at + _NEIGHBOURS + 1))
+    near = range(max(0, at - _NEIGHBOURS), min(len(result), at + _NEIGHBOURS + 1))
     apart: dict[int, int] = {}
     for other in near:
-        if other in bounds or not found[other].sense.repeat:
+        if other in bounds or not result[other].sense.repeat:
             continue
-        first, last = sorted((found[at], found[other]))
+        first, last = sorted((result[at], result[other]))
         gap = low[first.end : last.start]
         if len(gap) <= _FURTHEST and not _STOP.search(gap):
             apart[other] = len(gap)
@@ -304,15 +304,15 @@ def _counted(low: str, rule: Reading) -> Reading:
     if not rule.sense.repeat or rule.sense.until:
         return rule
     for end in sorted({rule.end, *(end for _, end in rule.others)}):
-        found = _COUNT.match(low, end)
-        if not found:
+        match = _COUNT.match(low, end)
+        if not match:
             continue
-        others = (*rule.others, (found.start(), found.end()))
-        if found["times"] or found["unit2"] == "次":
-            times = int(amount(found["times"] or found["many"]))
+        others = (*rule.others, (match.start(), match.end()))
+        if match["times"] or match["unit2"] == "次":
+            times = int(amount(match["times"] or match["many"]))
             sense = rule.sense._replace(times=times)
         else:
-            unit = found["unit"] or _UNITS_WHEN_BOUNDS[found["unit2"]]
-            sense = rule.sense._replace(length=(amount(found["n"] or found["many"]), unit))
+            unit = match["unit"] or _UNITS_WHEN_BOUNDS[match["unit2"]]
+            sense = rule.sense._replace(length=(amount(match["n"] or match["many"]), unit))
         return rule._replace(sense=sense._replace(weak=False), others=others)
     return rule

@@ -35,14 +35,14 @@ def as_chinese(text: str) -> str:
     return _PHRASE.sub(_word, text)
 
 
-def _word(found: re.Match[str]) -> str:
-    if found["days"]:
-        return "".join(_DAYS.get(each, "、") for each in found["days"])
-    if found["day"]:
-        return ("星期" if found["long"] else "周") + _DAYS[found["day"]]
-    if found["hours"] or found["weeks"]:
-        return "小时" if found["hours"] else "个周"
-    return "和" if found["and"] else _WORDS[found[0]]
+def _word(match: re.Match[str]) -> str:
+    if match["days"]:
+        return "".join(_DAYS.get(each, "、") for each in match["days"])
+    if match["day"]:
+        return ("星期" if match["long"] else "周") + _DAYS[match["day"]]
+    if match["hours"] or match["weeks"]:
+        return "小时" if match["hours"] else "个周"
+    return "和" if match["and"] else _WORDS[match[0]]
 
 
 # Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days.
@@ -89,18 +89,18 @@ def day_spans(text: str) -> list[DaySpan]:
     low = text.lower()
     if not re.search(_MAY_NAME_A_DAY, low):
         return []
-    found = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
-    found += [DaySpan(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
-    found += [DaySpan(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
-    if not found:
-        found += [
+    result = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
+    result += [DaySpan(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
+    result += [DaySpan(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
+    if not result:
+        result += [
             DaySpan(_year(y1 or y2), MONTHS[m1 or m2], None)
             for m1, y1, m2, y2 in re.findall(_MONTH, low)
         ]
     for year, month, day, alone in re.findall(_HAN, low):
         numbers = (han_number(each) or None for each in (year or alone, month, day))
-        found.append(DaySpan(*numbers))
-    return [s for s in found if _possible(s)][:8]
+        result.append(DaySpan(*numbers))
+    return [s for s in result if _possible(s)][:8]
 
 
 def _year(text: str) -> int | None:

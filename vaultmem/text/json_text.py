@@ -53,8 +53,8 @@ def parse(text: str) -> Node:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _wrong(text: str, at: int) -> ValueError:
@@ -71,16 +71,16 @@ def _value(text: str, at: int, depth: int) -> Node:
     if opening == '"':
         said, end = _string(text, at)
         return Node("text", at, end, said, [], [], [])
-    found = _PLAIN.match(text, at)
-    if not found:
+    match = _PLAIN.match(text, at)
+    if not match:
         raise _wrong(text, at)
-    return Node("plain", at, found.end(), "", [], [], [])
+    return Node("plain", at, match.end(), "", [], [], [])
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
-    found = _STRING.match(text, at)
+    match = _STRING.match(text, at)
     try:
-        return str(json.loads(found[0] if found else "")), at + len(found[0] if found else "")
+        return str(json.loads(match[0] if match else "")), at + len(match[0] if match else "")
     except ValueError as error:
         raise _wrong(text, at) from error
 
@@ -118,21 +118,21 @@ def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
     if opening not in ("{", "["):
         raise _wrong(text, at)
     closing = "}" if opening == "{" else "]"
-    found: list[Part] = []
+    result: list[Part] = []
     at = _skip(text, at + 1)
-    while text[at : at + 1] != closing or found:
+    while text[at : at + 1] != closing or result:
         name = ""
         if opening == "{":
             name, at = _string(text, at)
             at = _past(text, at, ":")
         start = at
         inner, at = _decoded(text, at)
-        found.append(Part(name, start, at, inner))
+        result.append(Part(name, start, at, inner))
         at = _skip(text, at)
         if text[at : at + 1] == closing:
             break
         at = _past(text, at, ",")
-    return found, at + 1
+    return result, at + 1
 
 
 def _past(text: str, at: int, mark: str) -> int:
@@ -175,8 +175,8 @@ def _written(text: str, entry: object, blank: str) -> str:
 
 def _unit(text: str) -> str:
     """By how much a line goes in below another."""
-    found = re.search(r"\{[ \t]*\r?\n([ \t]+)\S", text)
-    return found[1] if found and not text[: found.start()].strip("\ufeff \t\r\n") else "  "
+    match = re.search(r"\{[ \t]*\r?\n([ \t]+)\S", text)
+    return match[1] if match and not text[: match.start()].strip("\ufeff \t\r\n") else "  "
 
 
 def _newline(text: str) -> str:
@@ -185,8 +185,8 @@ def _newline(text: str) -> str:
 
 def _line_indent(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
-    found = re.match(r"[ \t]*", text[start:at])
-    return found[0] if found else ""
+    match = re.match(r"[ \t]*", text[start:at])
+    return match[0] if match else ""
 
 
 def removed(text: str, node: Node, number: int) -> str:

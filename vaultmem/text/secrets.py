@@ -39,13 +39,13 @@ def forms() -> tuple[Form, ...]:
     )
 
 
-def known_forms(text: str, found: list[str]) -> str:
+def known_forms(text: str, result: list[str]) -> str:
     """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
     well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
     for form in forms():
         if form.sign in text:
             text, count = form.pattern.subn(mark(form.kind), text)
-            found += [form.kind] * count
+            result += [form.kind] * count
     return text
 
 
@@ -65,7 +65,7 @@ _PUTTY = lazy(
 _FEWEST = 4  # letters that are a key and no dash or dots
 
 
-def private_keys(text: str, found: list[str]) -> str:
+def private_keys(text: str, result: list[str]) -> str:
     """The text with a mark in place of each private key."""
     if "PRIVATE KEY" not in text and "Private-Lines: " not in text:
         return text
@@ -79,10 +79,10 @@ def private_keys(text: str, found: list[str]) -> str:
         end = _key_end(text, begin.end(), following)
         if end is not None:
             parts += [text[at : begin.start()], mark(_KIND)]
-            found.append(_KIND)
+            result.append(_KIND)
             at = end
     text, count = _PUTTY.subn(mark(_KIND), "".join([*parts, text[at:]]))
-    found += [_KIND] * count
+    result += [_KIND] * count
     return text
 
 
@@ -121,8 +121,8 @@ _MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
 def named_by(text: str) -> str:
     """What of a text a title can be taken from: the lines without marks, else what stands around the marks, else what
     was there. A text without marks stays as it is."""
-    found = _MARK.search(text)
-    if found is None:
+    match = _MARK.search(text)
+    if match is None:
         return text
     lines = text.split("\n")
     clean = [line for line in lines if not _MARK.search(line)]
@@ -131,7 +131,7 @@ def named_by(text: str) -> str:
     around = [_MARK.sub("", line) for line in lines]
     if any(map(_says_something, around)):
         return "\n".join(line.rstrip(" \t:=：＝\"'`") for line in around)
-    return f"Redacted {found[1]}"
+    return f"Redacted {match[1]}"
 
 
 def title_without_marks(title: str) -> str:
@@ -164,22 +164,24 @@ def redact(text: str) -> tuple[str, int]:
 
     Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
     between two lines that enclose it is not seen in a piece of it."""
-    found = redacted(text)
-    return found.text, len(found.kinds)
+    result = redacted(text)
+    return result.text, len(result.kinds)
 
 
 def redacted(text: str) -> Redacted:
     """What redact() does, with the kind of each secret that was taken out."""
-    found: list[str] = []
+    result: list[str] = []
     for step in _STEPS:
-        text = step(text, found)
-    return Redacted(text, tuple(found))
+        text = step(text, result)
+    return Redacted(text, tuple(result))
 
 
 def behind(name: str, text: str) -> Redacted:
     """What redacted() does with one line that is the value of a property: its name may say that it is a secret."""
-    found = redacted(f"{name}: {text}")
-    return found._replace(text=found.text.partition(": ")[2]) if found.kinds else Redacted(text, ())
+    result = redacted(f"{name}: {text}")
+    return (
+        result._replace(text=result.text.partition(": ")[2]) if result.kinds else Redacted(text, ())
+    )
 
 
 def in_either(title: Redacted, path: Redacted) -> list[str]:

@@ -41,10 +41,10 @@ def seconds(stamp: object) -> float | None:
 
     try:
         moment = datetime.fromisoformat(stamp.strip())
-        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        result = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
-    return found if _FIRST <= found <= _LAST else None
+    return result if _FIRST <= result <= _LAST else None
 
 
 def moment(given: str, now: datetime, *, ahead: bool) -> float | None:
@@ -65,8 +65,8 @@ def _clock_time(given: str, now: datetime) -> float | None:
     from datetime import datetime
 
     try:
-        found = datetime.fromisoformat(given.strip())
-        at = (found if found.tzinfo else found.replace(tzinfo=now.tzinfo)).timestamp()
+        result = datetime.fromisoformat(given.strip())
+        at = (result if result.tzinfo else result.replace(tzinfo=now.tzinfo)).timestamp()
     except (ValueError, OverflowError):
         return None
     return at if _FIRST <= at <= _LAST else None
@@ -171,7 +171,7 @@ def _cron(fields: list[str]) -> Cron:
 
 def _numbers(name: str, text: str) -> list[int]:
     lowest, highest, _ = _FIELDS[name]
-    found: set[int] = set()
+    result: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         first = lowest if match and match[1] else _number(name, match[2] if match else item)
@@ -183,8 +183,8 @@ def _numbers(name: str, text: str) -> list[int]:
         step = int(match[4]) if match and match[4] else 1
         if step < 1 or last < first:
             raise ValueError(f"a cron line with another {name} than {item!r}")
-        found.update(range(first, last + 1, step))
-    return sorted(found)
+        result.update(range(first, last + 1, step))
+    return sorted(result)
 
 
 def _number(name: str, word: str) -> int:

@@ -104,8 +104,8 @@ def safe(title: str) -> str:
 def free_title(content: str, day: str, own_id: str, taken: Callable[[str], bool]) -> str:
     """The title of a new memory: from its content, then with its ISO day, then with a piece of its id."""
     title = safe(title_of(content))
-    found = map(safe, _candidates(title, f", {day}", own_id))
-    return next(each for each in found if not taken(each))
+    result = map(safe, _candidates(title, f", {day}", own_id))
+    return next(each for each in result if not taken(each))
 
 
 def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
@@ -114,8 +114,8 @@ def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
     stem, dot, ending = name.rpartition(".")
     if not dot:
         stem, ending = name, ""
-    found = (f"{folder}{slash}{each}{dot}{ending}" for each in _candidates(stem, "", own_id))
-    return next(each for each in found if not taken(each))
+    result = (f"{folder}{slash}{each}{dot}{ending}" for each in _candidates(stem, "", own_id))
+    return next(each for each in result if not taken(each))
 
 
 def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
@@ -171,10 +171,10 @@ def _plain(line: str) -> str:
     """A line without the marks of Markdown."""
     line = line[:2_000].strip()
     for _ in range(10):
-        found = _START.match(line)
-        if found is None:
+        match = _START.match(line)
+        if match is None:
             break
-        line = line[found.end() :]
+        line = line[match.end() :]
     line = _WIKILINK.sub(lambda link: link[2] or link[1], line)
     line = _LINK.sub(lambda link: link[1], line)
     line = _ESCAPED.sub(r"\1", _EMPHASIS.sub("", _TAG.sub(" ", line)))
@@ -199,8 +199,8 @@ def _cut_to_columns(text: str) -> str:
 
 def _ended(cut: str, least: int) -> str:
     """What was cut, without the words at its end that want another one behind them: "MySQL over"."""
-    while found := _FUNCTION_WORD.search(cut, least):
-        cut = cut[: found.start()]
+    while match := _FUNCTION_WORD.search(cut, least):
+        cut = cut[: match.start()]
     return cut
 
 
@@ -230,9 +230,9 @@ def _unmistaken(title: str) -> str:
     return f"{UNTITLED} of {title}" if _is_date(title) else title
 
 
-def _noted(found: re.Match[str]) -> str:
+def _noted(match: re.Match[str]) -> str:
     """A title with a number at its end, which is in no brackets: "Plan (1)" is a copy of "Plan" for every program."""
-    return f"{found[1]} {found[2]}"
+    return f"{match[1]} {match[2]}"
 
 
 def _is_date(title: str) -> bool:

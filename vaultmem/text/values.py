@@ -67,8 +67,8 @@ def table(package: str, name: str) -> dict[str, Any]:
 
 def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
     """The expression as re.compile() takes it; what is wrong with it shows at its first use."""
-    found: Any = _Lazy(source, flags)
-    return found  # type: ignore[no-any-return] # has all that a pattern has
+    result: Any = _Lazy(source, flags)
+    return result  # type: ignore[no-any-return] # has all that a pattern has
 
 
 class _Lazy:
@@ -81,9 +81,9 @@ class _Lazy:
     def __getattr__(self, name: str) -> object:
         import re
 
-        found = getattr(re.compile(self.pattern, self.flags), name)
-        setattr(self, name, found)  # of the compiled expression: from now on nothing is in between
-        return found
+        result = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, result)  # of the compiled expression: from now on nothing is in between
+        return result
 
 
 # How much may be asked for at once: one limit each, whatever the door.
