@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear, takes_less
-from vaultmem.languages.facts import LONGEST, MOST, believed, question, read, said_facts
+from vaultmem.languages.facts import LONGEST, MOST, believed, facts_in, question, read
 from vaultmem.languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
@@ -41,9 +41,9 @@ def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None
     rows = messages()
     assert len(rows) > 300
     missed = [
-        text for _, part, text in rows if part and not any(part in one for one in said_facts(text))
+        text for _, part, text in rows if part and not any(part in one for one in facts_in(text))
     ]
-    too_many = {text: found for _, part, text in rows if not part and (found := said_facts(text))}
+    too_many = {text: found for _, part, text in rows if not part and (found := facts_in(text))}
     assert (missed, too_many) == ([], {})
 
 
@@ -72,23 +72,23 @@ def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None
     ],
 )  # fmt: skip
 def test_forms(text: str, facts: list[str]) -> None:
-    assert said_facts(text, NOW) == facts
+    assert facts_in(text, NOW) == facts
 
 
 def test_at_most_three_and_those_first_that_are_to_be_remembered() -> None:
     text = "I live in the UK. I speak Greek. I have two cats. I hate tea. Remember that I'm deaf."
-    found = said_facts(text)
+    found = facts_in(text)
     assert len(found) == MOST
     assert found[0] == "I'm deaf"
-    assert said_facts("I hate tea. I hate tea! i hate tea") == ["I hate tea"]
+    assert facts_in("I hate tea. I hate tea! i hate tea") == ["I hate tea"]
 
 
 def test_what_is_kept_contradicts_what_was_kept_in_the_same_words() -> None:
-    before, after = said_facts("I live in Lisbon.")[0], said_facts("I live in Porto.")[0]
+    before, after = facts_in("I live in Lisbon.")[0], facts_in("I live in Porto.")[0]
     assert contradiction(after, before)
     assert contradiction(after, "The user lives in Lisbon")
-    assert contradiction(*said_facts("I eat meat.") + said_facts("I don't eat meat."))
-    assert contradiction(*said_facts("我喜欢香菜") + said_facts("我讨厌香菜"))
+    assert contradiction(*facts_in("I eat meat.") + facts_in("I don't eat meat."))
+    assert contradiction(*facts_in("我喜欢香菜") + facts_in("我讨厌香菜"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_kept_contradicts_what_was_kept_in_the_same_words() -> None:
 )  # fmt: skip
 def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
     def read_all(size: int) -> None:
-        assert len(said_facts((piece * size)[:size], NOW)) <= MOST
+        assert len(facts_in((piece * size)[:size], NOW)) <= MOST
 
     read_all(1_000)  # compiles the patterns
     assert is_linear(read_all, 4_000, 100_000)
@@ -106,7 +106,7 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
 
 def test_what_is_typed_around_something_pasted_counts() -> None:
     log = "2026-11-22 10:00:00 worker started, I live in memory\n" * 2_000
-    assert said_facts(f"I live in Lisbon.\n{log}\nI'm allergic to nuts.", NOW) == [
+    assert facts_in(f"I live in Lisbon.\n{log}\nI'm allergic to nuts.", NOW) == [
         "I live in Lisbon",
         "I'm allergic to nuts",
     ]
@@ -115,7 +115,7 @@ def test_what_is_typed_around_something_pasted_counts() -> None:
 @given(st.text(alphabet="I我 my的是'’.,?!\n“”：: liveRome记住remember", max_size=120))
 @settings(max_examples=200, deadline=None)
 def test_any_text_gives_few_short_lines(text: str) -> None:
-    found = said_facts(text, NOW)
+    found = facts_in(text, NOW)
     assert len(found) <= MOST
     assert all(fact and "\n" not in fact and len(fact) <= LONGEST + 80 for fact in found)
 

@@ -155,7 +155,7 @@ def said_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
             return facts.believed(facts.read(model.ask(facts.question(words, now))), words), ""
         except LlmError as error:
             trouble = str(error)
-    return facts.said_facts(words, now), trouble
+    return facts.facts_in(words, now), trouble
 
 
 # --- Summing up

@@ -71,10 +71,10 @@ def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
             if piece.strip() and len(piece) <= _LONGEST:
                 lead = _LEAD.match(piece)
                 skipped = lead.end() if lead else 0
-                said = piece[skipped:].rstrip(" .!。！\t")
+                stated = piece[skipped:].rstrip(" .!。！\t")
                 begin = at + sentence.start() + start + skipped
-                if said:
-                    yield Clause(said, begin, begin + len(said), under, opens)
+                if stated:
+                    yield Clause(stated, begin, begin + len(stated), under, opens)
                     opens = False
             start = resume
 
@@ -142,7 +142,7 @@ _SAID_OF = lazy(
     re.IGNORECASE,
 )
 _AGE = lazy(
-    r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<said>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
+    r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<unit>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
     re.IGNORECASE,
 )
 _NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
@@ -248,7 +248,7 @@ def _age(subject: str, value: str, negated: bool) -> list[Fact]:
     match = _AGE.match(_DROPPED.sub("", value))
     is_user = slots.canonical_subject(subject) == "user"
     is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None
-    if not match or not is_one or not (is_user or match["said"]):
+    if not match or not is_one or not (is_user or match["unit"]):
         return []
     return [Fact(f"{subject}'s age", "is", str(int(match["years"])), negated)]
 

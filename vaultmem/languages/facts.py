@@ -1,6 +1,6 @@
 """What a message says of its writer and is worth keeping: none to three statements that stand alone.
 
-A model is asked where there is one, else rules find what is said in the first person. Either way it is the words of
+A model is asked where there is one, else rules find sentences in the first person. Either way it is the words of
 the user alone that count.
 """
 
@@ -47,7 +47,7 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
     ("What is the boiling point of xenon?", []),
     ("我在乌有镇修钟表，帮我起个店名", ["用户在乌有镇修钟表"]),
 )  # fmt: skip
-_TOLD = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
+_EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
 _GOALS = f"""You keep notes on one person for an assistant. You are given one message that this person, the user, sent.
 Write down what the message says about the user that will still matter in later conversations: who they are, people \
 and animals in their life, where they live and work, health, tastes, habits, belongings, plans, decisions, and \
@@ -64,11 +64,13 @@ somebody else, nothing about the task at hand.
 - Answer with a JSON object only: {{"facts": ["…"]}}. No other words."""
 _STEM = 4  # letters that words with other endings share
 _WORD = lazy(r"[^\W_\u3400-\u9fff]{2,}|\d")
-_SAYS_NOTHING = frozenset(
+_SMALL_WORDS = frozenset(
     "the user users is are was were has have had of an to in on at and or for with that this not no it its my me we "
     "our you your he she they named called".split()
 )
-_SAYS = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")  # says something of something
+_STATEMENT = lazy(
+    r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}"
+)  # says something of something
 _QUESTION = lazy(
     r"[?？]\s*$|^(?:where|what|who|whom|whose|when|why|how|which)\b.{0,30}?\b(?:do|does|did|is|are|was|were|am|can|"
     r"could|should|would|will|have|has)\b",
@@ -84,7 +86,7 @@ _NOTHING = lazy(
 )
 
 
-def said_facts(text: str, now: datetime | None = None) -> list[str]:
+def facts_in(text: str, now: datetime | None = None) -> list[str]:
     """At most three sentences of a message that state something lasting about its writer, as they stand: by rules and
     without a model, in English or Chinese.
 
@@ -114,17 +116,17 @@ def question(text: str, now: datetime | None = None) -> Question:
     data = normal(_typed(text))
     mark = _mark(data)
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
-    shown = [
+    examples = [
         message
-        for said, facts in _EXAMPLES
+        for example, facts in _EXAMPLES
         for message in (
-            Message("user", _fenced(said, _mark(said))),
+            Message("user", _fenced(example, _mark(example))),
             Message("assistant", json.dumps({"facts": facts}, ensure_ascii=False)),
         )
     ]
     return Question(
         "facts",
-        (Message("system", _GOALS + today), *shown, Message("user", _fenced(data, mark))),
+        (Message("system", _GOALS + today), *examples, Message("user", _fenced(data, mark))),
         SCHEMA,
         256,
     )
@@ -145,9 +147,9 @@ def _fenced(text: str, mark: str) -> str:
 def read(answer: object) -> list[str]:
     """The facts in whatever a model answered: an object, a list, text with bullets. At most three, each one line."""
     result: dict[str, str] = {}
-    for given in _strings(answer):
-        fact = " ".join(_unlisted(given).split()).strip("\"'“”`,; ").rstrip("\\")
-        if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _TOLD:
+    for item in _strings(answer):
+        fact = " ".join(_unlisted(item).split()).strip("\"'“”`,; ").rstrip("\\")
+        if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _EXAMPLE_FACTS:
             continue
         if len(fact) <= LONGEST:
             result.setdefault(fact.casefold().rstrip(".。!！"), normal(fact))
@@ -157,17 +159,17 @@ def read(answer: object) -> list[str]:
 def believed(result: list[str], message: str) -> list[str]:
     """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere,
     questions, and single words."""
-    there = _told_of(message)
+    there = _topics(message)
     return [
         one
         for one in result
-        if _told_of(one) & there and _SAYS.search(one) and not _QUESTION.search(one)
+        if _topics(one) & there and _STATEMENT.search(one) and not _QUESTION.search(one)
     ]
 
 
-def _told_of(text: str) -> set[str]:
+def _topics(text: str) -> set[str]:
     """What a text speaks of: the beginnings of its words, and pairs of Chinese characters."""
-    words = (word for word in _WORD.findall(text.casefold()) if word not in _SAYS_NOTHING)
+    words = (word for word in _WORD.findall(text.casefold()) if word not in _SMALL_WORDS)
     return {word[:_STEM] for word in words} | {
         a + b for a, b in pairwise(text) if _HAN.match(a) and _HAN.match(b) and a + b != "用户"
     }
@@ -338,16 +340,16 @@ def _typed(message: str) -> str:
 def _typed_lines(message: str) -> list[str]:
     """Lines of prose. What a shell or a log printed goes on until an empty line."""
     lines: list[str] = []
-    shown = False
+    printed = False
     for line in prose(_typed(message).replace("\r\n", "\n")).split("\n"):
-        shown = bool(_SHELL.match(line)) or (shown and bool(line.strip()))
+        printed = bool(_SHELL.match(line)) or (printed and bool(line.strip()))
         speaker = _SPEAKER.match(line)
         spoken = (
             speaker
             and not _words("no_speaker").match(speaker[1])
             and not _words("announced").search(line)
         )
-        if not shown and (not spoken or _ends_it(line)):
+        if not printed and (not spoken or _ends_it(line)):
             lines.append(_QUOTED.sub("\0", line))
     return lines
 
@@ -363,9 +365,9 @@ def _of_line(line: str) -> list[_Sentence]:
         text = match[0].strip(" \t\r-*•+")
         if not text or "\0" in text or len(text) > _LONGEST:
             continue
-        asked = _ASKED.search(text) is not None
+        is_question = _ASKED.search(text) is not None
         lead = _words("remember").match(text)
-        kept = lead is not None and not asked and lead.end() < len(text)
-        rest = text[lead.end() :] if lead and kept else text
-        result.append(_Sentence(rest.rstrip(".!?。！？； "), asked, kept))
+        is_request = lead is not None and not is_question and lead.end() < len(text)
+        rest = text[lead.end() :] if lead and is_request else text
+        result.append(_Sentence(rest.rstrip(".!?。！？； "), is_question, is_request))
     return result

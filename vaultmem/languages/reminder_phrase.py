@@ -1,7 +1,7 @@
 """The words with which somebody sets a reminder: when it speaks, and what beside that was not understood.
 
-Every word of a time counts: what is neither part of the time nor plainly text of the reminder is told, so that no
-rule is set that means less than was said.
+Every word of a time counts: what is neither part of the time nor plainly text of the reminder is reported, so
+that no rule is set that means less than the words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Span = tuple[int, int]
 
 
 class Phrase(NamedTuple):
-    """What was said, understood as far as it goes."""
+    """The words of a reminder, understood as far as it goes."""
 
     moment: when.Moment | None  # to come; None where no time is named
     words: str  # that say when, as they stand there
@@ -41,18 +41,18 @@ def read(text: str, now: datetime) -> Phrase:
         return Phrase(None, "", _words(text, _left(low, [], "")))
     main = _with_clock(low, main, result)
     moment = when.moment_of(main, now)
-    taken = sorted([(main.start, main.end), *main.others])
+    used = sorted([(main.start, main.end), *main.others])
     repeats = (moment and moment.repeat) or ""
-    spans = [*_left(low, taken, repeats)]
+    spans = [*_left(low, used, repeats)]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
         spans.append((main.start, main.end))
     spans += [
         (each.start, each.end)
-        for each in _others(result, taken)
-        if _counts(low, each, taken, repeats, now)
+        for each in _others(result, used)
+        if _counts(low, each, used, repeats, now)
     ]
     rest = _words(text, _joined(text, sorted(spans)))
-    return Phrase(moment, " ".join(_words(text, taken)), rest)
+    return Phrase(moment, " ".join(_words(text, used)), rest)
 
 
 def is_whole(text: str, now: datetime) -> bool:
@@ -62,11 +62,11 @@ def is_whole(text: str, now: datetime) -> bool:
 
 def alone(text: str, now: datetime) -> Phrase:
     """The same of words that say when and nothing else: all beside it is not understood."""
-    for given in (text, f"at {text}", f"in {text}", f"every {text}"):
-        result = read(given, now)
+    for phrase in (text, f"at {text}", f"in {text}", f"every {text}"):
+        result = read(phrase, now)
         if result.moment is None:
             continue
-        low = folded(given)
+        low = folded(phrase)
         pieces = re.split("|".join(map(re.escape, folded(result.words).split(" "))), low)
         more = tuple(each.strip(" ,.") for each in pieces if not _FILLS.fullmatch(each))
         return result._replace(rest=result.rest or more)
@@ -115,23 +115,23 @@ def _with_clock(low: str, main: Reading, result: Sequence[Reading]) -> Reading:
             continue
         both = merged(main.sense, each.sense._replace(weak=False))
         if both and not _is_noun(low, each.start, each.end):
-            kept = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
-            return main._replace(sense=kept, others=(*main.others, (each.start, each.end)))
+            sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
+            return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
     return main
 
 
-def _others(result: Sequence[Reading], taken: Sequence[Span]) -> list[Reading]:
+def _others(result: Sequence[Reading], used: Sequence[Span]) -> list[Reading]:
     return [
         each
         for each in result
         if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
-        and all(each.end <= start or end <= each.start for start, end in taken)
+        and all(each.end <= start or end <= each.start for start, end in used)
     ]
 
 
-def _counts(low: str, each: Reading, taken: list[Span], repeats: str, now: datetime) -> bool:
+def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
     """Whether another time belongs to the first: it repeats, touches it, or stands by a rule and is no noun."""
-    if _touches(low, taken, each.start, each.end):
+    if _touches(low, used, each.start, each.end):
         return not low.startswith("'s", each.end)
     if each.sense.repeat:
         return True
@@ -221,19 +221,19 @@ _BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32
 
 
-def _left(low: str, taken: list[Span], repeats: str) -> Iterator[Span]:
+def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
     """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
     "", was made."""
-    hidden = _hidden(low, taken)
+    hidden = _hidden(low, used)
     for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
-        if not any(start <= match.start() < end for start, end in taken):
+        if not any(start <= match.start() < end for start, end in used):
             yield match.span()
     if repeats:
         yield from (match.span() for match in _OF_A_RULE.finditer(hidden))
-    elif not taken:
+    elif not used:
         yield from (match.span() for match in _FEASTS.finditer(low))
     yield from _often(hidden, repeats)
-    for start, end in taken:
+    for start, end in used:
         yield from _beside(hidden, start, end, repeats)
 
 
@@ -263,17 +263,17 @@ def _is_noun(low: str, start: int, end: int) -> bool:
     return _NOUN.search(low, max(0, start - _NEAR), start) is not None
 
 
-def _touches(low: str, taken: list[Span], start: int, end: int) -> bool:
+def _touches(low: str, used: list[Span], start: int, end: int) -> bool:
     """Whether nothing but a small word stands between a place and a part that is understood."""
     return any(
         _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
-        for first, last in taken
+        for first, last in used
         if last <= start or end <= first
     )
 
 
-def _hidden(low: str, taken: list[Span]) -> str:
-    for start, end in taken:
+def _hidden(low: str, used: list[Span]) -> str:
+    for start, end in used:
         low = low[:start] + "\0" * (end - start) + low[end:]
     return low
 

@@ -142,5 +142,5 @@ def _around(text: str, statement: Statement) -> str:
 
 def _shown(text: str, statement: Statement) -> str:
     start, end = statement.span
-    said = " ".join(text[start:end].split())
-    return said if len(said) <= _SHOWN else said[: _SHOWN - 1].rstrip() + "…"
+    words = " ".join(text[start:end].split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1].rstrip() + "…"

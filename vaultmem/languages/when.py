@@ -96,10 +96,10 @@ def absolute(text: str, written: datetime) -> str:
     A bare "Friday" may be the last or the next: its day is added only where intent is plain.
     """
     for _ in range(_ROUNDS):  # an added bracket may part what was one odd word before: 0:00年底
-        told = _with_days(text, written)
-        if told == text:
+        resolved = _with_days(text, written)
+        if resolved == text:
             break
-        text = told
+        text = resolved
     return text
 
 
@@ -126,8 +126,8 @@ def _shown(moment: Moment, sense: Sense) -> str:
         return f"{moment.when:%Y-%m-%d %H:%M}"
     if sense.grain == "week":
         return f"{moment.when:%G-W%V}"
-    told = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
-    return f"{told:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
+    resolved = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
+    return f"{resolved:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
 
 
 def is_to_come(moment: Moment, now: datetime) -> bool:
@@ -139,8 +139,8 @@ def is_to_come(moment: Moment, now: datetime) -> bool:
 
 def readings(text: str, now: datetime) -> Iterator[Reading]:
     """The pieces, joined; also weak ones, which say nothing alone."""
-    shown, places = _without_gaps(text)
-    for each in when_english_repeat.bounded(folded(shown), list(_read(shown, now)), now.date()):
+    compact, places = _without_gaps(text)
+    for each in when_english_repeat.bounded(folded(compact), list(_read(compact, now)), now.date()):
         others = tuple((places[start], places[end - 1] + 1) for start, end in each.others)
         yield Reading(places[each.start], places[each.end - 1] + 1, each.sense, others)
 
@@ -200,8 +200,8 @@ def _settled(low: str, reading: Reading) -> Reading:
         clock = int(added[4]) * 60 + int(added[5])
         if clock >= _DAY:
             return reading
-    told = Sense(day=day, clock=clock, dial=sense.dial, part=sense.part, repeat=sense.repeat)
-    return Reading(reading.start, added.end(), told)
+    resolved = Sense(day=day, clock=clock, dial=sense.dial, part=sense.part, repeat=sense.repeat)
+    return Reading(reading.start, added.end(), resolved)
 
 
 def _pieces(text: str, low: str, now: datetime) -> Iterator[Reading]:
@@ -243,12 +243,12 @@ def _rules(word: str, before: str) -> list[Rule]:
 def moment_of(reading: Reading, now: datetime) -> Moment | None:
     """When a reading is; None for never, or for nothing that it says alone."""
     try:
-        told = _told(reading.sense, now)
+        resolved = _resolve(reading.sense, now)
     except (OverflowError, ValueError):  # beyond the calendar
         return None
-    if not told:
+    if not resolved:
         return None
-    when, repeat = told
+    when, repeat = resolved
     sense = reading.sense
     all_day = not sense.at and sense.clock is None and not sense.part
     clock_alone = not sense.dated and not sense.at and not sense.repeat
@@ -256,7 +256,7 @@ def moment_of(reading: Reading, now: datetime) -> Moment | None:
     return Moment(when, all_day, repeat, reading.start, reading.end, relative)
 
 
-def _told(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
+def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
     if sense.at:
         return sense.at, None
     if sense.repeat:

@@ -79,8 +79,8 @@ def _weekday(char: str) -> int:
 
 def _date(match: re.Match[str], now: datetime) -> Sense | None:
     """2026年12月5日, 26年12月5日, 明年三月, 今年年底."""
-    near, said = match["near"], match["year"]
-    year = now.year + {"去": -1, "今": 0, "明": 1, "后": 2}[near] if near else han_number(said)
+    near, named = match["near"], match["year"]
+    year = now.year + {"去": -1, "今": 0, "明": 1, "后": 2}[near] if near else han_number(named)
     year += 2000 if year < 100 else 0
     month, number = han_number(match["month"]), _place(match)
     if match["end"]:
@@ -92,7 +92,7 @@ def _date(match: re.Match[str], now: datetime) -> Sense | None:
         day=first,
         grain="day" if number else "month" if month else "year",
         relative=bool(near),
-        weak=bool(said and not number),
+        weak=bool(named and not number),
     )
 
 

@@ -49,8 +49,8 @@ def _ymd(match: re.Match[str], now: datetime) -> Sense | None:
     if match["zone"]:
         sign = "+00:00" if match["zone"] == "z" else match["zone"]
         try:
-            told = datetime.fromisoformat(f"{day}T{hour:02}:{minute:02}{sign}")
-            return Sense(at=told.astimezone(now.tzinfo))
+            instant = datetime.fromisoformat(f"{day}T{hour:02}:{minute:02}{sign}")
+            return Sense(at=instant.astimezone(now.tzinfo))
         except (ValueError, OverflowError):
             return None
     return Sense(day=day, clock=hour * 60 + minute)
@@ -96,8 +96,8 @@ def _number(match: re.Match[str], _: datetime) -> Sense | None:
     if not 1 <= number <= 31:
         return None
     led = lead(match) in DEADLINES | {"for", "from"}
-    told = match["number"] not in ORDINAL_WORDS[:3] and (led or bool(match["the"]))
-    sure = told or bool(match["of"])
+    named = match["number"] not in ORDINAL_WORDS[:3] and (led or bool(match["the"]))
+    sure = named or bool(match["of"])
     return Sense(number=number, relative=True, weak=not sure)
 
 
@@ -170,7 +170,7 @@ def _half_day(match: re.Match[str], _: datetime) -> Sense | None:
     return _sense(hour, int(match["minute"] or 0), half)
 
 
-def _figures_when_english_clock(match: re.Match[str], _: datetime) -> Sense | None:
+def _clock_figures(match: re.Match[str], _: datetime) -> Sense | None:
     """14:30: a time after "at" or before Chinese, a ratio or a verse elsewhere."""
     before = match.string[max(0, match.start() - 3) : match.start()]
     after = match.string[match.end() : match.end() + 1]
@@ -229,7 +229,7 @@ CLOCKS = rules(
     ((r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?:\s?(?P<first_half>am|pm))?"
      rf"(?:\s?(?:-|to|until)\s?(?P<until>\d{{1,2}})(?:[:.]\d\d)?)?{_HALF}"), _half_day),
     (r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?",
-     _figures_when_english_clock),
+     _clock_figures),
     ((rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
      rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"), _words),
     (rf"(?P<hour>{_HOUR})\s?o'?clock{END}(?:{_HALF})?", _oclock),

@@ -219,13 +219,13 @@ def _bounds(low: str, result: Sequence[Reading]) -> dict[int, _Bound]:
                 else ""
             )
         followed = _FOLLOWED.match(low, each.end)
-        told = (followed and followed.lastgroup) or ""
-        if told == _SINCE and followed and followed[0].strip() == "on" and role != _SINCE:
-            told = ""  # Friday on the phone
-        if role or told:
+        after = (followed and followed.lastgroup) or ""
+        if after == _SINCE and followed and followed[0].strip() == "on" and role != _SINCE:
+            after = ""  # Friday on the phone
+        if role or after:
             begin = led.start() if led and role else each.start
-            end = followed.end() if followed and told else each.end
-            bounds[at] = _Bound(told if told and role != _EXCEPT else role, begin, end)
+            end = followed.end() if followed and after else each.end
+            bounds[at] = _Bound(after if after and role != _EXCEPT else role, begin, end)
     for at in [at for at in bounds if _are_days(at, bounds, result)]:
         del bounds[at], bounds[at - 1]  # from Monday to Friday, every day: which week?
     return bounds

@@ -78,9 +78,9 @@ Reader = Callable[[re.Match[str], datetime], Sense | None]
 Rule = tuple[re.Pattern[str], Reader]
 
 
-def rules(*given: tuple[str, Reader]) -> list[Rule]:
+def rules(*pairs: tuple[str, Reader]) -> list[Rule]:
     """Patterns with what reads them; of several that match, the first that reads something counts."""
-    return [(lazy(pattern), read) for pattern, read in given]
+    return [(lazy(pattern), read) for pattern, read in pairs]
 
 
 PARTS = {

@@ -69,8 +69,8 @@ def _value(text: str, at: int, depth: int) -> Node:
     if opening in ("{", "["):
         return _container(text, at, depth)
     if opening == '"':
-        said, end = _string(text, at)
-        return Node("text", at, end, said, [], [], [])
+        string, end = _string(text, at)
+        return Node("text", at, end, string, [], [], [])
     match = _PLAIN.match(text, at)
     if not match:
         raise _wrong(text, at)

@@ -132,20 +132,20 @@ def visible(line: str) -> str:
     if line.isascii() and line.isprintable():
         return line
     line = _UNSEEN.sub("", unicodedata.normalize("NFC", line))
-    kept: list[str] = []
+    letters: list[str] = []
     marks = 0
     for at, letter in enumerate(line):
         category = unicodedata.category(letter)
         marks = marks + 1 if category[0] == "M" else 0
         if letter.isspace() or category in ("Zl", "Zp"):
-            kept.append(" ")
+            letters.append(" ")
         elif letter == JOINER:
-            kept += [letter] if kept and _joins(kept[-1], line[at + 1 : at + 2]) else []
-        elif marks > _MOST_MARKS or (marks and (not kept or kept[-1] == " ")):
+            letters += [letter] if letters and _joins(letters[-1], line[at + 1 : at + 2]) else []
+        elif marks > _MOST_MARKS or (marks and (not letters or letters[-1] == " ")):
             continue  # a tower of accents reaches into other lines, one on a blank hides it
         elif category not in ("Cc", "Cf", "Cs", "Co", "Cn"):
-            kept.append(letter)
-    return "".join(kept)
+            letters.append(letter)
+    return "".join(letters)
 
 
 def _joins(before: str, after: str) -> bool:
@@ -157,14 +157,14 @@ def _cut(line: str, most: int) -> str:
     """As much of the line as fits, in whole words if they are not very long, with a sign that there was more."""
     if len(line) <= most:
         return line
-    kept: list[str] = []
+    pieces: list[str] = []
     room = most - 1
     for piece in graphemes(line):
         room -= len(piece)
         if room < 0:
             break
-        kept.append(piece)
-    cut = "".join(kept)
+        pieces.append(piece)
+    cut = "".join(pieces)
     blank = cut.rfind(" ", most // 2) if line[len(cut)] != " " else -1
     return (cut if blank < 0 else cut[:blank]).rstrip(_BROKEN_OFF) + "…"
 
@@ -176,10 +176,10 @@ LONGEST = 120  # characters
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """The text as it may be quoted."""
-    shown = "".join(
+    line = "".join(
         " " if each.isspace() else each for each in text[: 8 * longest] if _is_shown(each)
     )
-    line = " ".join(shown.split())
+    line = " ".join(line.split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 

@@ -47,25 +47,25 @@ def seconds(stamp: object) -> float | None:
     return result if _FIRST <= result <= _LAST else None
 
 
-def moment(given: str, now: datetime, *, ahead: bool) -> float | None:
+def moment(text: str, now: datetime, *, ahead: bool) -> float | None:
     """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
     that names no zone; a span is counted ahead from now, or back. None for anything else."""
 
-    at = _clock_time(given, now)
+    at = _clock_time(text, now)
     if at is not None:
         return at
     try:
-        span = duration_seconds(given)
+        span = duration_seconds(text)
     except ValueError:
         return None
     return now.timestamp() + (span if ahead else -span)
 
 
-def _clock_time(given: str, now: datetime) -> float | None:
+def _clock_time(text: str, now: datetime) -> float | None:
     from datetime import datetime
 
     try:
-        result = datetime.fromisoformat(given.strip())
+        result = datetime.fromisoformat(text.strip())
         at = (result if result.tzinfo else result.replace(tzinfo=now.tzinfo)).timestamp()
     except (ValueError, OverflowError):
         return None
@@ -97,14 +97,14 @@ def format_duration(span: float) -> str:
     left = round(span)
     if left < 1:
         return "less than a second"
-    said = []
+    parts = []
     for size, name in UNIT_NAMES.items():
         count, left = divmod(left, size)
         if count:
-            said.append(plural(count, name))
-        if len(said) == 2 or (said and not count):
+            parts.append(plural(count, name))
+        if len(parts) == 2 or (parts and not count):
             break
-    return " ".join(said)
+    return " ".join(parts)
 
 
 # When a job is to run: every so often, at the times of a cron line, or never; and what it steps aside for.

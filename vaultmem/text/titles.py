@@ -247,7 +247,7 @@ def _is_date(title: str) -> bool:
 
 def _cut(title: str, characters: int, size: int) -> str:
     """As much of the title as fits, in whole graphemes; one that is larger than all of it is left out."""
-    kept: list[str] = []
+    pieces: list[str] = []
     for piece in graphemes(title):
         if len(piece) > MAX_CHARACTERS // 2:
             continue
@@ -255,5 +255,5 @@ def _cut(title: str, characters: int, size: int) -> str:
         size -= len(piece.encode())
         if characters < 0 or size < 0:
             break
-        kept.append(piece)
-    return "".join(kept)
+        pieces.append(piece)
+    return "".join(pieces)

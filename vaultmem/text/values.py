@@ -22,14 +22,14 @@ else:
         wanted = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
 
-        def __init__(self, *args, **given):  # noqa: N807 - becomes the method of the class
-            if len(args) == len(names) and not given:
+        def __init__(self, *args, **named):  # noqa: N807 - becomes the method of the class
+            if len(args) == len(names) and not named:
                 self.__dict__.update(zip(names, args, strict=True))
                 return
-            if not (args or defaults) and given.keys() == wanted:
-                self.__dict__.update(given)
+            if not (args or defaults) and named.keys() == wanted:
+                self.__dict__.update(named)
                 return
-            fields = {**defaults, **dict(zip(names, args, strict=False)), **given}
+            fields = {**defaults, **dict(zip(names, args, strict=False)), **named}
             if len(args) > len(names) or fields.keys() != wanted:
                 odd = sorted(fields.keys() ^ wanted)
                 raise TypeError(
