@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vaultmem.languages import slots
+from vaultmem.languages import pattern, slots
 from vaultmem.languages.slots import Fact, fixed_fact, settled
 from vaultmem.languages.when_words import han_number
 from vaultmem.text.values import lazy
@@ -16,22 +16,8 @@ _SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*
 _CUT = lazy(
     r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
 )
-_UNSURE = lazy(
-    r"[?？]|(?<!\w)(?:if|whether|should|could|would|might|(?-i:(?<!\d )may(?! \d)(?=\s\w))|maybe|perhaps|"
-    r"probably|used to|formerly|previously|"
-    r"originally|until|unless|back then|last (?:week|month|year)|yesterday|ago|suppose|imagine|told|says?|said|claims?|"
-    r"when (?:\w+ ){1,3}(?:was|were)|as an? (?:\w+ )?(?:baby|toddler|child|kid|boy|girl|teen(?:ager)?|student)|"
-    r"thinks?|thought|believes?|heard|example|e\.g\.|rumou?r|in (?:19|20)\d\d|(?:going|plans?|wants?) to be)(?!\w)"
-    r"|如果|要是|假如|可能|也许|或许|大概|应该|吗|以前|曾经?|过去|原来|原本|去年|当时|那时|上个?月|上周|昨天|之前|据说|听说|觉得|认为|以为|"
-    r"打算|计划|例如|比如|(?:19|20)\d\d年(?!\d*月)",
-    re.IGNORECASE,
-)
-_LEAD = lazy(
-    r"(?:\s|[-*+•>]\s|\d{1,3}[.)]\s|\[.\]\s|#{1,6}\s|(?:and|but|so|also|note|fyi|btw|remember|note that|remember that|"
-    r"because|while|although|though|whereas|since|actually|currently|today|now|记住|请记住|注意|备注|其实|现在|目前|"
-    r"另外|而且|但是|不过(?!敏)|因为|所以|但|今天起?)(?:[:：]|\b|(?<=[\u4e00-\u9fff]))){0,4}\s*",
-    re.IGNORECASE,
-)
+_UNSURE = pattern("clauses", "unsure")
+_LEAD = pattern("clauses", "lead")
 _HEADING = lazy(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
 
 
@@ -124,23 +110,11 @@ _COPULA_FACT = lazy(
 _KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
 )
-_WHERE = lazy(
-    r"\s+(?=(?:for|in|on|at|when|during|as|inside|under|within|over|before|after|per|except|via)\s)",
-    re.IGNORECASE,
-)
-_DROPPED = lazy(
-    r"\s+(?:(?:since|from|with|because|"
-    r"(?:for )?now|anymore|any more|these days|at all|too|as well|by default|,)(?:\s.*)?|"
-    r"and\s+(?:is|are|was|were|has|have|had|does|takes?|speaks?|hates?|likes?|loves?|prefers?|uses?|lives?|works?|finds?|"
-    r"answers?|they|he|she|it|we|i|the|also|only|never|not|dislikes?|wants?|needs?)\s.*)$",
-    re.IGNORECASE,
-)
+_WHERE = pattern("clauses", "where")
+_DROPPED = pattern("clauses", "dropped")
 _OVER = lazy(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
 _LISTED = lazy(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
-_SAID_OF = lazy(
-    r"(?:^|\s)(?:that|which|who|when|where|to|nobody|no|not|how|why|what|there|don['’]?t|never|like|by|and)(?:\s|$)",
-    re.IGNORECASE,
-)
+_SAID_OF = pattern("clauses", "said_of")
 _AGE = lazy(
     r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<unit>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
     re.IGNORECASE,
@@ -306,9 +280,7 @@ _HAN_THAN = lazy(
     r"^(?P<subject>[^比]{0,12})比起\s*(?P<over>.{1,12}?)\s*(?P<rest>(?:我|用户)?更.+)$"
 )
 _HAN_TAIL = lazy(r"(?:了|吧|呢|啊|的|哦|来着)$")
-_HAN_POISON = lazy(
-    r"说|问|让|请|要|会|能|什么|怎么|被|把|给|不是|没有|别|时$|的时候|用户$(?<=.用户)|提醒|决定|记得"
-)
+_HAN_POISON = pattern("clauses", "han_poison", 0)
 
 
 def _chinese(clause: str) -> list[Fact]:
@@ -319,8 +291,8 @@ def _chinese(clause: str) -> list[Fact]:
     keyed = _KEYED.match(clause)
     if keyed:
         return _slot_fact(keyed["subject"], _HAN_TAIL.sub("", keyed["value"]))
-    for pattern, read in _HAN_FORMS:
-        match = pattern.match(clause)
+    for form, read in _HAN_FORMS:
+        match = form.match(clause)
         if match and not _HAN_POISON.search(match["subject"]):
             return read(match)
     return []

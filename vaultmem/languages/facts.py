@@ -16,11 +16,12 @@ from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from vaultmem.languages import pattern, words
 from vaultmem.languages.intentions import prose
 from vaultmem.llm.answers import parse_json, shape
 from vaultmem.llm.request import Message, Question
 from vaultmem.text.similarity import normal
-from vaultmem.text.values import lazy, table
+from vaultmem.text.values import lazy
 
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at
@@ -223,6 +224,15 @@ _SENTENCE = lazy(
 )
 _ASKED = lazy(r"[?？]|[吗呢]\s*[。！!.]*$")
 _WORD_OR_TWO = lazy(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+")
+_NO_SPEAKER = pattern("sentences", "no_speaker")
+_SALUTATION = pattern("sentences", "salutation")
+_ANNOUNCED = pattern("sentences", "announced")
+_SUPPOSED = pattern("sentences", "supposed")
+_WORKED_ON = pattern("sentences", "worked_on")
+_REMEMBER = pattern("sentences", "remember")
+_POINTS_ONLY = pattern("sentences", "points_only")
+_TAG = pattern("sentences", "tag")
+_TAIL = pattern("sentences", "tail")
 
 
 class _Sentence(NamedTuple):
@@ -248,17 +258,9 @@ class _Rules(NamedTuple):
 
 @cache
 def _rules(language: str) -> _Rules:
-    words = table("vaultmem.languages", "words")["sentences"][language]
-    joined = {name: words[name].replace("\n", "") for name in _Rules._fields}
-    joined["cut"] = joined["cut"].replace("<asks>", joined["asks"])
-    return _Rules(**{name: lazy(one, re.IGNORECASE) for name, one in joined.items()})
-
-
-@cache
-def _words(name: str) -> re.Pattern[str]:
-    """A pattern of both languages."""
-    words = table("vaultmem.languages", "words")["sentences"][name]
-    return re.compile(words.replace("\n", ""), re.IGNORECASE)
+    section = f"{language}_sentences"
+    asks = words(section, "asks").replace("\n", "")
+    return _Rules(*(pattern(section, name, asks=asks) for name in _Rules._fields))
 
 
 def _lasting_sentences(message: str) -> list[str]:
@@ -271,8 +273,8 @@ def _own_sentences(message: str) -> list[_Sentence]:
     """The sentences of a message that are its writer's own, in order."""
     result: list[_Sentence] = []
     for line in _typed_lines(message):
-        if _words("announced").search(line) or _words("salutation").match(line):
-            result += _of_line(line) if not _words("worked_on").search(line) else []
+        if _ANNOUNCED.search(line) or _SALUTATION.match(line):
+            result += _of_line(line) if not _WORKED_ON.search(line) else []
             return result
         for sentence in _of_line(line):
             if _ends_it(sentence.text):
@@ -288,18 +290,16 @@ def _lasting(sentence: _Sentence) -> str:
     lead = rules.lead.match(text)
     text = text[lead.end() :] if lead else text
     if sentence.is_request:
-        return "" if _words("points_only").match(text) or _is_short(text) else text
+        return "" if _POINTS_ONLY.match(text) or _is_short(text) else text
     if rules.voids.search(text):
         return ""
     clauses = list(_clauses(text, rules))
     if sentence.is_question:
         del clauses[-1:]
-        if _words("tag").fullmatch(text[clauses[-1][1] :] if clauses else text):
+        if _TAG.fullmatch(text[clauses[-1][1] :] if clauses else text):
             return ""
     runs = [list(run) for good, run in groupby(clauses, key=lambda one: one[2]) if good]
-    texts = (
-        _words("tail").sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs
-    )
+    texts = (_TAIL.sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs)
     stated = [one for one in texts if rules.first_person.search(one) and not _is_short(one)]
     return max(stated, key=len, default="")
 
@@ -344,11 +344,7 @@ def _typed_lines(message: str) -> list[str]:
     for line in prose(_typed(message).replace("\r\n", "\n")).split("\n"):
         printed = bool(_SHELL.match(line)) or (printed and bool(line.strip()))
         speaker = _SPEAKER.match(line)
-        spoken = (
-            speaker
-            and not _words("no_speaker").match(speaker[1])
-            and not _words("announced").search(line)
-        )
+        spoken = speaker and not _NO_SPEAKER.match(speaker[1]) and not _ANNOUNCED.search(line)
         if not printed and (not spoken or _ends_it(line)):
             lines.append(_QUOTED.sub("\0", line))
     return lines
@@ -356,7 +352,7 @@ def _typed_lines(message: str) -> list[str]:
 
 def _ends_it(line: str) -> bool:
     """Whether the message is not about its writer from here on: a part that is played, a text that is worked on."""
-    return bool(_words("supposed").search(line) or _words("worked_on").search(line))
+    return bool(_SUPPOSED.search(line) or _WORKED_ON.search(line))
 
 
 def _of_line(line: str) -> list[_Sentence]:
@@ -366,7 +362,7 @@ def _of_line(line: str) -> list[_Sentence]:
         if not text or "\0" in text or len(text) > _LONGEST:
             continue
         is_question = _ASKED.search(text) is not None
-        lead = _words("remember").match(text)
+        lead = _REMEMBER.match(text)
         is_request = lead is not None and not is_question and lead.end() < len(text)
         rest = text[lead.end() :] if lead and is_request else text
         result.append(_Sentence(rest.rstrip(".!?。！？； "), is_question, is_request))

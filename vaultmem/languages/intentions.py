@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import islice
 
 from vaultmem.adapter import Note
+from vaultmem.languages import pattern
 from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
@@ -26,11 +27,7 @@ _INLINE = lazy(
 _TASK = lazy(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[(.)\]\s")
 _MARKER = lazy(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|CANCELLED)\s")
 _OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
-_CUE = lazy(
-    r"\b(?:remind(?:er)?s?\b|due\b(?! to\b)|deadline\b|don'?t forget\b|do not forget\b|remember to\b|needs? to\b"
-    r"|ha(?:ve|s) to\b|must\b|todo\b|make sure\b|appointment\b)"
-    r"|提醒|截止|到期|记得|别忘|不要忘|务必|必须|待办|最晚|最迟"
-)
+_CUE = pattern("intentions", "cue", 0)
 _BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
 _AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
 _VERBS = frozenset(
@@ -42,11 +39,7 @@ _VERBS = frozenset(
     stop study submit sync take talk tell test text throw tidy transfer try turn update upload vacuum visit
     wash watch water withdraw work wrap write""".split()
 )
-_HAN_DO = lazy(
-    r"[，,\s]{0,2}(?:我们?|咱们)?(?:要|得|需要?|该|应该)?(?:跟|和|与|给|向|去|到|带|把|对)?[^，。！？\s]{0,6}?"
-    r"(?:开会|交|打电话|电话|买|续|复查|复诊|体检|关|参加|还|付|缴|提交|完成|回复|回电|寄|取|接|送|见面?|约|面试|考试|上课|出发"
-    r"|看牙|看病|看电影|汇报|报告|面谈|会议|聚餐|搬家|报名|报税|签|办理?|写|发|准备|检查|打扫|值班|预约|订|吃药|喝水|浇|对账|起床|叫我|遛|喂|健身|跑步)"
-)
+_HAN_DO = pattern("intentions", "han_do", 0)
 _STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
 _NEAR = 300  # characters of a sentence that are looked at on each side
 
@@ -121,13 +114,12 @@ _BY = lazy(
     rf"b(?:y|efore)(?<![a-z]by)(?<![a-z]before)[ ](?:the )?(?:\d|(?:{_NAMES})[a-z]{{0,6}}\b)"
 )
 # "That reminds me of May", "was due on Friday", 会提醒 (it reminds by itself), 还记得 (remembers): nothing to do.
-_REMIND = lazy(
-    r"\bremind(?:er)?s?\b(?! (?:me |us |him |her |them |you )?(?:of|that)\b)"
-    r"|(?<![会动断强的])提醒(?=[我你他她们大家自己爸妈：: ，,])|(?:^|[，,。；：:\s])(?:请|记得)?提醒"
-)
+_REMIND = pattern("intentions", "remind", 0)
 _WORDS = lazy(
-    rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
-    r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
+    lambda: (
+        rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
+        r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
+    )
 )
 _BEFORE_SAID = lazy(r"\bby\s+(?:the\s+)?$")
 _MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
@@ -136,19 +128,13 @@ _LATIN = ("remind", "deadline", "no later than")
 _HAN = ("提醒", "截止", "到期", "记得")
 _DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
 _HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
-_TIME = lazy(
-    rf"\d|\b(?:{_NAMES})|\bevery\b|\bin an? |\bnew year|\bchristmas"
-    r"|[今明后]天|[今明后]晚|周|星期|礼拜|[月年]底|[一二三四五六七八九十两半]个?[天月号日点小分]|每天"
-)
+_TIME = pattern("intentions", "time", 0)
 _FURTHEST = 2_000  # characters of a line that are looked at before a sentence
 _STOP_SAID = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
     rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
 )
-_NO_PROSE = lazy(  # a row of a table, a property, a planned date, a comment, a template
-    r"\s*(?:[-*+]\s+)?(?:\||:?[\w\- ]{1,40}::|(?:scheduled|deadline|closed):\s*[<\[]|<|:\w+:|%%)|[^\n]*(?:\{\{|<%)",
-    re.IGNORECASE,
-)
+_NO_PROSE = pattern("intentions", "no_prose")
 _EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
 _QUOTED = lazy(r"[\"“][^\"“”\n]{1,300}[\"”]")
 _YEAR = lazy(r"\d{4}|\d\d年")
@@ -219,8 +205,8 @@ def _places(low: str) -> Iterator[int]:
         while at >= 0:
             yield at
             at = low.find(word, at + 1)
-    for pattern in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
-        yield from (match.start() for match in pattern.finditer(low))
+    for each in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
+        yield from (match.start() for match in each.finditer(low))
 
 
 class _Lines:

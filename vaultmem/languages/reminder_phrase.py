@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.languages import when
+from vaultmem.languages import pattern, when
 from vaultmem.languages.when_parts import Reading, merged
 from vaultmem.languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, folded
 from vaultmem.text.values import lazy
@@ -171,51 +171,23 @@ _FEAST = (
     r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
 )
 _HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
-_FEASTS = lazy(rf"(?<![a-z])(?:{_FEAST})(?![a-z])|{_HAN_FEAST}")
-# Of how often something happens, wherever it stands.
-_ANYWHERE = lazy(
-    rf"(?<![a-z])(?:(?:every|each|alternate|alternating) (?:(?!(?:on|at|in|this|next) )[\w.-]+ )?{_UNIT}"
-    rf"|(?:once|twice|thrice|(?:\d+|two|three|four|five|several) times) (?:a|an|per|each|every) {_UNIT})"
-    r"|每(?:隔)?(?:[\d一二两三四五六七八九十半]*个?(?:小时|分钟|刻钟|秒)|[天日早晚周年]|星期|礼拜|个?月)|おき|ごと"
-)
-# Of a rule, wherever it stands.
-_OF_A_RULE = lazy(
-    rf"(?<![a-z])(?:until|till|except|excluding|unless|starting|beginning|apart from|other than|but not|skipping"
-    rf"|twice|thrice|(?:odd|even)(?:-numbered)? (?:week|day|date|month)s?|(?:full|new) moon"
-    rf"|(?:in|during|throughout|over|of|from|since|after|before|by) (?:the )?(?:early |late )?(?:{MONTH_NAME}"
-    r"|(?:spring|summer|autumn|fall|winter|season|holidays?|vacation|term|semester|ramadan|lent)(?: time)?)"
-    rf"|{_FEAST})(?![a-z])"
-    rf"|{_HAN_FEAST}|除外|(?<![掃扫清排删免解消])除(?![草尘湿雪螨虫霜夕])|以外|法定|早晚|早中晚|连续[一二两三四五六七八九十\d]|平日|工作日|节假日|寒假|暑假|祝日|[单双](?:周|日|号|月)(?!人)"
-    r"|(?<![下上首再])[两三四五六七八九十\d]次|第\d|初[一二三四五六七八九十]|直到|为止|(?<![时分半])から"
-)
-_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
-_OF_A_YEAR = lazy(
-    r"[\s,，]*(?P<word>(?:on|at|around|in) [\w'’]+|的?(?:生日|纪念日|忌日|[^\W\d]{1,2}节(?![目省约水电奏点])))"
-)
-# Where it touches a time: behind it, and before it.
 _AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
-_BEHIND = lazy(
-    rf"[\s,，]*(?:{_AND}\s?|(?:on|of) the )?(?P<word>(?:{_NTH}|twice|thrice|{_FEAST})(?![a-z])|{_HAN_FEAST})"
-    rf"|[\s,，]*(?:at|@|on|from|by|around) ?(?:the )?(?P<loose>\d[\w:.]*|{MONTH_NAME} \d+)"
-    rf"|[\s,，]*{_AND}\s?(?:(?:at|in) (?:the )?)?"
-    r"(?P<number>(?:\d+(?:st|nd|rd|th|:\d\d)?|noon|midnight|morning|afternoon|evening|night)(?!\w)"
-    r"|[\d一二三四五六七八九十]+[月号日点时])|(?P<edge>[末底](?!日))"
+_PARTS = {
+    "unit": _UNIT, "nth": _NTH, "feast": _FEAST, "han_feast": _HAN_FEAST, "month": MONTH_NAME, "join": _AND,
+    "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
+}  # fmt: skip
+_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_FEASTS, _ANYWHERE, _OF_A_RULE, _OF_A_YEAR, _BEHIND, _BEHIND_RULE, _BEFORE, _BEFORE_RULE, _NOUN = (
+    pattern("reminders", name, 0, **_PARTS)
+    for name in (
+        "feasts",
+        "anywhere",  # of how often something happens, wherever it stands
+        "of_a_rule",  # of a rule, wherever it stands
+        "of_a_year",
+        *("behind", "behind_rule", "before", "before_rule"),  # where it touches a time
+        "noun",
+    )
 )
-_BEHIND_RULE = lazy(
-    r"[\s,，]*(?P<word>(?:after|before|when|whenever|while|during|if|unless|only|not|but|besides|without|between"
-    r"|within|since|through|of|minus)(?![a-z]))"
-)
-_OF_DAYS = (
-    r"(?: (?:(?:week|work|business |working )?day|weekend) of)?"  # the last workday of every month
-)
-_BEFORE = lazy(
-    rf"(?P<word>(?<![a-z])(?:every|each|{_NTH}{_OF_DAYS}|almost|nearly|{_FEAST}|full moon)"
-    rf"|{_HAN_FEAST})[\s,，的]*(?:{_AND}\s?)?$"
-)
-_BEFORE_RULE = lazy(
-    r"(?P<word>(?<![a-z])(?:not|only on|except|unless|some|most|all but|odd|even))[\s,]*$"
-)
-_NOUN = lazy(r"(?<![a-z])(?:the|a|an|my|our|your|his|her|their|its|this|for|about|of) $")
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
 _BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
     from dataclasses import dataclass as value
     from typing import Any
 else:
@@ -65,8 +66,8 @@ def table(package: str, name: str) -> dict[str, Any]:
     return _tables[name]
 
 
-def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The expression as re.compile() takes it; what is wrong with it shows at its first use."""
+def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+    """The expression as re.compile() takes it, or what gives it; what is wrong with it shows at its first use."""
     result: Any = _Lazy(source, flags)
     return result  # type: ignore[no-any-return] # has all that a pattern has
 
@@ -74,9 +75,13 @@ def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
 class _Lazy:
     """Stands for a compiled expression; the first use of one of its methods compiles it."""
 
-    def __init__(self, source: str, flags: int) -> None:
-        self.pattern = source
+    def __init__(self, source: str | Callable[[], str], flags: int) -> None:
+        self._source = source
         self.flags = flags
+
+    @property
+    def pattern(self) -> str:
+        return self._source if isinstance(self._source, str) else self._source()
 
     def __getattr__(self, name: str) -> object:
         import re
