@@ -30,7 +30,13 @@ from vaultmem.vault.places import ENTRIES, named
 MOST = 100  # facts that are compared with memories, the newest; answers bring up the others
 COMPARED = 5  # memories for each
 SHARED = 0.5  # of the words of the shorter text, from which two may say the same
-_OF_US = ("We ", "We've ", "We're ", "Our ", "我们家")  # said in a chat, it is of the person and theirs
+_OF_US = (
+    "We ",
+    "We've ",
+    "We're ",
+    "Our ",
+    "我们家",
+)  # said in a chat, it is of the person and theirs
 _READ = 65_536  # bytes of a note that are looked at
 _NOTES = f"SELECT f.path, f.hash, n.id, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 _FACTS = f"{_NOTES} AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
