@@ -15,15 +15,33 @@ import pytest
 
 from tests.cli_run import ran
 from tests.index_dump import synced
+from tests.test_verb_table import kept
 from vaultmem.api.verbs import commands, memory_verbs
 from vaultmem.cli import usage
 from vaultmem.config import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "guide"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [README, ROOT / "CHANGELOG.md", *DOCS]
 DESIGN, FORMAT, WORDS = (ROOT / "docs" / f"{name}.md" for name in ("design", "format", "words"))
+
+
+SETTINGS_HEAD = """# Settings
+
+Made from the program. Settings stand in `~/.config/vaultmem/config.yaml`, or as `VAULTMEM_…` in the environment
+(`VAULTMEM_EMBEDDING_MODEL=off`), which wins over the file. Those marked * may also stand in the vault's own
+`.vaultmem/config.yaml`; a vault cannot set the others, because it may come from anywhere.
+
+| setting | default | meaning |
+| --- | --- | --- |
+"""
+SETTINGS_END = """
+
+A setting that does not exist is named in one warning and not read. A key of the source NAME stands for any source:
+`ingestion.logseq.path: ~/graph`.
+"""
 
 
 def shown(path: Path) -> str:
@@ -74,10 +92,10 @@ def test_modules_that_pages_name_exist() -> None:
         ], shown(path)
 
 
-def test_every_command_is_in_the_readme_and_in_the_help() -> None:
-    readme = text_of(README)
+def test_every_command_is_in_the_guide_and_in_the_help() -> None:
+    guide = text_of(GUIDE / "commands.md")
     typed = [f"maintain {name}" if one.upkeep else name for name, one in commands().items()]
-    missing = [name for name in typed if not re.search(rf"\bvaultmem {name}\b", readme)]
+    missing = [name for name in typed if not re.search(rf"\bvaultmem {name}\b", guide)]
     assert not missing
     assert all(
         f"  {name} " in usage(everything=True) for name, one in commands().items() if not one.upkeep
@@ -92,18 +110,12 @@ def test_commands_that_pages_show_exist() -> None:
         assert set(code) - planned <= {*commands(), "help", "maintain"}, shown(path)
 
 
-def test_every_setting_is_told_with_its_default_and_whether_a_vault_may_set_it() -> None:
-    wanted = {name: (str(one.default), one.harmless) for name, one in SETTINGS.items()}
-    row = re.compile(r"^\| `([\w.]+)` \| *(.*?) *\| (yes|no) \| .+ \|$", re.MULTILINE)
-    told = {name: (default.strip("`"), may) for name, default, may in row.findall(text_of(FORMAT))}
-    assert {name: (default, may == "yes") for name, (default, may) in told.items()} == wanted
-    row = re.compile(r"^\| `([\w.]+)`( \*)? \| *(.*?) *\| .+ \|$", re.MULTILINE)
-    settings = text_of(README).partition("\n## Settings\n")[2].partition("\n## ")[0]
-    found = {
-        name: (default.strip("`").replace(",", ""), bool(star))
-        for name, star, default in row.findall(settings)
-    }
-    assert found == wanted
+def test_the_page_of_the_settings_is_made_from_them() -> None:
+    rows = (
+        f"| `{name}`{' *' if one.harmless else ''} | {f'`{one.default}`' if one.default != '' else ''} | {one.meaning} |"
+        for name, one in SETTINGS.items()
+    )
+    kept(ROOT / "docs" / "settings.md", SETTINGS_HEAD + "\n".join(rows) + SETTINGS_END)
 
 
 def test_every_verb_of_the_socket_is_told_under_its_method() -> None:
@@ -154,13 +166,13 @@ def test_the_first_command_shows_what_the_readme_says() -> None:
         assert max(measured, key=len) in ended.stdout, line
 
 
-def test_the_python_of_the_readme_runs(
+def test_the_python_of_the_guide_runs(
     sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = re.search(r"```python\n(.+?)```", text_of(README), re.DOTALL)
+    code = re.search(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL)
     assert code
     monkeypatch.chdir(sample.parent)
-    exec(compile(code[1], "README.md", "exec"), {})
+    exec(compile(code[1], "python.md", "exec"), {})
     assert len(capsys.readouterr().out.splitlines()) > 3
 
 
@@ -181,12 +193,12 @@ def places(told: dict[str, Any]) -> list[dict[str, Any]]:
     return list(told.get("results") or told.get("memories") or [])
 
 
-def test_what_the_readme_asks_a_fresh_vault_is_found(
+def test_what_the_guide_asks_a_fresh_vault_is_found(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every search and recall of README, by words alone, as long as nothing has been remembered."""
+    """Every search and recall of the guide, by words alone, as long as nothing has been remembered."""
     monkeypatch.chdir(sample)
-    readme = text_of(README)
+    readme = "\n".join(text_of(page) for page in [README, *sorted(GUIDE.glob("*.md"))])
     readme = readme.replace("\\|", "|")
     code = [
         *re.findall(r"`([^`\n]+)`", readme),
@@ -200,25 +212,28 @@ def test_what_the_readme_asks_a_fresh_vault_is_found(
         assert found_by(ran("agent", given=call.encode()).out), call
     commands = {one for one in code if re.match(r"vaultmem (?:search|recall) ", one)}
     asked = {one for one in commands if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", one)}
-    nowhere = {"vaultmem search lisbon flat"}  # of the reader's own notes
+    nowhere = {  # of the reader's own notes
+        "vaultmem search lisbon flat",
+        'vaultmem recall "how does Anne like to travel?"   # for a prompt, within a budget of tokens',
+    }
     assert len(asked - nowhere) >= 8
     for one in sorted(asked):
         words = [word for word in shlex.split(one.partition("  #")[0])[1:] if word != "--semantic"]
         assert found_by(ran(*words, "--format", "json").out), one
 
 
-def test_the_sessions_of_the_readme_find_what_they_ask(
+def test_the_sessions_of_the_guide_find_what_they_ask(
     sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     synced(sample)
     monkeypatch.chdir(sample.parent)
-    parts = re.findall(r"```python\n(.+?)```", text_of(README), re.DOTALL)
+    parts = re.findall(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL)
     (recall,) = [one for one in parts if "vault.recall(" in one]
     (session,) = [one for one in parts if "inject_context" in one]
-    exec(compile("from vaultmem import Vault\n" + recall, "README.md", "exec"), {})
+    exec(compile("from vaultmem import Vault\n" + recall, "python.md", "exec"), {})
     assert "House/14 Alma Steps.md" in capsys.readouterr().out
     known: dict[str, Any] = {}
-    exec(compile(session, "README.md", "exec"), known)
+    exec(compile(session, "python.md", "exec"), known)
     assert "House/14 Alma Steps.md:8: " in known["prompt"]
     assert known["answer"].data["count"] > 0
 

@@ -36,6 +36,8 @@ KINDS = ("obsidian", "plain", "logseq")
 ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"
 Make = Callable[[str], Path]
 
+GUIDE = GOLDEN.parents[1] / "docs" / "guide"
+
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
@@ -287,10 +289,14 @@ def _without_context(lines: list[str]) -> Iterator[str]:
             yield line
 
 
-def test_the_story_of_the_readme_is_true(vault: Path) -> None:
+def test_the_story_of_the_guide_is_true(vault: Path) -> None:
     """Its commands, run one after the other, print its lines."""
-    readme = (GOLDEN.parents[1] / "README.md").read_text("utf-8")
-    story = readme.partition("<!-- transcript: memories -->\n```text\n")[2].partition("```")[0]
+    story = (
+        GUIDE.joinpath("memories.md")
+        .read_text("utf-8")
+        .partition("<!-- transcript: memories -->\n```text\n")[2]
+        .partition("```")[0]
+    )
     ids: dict[str, str] = {}  # those of the readme, and what they are now
     steps = re.findall(r"^\$ vaultmem (.+)\n((?:.+\n)*)", story, re.MULTILINE)
     assert len(steps) > 5
@@ -305,14 +311,14 @@ def test_the_story_of_the_readme_is_true(vault: Path) -> None:
             ids |= {before: now, before[:4]: now[:4]}
 
 
-def test_the_python_of_the_readme_remembers(
+def test_the_python_of_the_guide_remembers(
     vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    readme = (GOLDEN.parents[1] / "README.md").read_text("utf-8")
-    code = re.findall(r"```python\n(.+?)```", readme, re.DOTALL)[1]
+    guide = GUIDE.joinpath("python.md").read_text("utf-8")
+    code = re.findall(r"```python\n(.+?)```", guide, re.DOTALL)[1]
     vault.rename(vault.parent / "notes")
     monkeypatch.setenv("HOME", str(vault.parent))
-    exec(compile(code, "README.md", "exec"), {"Vault": Vault})
+    exec(compile(code, "python.md", "exec"), {"Vault": Vault})
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "Anne prefers trains to planes 1.0"
     assert "vaultmem/preferences/Anne prefers trains to planes.md" in told[1]

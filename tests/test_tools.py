@@ -849,15 +849,15 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
     assert "a tool named memory_write is there already" in lines[0]
 
 
-# --- the README
+# --- the guide
 
 
-def test_what_the_readme_shows_of_tools_runs(
+def test_what_the_guide_shows_of_tools_runs(
     sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     synced(sample)
     monkeypatch.chdir(sample.parent)
-    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "guide" / "python.md").read_text("utf-8")
     told: dict[str, object] = {"Vault": Vault}
     said = []
     for title in (
@@ -866,9 +866,9 @@ def test_what_the_readme_shows_of_tools_runs(
         "Hooks around tools",
         "Events of tools",
     ):
-        code = text.partition(f"\n### {title}\n")[2].partition("```python\n")[2].partition("```")[0]
+        code = text.partition(f"\n## {title}\n")[2].partition("```python\n")[2].partition("```")[0]
         assert code, title
-        exec(compile(code, f"README.md, {title}", "exec"), told)
+        exec(compile(code, f"python.md, {title}", "exec"), told)
         said.append(capsys.readouterr().out)
     assert ".md" in said[0]
     assert "14 Alma Steps" in said[1]
