@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from argparse import Namespace
 
 from vaultmem import now as clock
@@ -211,6 +210,8 @@ def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
 
 def notify(args: Namespace, output: Output) -> int:
     """Notify the desktop of what is due, once; what the agent does by itself on the minute."""
+    import logging  # tasks and pending do without
+
     logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report has it
     with vault_of(args, output) as vault:
         if not args.dry_run:
