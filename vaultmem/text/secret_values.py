@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, table
 
 SHORTEST_TOKEN = 12
 _BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
@@ -16,21 +16,12 @@ _BITS = 3.0  # a letter, in what is random; words and names of many letters have
 _MIXED_TOKEN = 16
 _CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
 
-_PLACEHOLDER = lazy(
-    r"^(?:[<$%{*\[(@]|\.\.\.|env[.:]|process\.|os\.)|^(.)\1*$|example|change[_-]?(?:me|it|this)|placeholder|dummy"
-    r"|redacted|your[_-]|xxxx|\*\*\*|\.\.\.|insert[_-]|goes[_-]?here",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = lazy(lambda: _words("placeholder"), re.IGNORECASE)
 _CODE = lazy(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
 _PLACE = lazy(r"(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|.*://")
 _MAIL = lazy(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
 _VERSION_OR_DAY = lazy(r"[vV]?\d{1,4}(?:[.:/-]\d{1,4}){1,4}[a-z]?$")
-_ALGORITHM = lazy(
-    r"(?:base(?:16|32|58|64|85)(?:url)?|sha-?\d{1,3}(?:-\d{3})?|md[45]|[hrep]s-?\d{3}|aes-?\d{3}(?:-[a-z]{3})?|oauth-?\d?"
-    r"|utf-?\d{1,2}|pbkdf2|argon2(?:id|i|d)?|bcrypt\d?|scrypt|ed25519|x25519|rsa-?\d{4}|u?int\d{1,2}|float\d{2}"
-    r"|varchar2?|string\d?|web3|auth0|k8s|kerberos5?|ntlmv2|totp6|1password|kdbx4?)$",
-    re.IGNORECASE,
-)
+_ALGORITHM = lazy(lambda: _words("algorithm"), re.IGNORECASE)
 _NUMBERED = lazy(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
 _OWN_NAME = lazy(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
 _NUMBERED_WORD = lazy(r"[a-z]+\d{2,8}[!?.]?$")
@@ -84,10 +75,10 @@ def is_password(value: str) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Whether it only stands where a secret would."""
-    return bool(_PLACEHOLDER.search(value)) or value.lower() in _WORDS
+    return bool(_PLACEHOLDER.search(value)) or value.lower() in _NO_SECRETS
 
 
-_WORDS = frozenset(
+_NO_SECRETS = frozenset(
     "password passwd pass pw pwd secret token user username login none null true false key apikey".split()
 )
 
@@ -136,20 +127,26 @@ def marked(match: re.Match[str], kind: str) -> str:
 
 # Secrets that are known by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
 
-_OF_PEOPLE = r"pass(?:word|wd|phrase|wort|code)|kennwort|pwd|[_-]pass|口令|密码|密碼|パスワード"
-_OF_MACHINES = (
-    r"secret|(?<!public)(?<!publickey)(?<!public[ _-])(?<!public[ _-]key[ _-])token|credential|密钥|密鑰|令牌"
-    r"|(?:api|app|access|auth|signing|encryption|master|account|private|client|webhook"
-    r"|session|service|storage|subscription|license)[ _-]?key"
-)
+
+def _words(name: str) -> str:
+    text: str = table("vaultmem.text", "secrets")["words"][name]
+    return text.replace("\n", "")
+
+
+def _name() -> str:
+    return rf"(?i:(?P<password>{_words('people')})|(?P<token>{_words('machines')}))"
+
+
 _SIGN = (
     r"(?:[ \t]{0,4}(?:=>|:=|[:=：＝])[ \t]{0,4}\*{0,2}[ \t]?|[ \t]{1,3}(?:is|ist|lautet)[ \t]{1,3}"
     r"|[ \t]?[是为為][ \t]?)"
 )
 _GIVEN = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
 _NAMED = lazy(
-    rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
-    rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
+    lambda: (
+        rf"{_name()}[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
+        rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
+    )
 )
 _OPTION = lazy(
     r"(?i:--[a-z-]{0,20}(?:(?P<password>pass(?:word|wd|phrase)?)|(?P<token>token|secret|api-?key)))[ \t]{1,4}[\"']?"
@@ -163,9 +160,7 @@ _BELOW = lazy(  # a value that has the next line for itself
     r"[:=：＝]\*{0,2}(?:[ \t]{0,2}[|>][+-]?)?[ \t]{0,8}\r?\n[ \t>]{0,16}[\"'`]?"
     rf"(?P<value>{_GIVEN})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
 )
-_NAME_ABOVE = lazy(
-    rf"(?i:(?P<password>{_OF_PEOPLE})|(?P<token>{_OF_MACHINES}))[\"'`*]{{0,4}}[ \t]{{0,4}}$"
-)
+_NAME_ABOVE = lazy(lambda: rf"{_name()}[\"'`*]{{0,4}}[ \t]{{0,4}}$")
 _LONGEST_NAME = 60
 _CODE_FOLLOWS = frozenset("([{")
 _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")

@@ -86,6 +86,8 @@ class _Lazy:
     def __getattr__(self, name: str) -> object:
         import re
 
+        if name.startswith("_"):  # copies ask for such before there is a source
+            raise AttributeError(name)
         result = getattr(re.compile(self.pattern, self.flags), name)
         setattr(self, name, result)  # of the compiled expression: from now on nothing is in between
         return result
