@@ -210,7 +210,7 @@ def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
 
 def notify(args: Namespace, output: Output) -> int:
     """Notify the desktop of what is due, once; what the agent does by itself on the minute."""
-    import logging  # tasks and pending do without
+    import logging
 
     logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report has it
     with vault_of(args, output) as vault:
