@@ -140,6 +140,12 @@ PLANTED = [
         "tests/test_pending_items.py",
     ),
     (
+        "adapters/vaultmem_obsidian/targets.py",
+        "from __future__ import annotations\n",
+        "from __future__ import annotations\n\nimport vaultmem.memories.model\n",
+        "tests/test_house.py -k inward",
+    ),
+    (
         "vaultmem/api/toolbox.py",
         "counted[name, what] = left - 1, now",
         "counted[name, what] = self._buckets[name, what] = left - 1, now",
