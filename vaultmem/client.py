@@ -1,6 +1,6 @@
 """Asks the sync agent over its socket. Light: an answer through the agent is there before argparse would be.
 
-Nobody who asks depends on an agent: where none listens, or a strange one does, the asker does the work itself.
+No caller depends on an agent: where none listens, or a strange one does, the caller does the work itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from vaultmem.progress import Progress
 
-FIRST_BYTE = 5.0  # seconds; whoever has waited so long does the work itself
+FIRST_BYTE = 5.0  # seconds; after them the caller does the work itself
 BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up after 30
 _CONNECT = 2.0
 _PART = 65_536
@@ -71,8 +71,8 @@ def call(
         link.sendall(f"{_written(request)}\n".encode())
         return _result(_lines(link), progress)
     except (OSError, ValueError, RecursionError) as error:
-        said = str(error) or type(error).__name__
-        raise AgentError(NO_ANSWER, f"the sync agent did not answer: {said}") from error
+        why = str(error) or type(error).__name__
+        raise AgentError(NO_ANSWER, f"the sync agent did not answer: {why}") from error
     finally:
         link.close()
 
@@ -97,7 +97,7 @@ def _connected(vault: str) -> _socket.socket | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nobody else could have put the socket there."""
+    """Whether no other user could have made the socket."""
     folder, socket = os.lstat(os.path.dirname(path)), os.lstat(path)
     return (
         stat.S_ISDIR(folder.st_mode)
@@ -125,9 +125,9 @@ def _result(lines: Iterator[str], progress: Progress | None) -> object:
         reply = _read(line)
         if not isinstance(reply, dict):
             break
-        told, error = reply.get("progress"), reply.get("error")
-        if isinstance(told, dict) and progress is not None:
-            stage, done = _follow(progress, told, stage, done)
+        state, error = reply.get("progress"), reply.get("error")
+        if isinstance(state, dict) and progress is not None:
+            stage, done = _follow(progress, state, stage, done)
         elif isinstance(error, dict):
             raise AgentError(_number(error, "code"), str(error.get("message")))
         elif "result" in reply:
@@ -135,49 +135,49 @@ def _result(lines: Iterator[str], progress: Progress | None) -> object:
     raise ValueError("it ended too soon")
 
 
-def _follow(progress: Progress, told: dict[str, object], stage: str, done: int) -> tuple[str, int]:
-    """Tell on what a progress line tells; the stage and the count it is at."""
-    name, now = str(told.get("stage")), _number(told, "done")
+def _follow(progress: Progress, state: dict[str, object], stage: str, done: int) -> tuple[str, int]:
+    """Pass on a line of progress; the stage and the count it is at."""
+    name, now = str(state.get("stage")), _number(state, "done")
     if name != stage or now < done:
-        progress.stage(name, _number(told, "total"))
+        progress.stage(name, _number(state, "total"))
         done = 0
     progress.advance(now - done)
     return name, now
 
 
-def _number(found: dict[str, object], name: str) -> int:
-    number = found.get(name)
+def _number(fields: dict[str, object], name: str) -> int:
+    number = fields.get(name)
     return number if isinstance(number, int) else 0
 
 
 def ask_agent(command: str, words: list[str]) -> int | None:
-    """Have the agent carry out a reading command and write what it says; the exit code. None when there is
-    no agent, or anything is odd about it: then the caller carries the command out itself."""
+    """Have the agent carry out a reading command and print its texts; the exit code. None when there is no agent, or
+    anything is odd about it: then the caller carries the command out itself."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
-    given = spoken() if command == "hook" else None
+    stdin = stdin_so_far() if command == "hook" else None
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
         timeout = BY_MEANING if by_meaning else FIRST_BYTE
-        reply = run_there(command, words, timeout=timeout, given=given)
+        reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
     except (VaultmemError, OSError, ValueError):
         return None
-    return shown(reply)
+    return print_reply(reply)
 
 
-def run_there(
-    command: str, words: list[str], *, timeout: float, given: str | None = None
+def run_in_agent(
+    command: str, words: list[str], *, timeout: float, stdin: str | None = None
 ) -> object:
-    """What a command says that the agent carries out, for shown(); with what stdin says, if it was `given`. NOBODY
-    when there is no agent. Raises AgentError."""
-    asked = _request(command, words)
-    if given is not None:
-        asked["given"] = given
-    return call(vault_of(words), "run", asked, timeout=timeout)
+    """The reply to a command that the agent carries out, for print_reply(). NOBODY when there is no agent. Raises
+    AgentError."""
+    request = _request(command, words)
+    if stdin is not None:
+        request["given"] = stdin
+    return call(vault_of(words), "run", request, timeout=timeout)
 
 
-def shown(reply: object) -> int | None:
-    """Write what a command says that the agent has carried out; its exit code. None when that makes no sense."""
+def print_reply(reply: object) -> int | None:
+    """Print the texts of a command that the agent has carried out; its exit code. None when that makes no sense."""
     if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
         return None
     out, err = reply.get("out"), reply.get("err")
@@ -187,17 +187,17 @@ def shown(reply: object) -> int | None:
     return int(reply["code"])
 
 
-_said: list[str] = []  # on stdin, which can be read once
+_stdin: list[str] = []  # it can be read once
 
 
-def spoken() -> str:
-    """What has been said on stdin until now; nobody waits for more."""
-    if not _said:
-        _said.append(_heard())
-    return _said[0]
+def stdin_so_far() -> str:
+    """What has come on stdin until now, without a wait for more."""
+    if not _stdin:
+        _stdin.append(_read_stdin())
+    return _stdin[0]
 
 
-def _heard() -> str:
+def _read_stdin() -> str:
     try:
         number = sys.stdin.fileno()
         if os.isatty(number):
@@ -213,7 +213,7 @@ def _heard() -> str:
 
 
 def vault_of(words: list[str]) -> str:
-    """The vault that the words mean, found as the command itself would find it."""
+    """The vault that the words mean, chosen as the command itself would choose it."""
     named = ""
     for word, following in zip(words, [*words, ""][1:], strict=True):
         if word == "--":
@@ -246,19 +246,19 @@ def _request(command: str, words: list[str]) -> dict[str, object]:
 
 def settings() -> dict[str, str]:
     """What of this process's surroundings makes commands answer differently; the agent compares it with its own."""
-    found = {
-        name: given
-        for name, given in os.environ.items()
+    own = {
+        name: value
+        for name, value in os.environ.items()
         if name.startswith("VAULTMEM_") and name not in _NOT_SETTINGS
     }
     zone = " ".join(
         [*time.tzname, str(time.timezone)]
     )  # not TZ: a service has none, and the same zone
-    return {**found, "config": paths.config_file(), "zone": zone}
+    return {**own, "config": paths.config_file(), "zone": zone}
 
 
 def _show(out: str, err: str, turns: object) -> None:
-    """Write both texts; on a terminal in the order in which their parts were said."""
+    """Write both texts; on a terminal in the order of their parts."""
     for stream, length in turns if isinstance(turns, list) else ():
         if stream == "err":
             _put(sys.stderr, err[:length])
@@ -277,7 +277,7 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person sees what is written there."""
+    """Whether a person reads it."""
     try:
         return bool(stream.isatty())
     except (AttributeError, ValueError):

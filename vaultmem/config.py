@@ -80,8 +80,8 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     unknown: list[str] = []
     if vault:
         source = os.path.join(vault, VAULT_FILE)
-        given = _known(_read(source, _vault_text(vault, warnings), warnings), source, unknown)
-        values.update(_vault_values(given, source, warnings))
+        own = _known(_read(source, _vault_text(vault, warnings), warnings), source, unknown)
+        values.update(_vault_values(own, source, warnings))
     source = paths.config_file()
     for key, one in _known(_read(source, _own_text(source), None), source, unknown).items():
         values[key] = _checked(key, one, source)
@@ -100,33 +100,33 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
 def _known(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str, object]:
     """The settings there are; the others are added to `unknown`."""
     unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not declared(key)]
-    return {key: given for key, given in raw.items() if declared(key)}
+    return {key: value for key, value in raw.items() if declared(key)}
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     """Another value when one of the files that load() reads has changed. A link in the vault is not read, so
     what it leads to does not count."""
-    found: list[tuple[int, int, int] | None] = []
+    stats: list[tuple[int, int, int] | None] = []
     for look, path in (
         (os.lstat, os.path.join(vault, VAULT_FILE)),
         (os.stat, paths.config_file()),
     ):
         try:
             stat = look(path)
-            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+            stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except OSError:
-            found.append(None)
-    return tuple(found)
+            stats.append(None)
+    return tuple(stats)
 
 
 def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    for key, given in raw.items():
+    for key, value in raw.items():
         if not SETTINGS[declared(key)].harmless:
             warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
             continue
         try:
-            checked = _checked(key, given, source)
+            checked = _checked(key, value, source)
         except ConfigError as error:
             warnings.append(str(error))
             continue
@@ -140,7 +140,7 @@ def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> d
 
 
 def _is_dialect(name: str) -> bool:
-    """Whether a dialect of this name is installed. Most are found by the name of their package, at a
+    """Whether a dialect of this name is installed. Most are known by the name of their package, at a
     hundredth of what it costs to ask all packages for theirs."""
     from importlib.machinery import PathFinder
 
@@ -154,8 +154,8 @@ def _is_dialect(name: str) -> bool:
 def _nearest(key: str) -> str:
     from difflib import get_close_matches  # rarely needed, and not light
 
-    found = get_close_matches(key, SETTINGS, 1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    near = get_close_matches(key, SETTINGS, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _checked(key: str, value: object, source: str) -> Value:
@@ -253,7 +253,7 @@ def _flat(tree: object, prefix: str = "") -> dict[str, object]:
             return {}
         raise ValueError("it must hold `key: value` lines")
     flat: dict[str, object] = {}
-    for key, given in tree.items():
+    for key, value in tree.items():
         name = f"{prefix}{key}"
-        flat.update(_flat(given, f"{name}.") if isinstance(given, dict) else {name: given})
+        flat.update(_flat(value, f"{name}.") if isinstance(value, dict) else {name: value})
     return flat

@@ -1,4 +1,4 @@
-"""What went wrong, said to a person: what happened, which file, what to do next."""
+"""Errors with a message for a person: what happened, which file, what to do next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UsageError(VaultmemError):
 
 
 class VaultNotFoundError(VaultmemError):
-    """No vault was named and none could be found."""
+    """No vault was named and none could be chosen."""
 
 
 class VaultGoneError(VaultmemError):
@@ -24,11 +24,11 @@ class VaultGoneError(VaultmemError):
 
 
 class NoteNotFoundError(VaultmemError):
-    """No note, or more than one, answers to the name given."""
+    """No note, or more than one, has that name."""
 
 
 class NotWrittenError(VaultmemError):
-    """What was to be kept is not in the vault yet; nothing is wrong with it, so it can be tried again."""
+    """What was to be written is not in the vault yet; nothing is wrong with it, so it can be tried again."""
 
 
 class NoteChangedError(VaultmemError):
@@ -70,7 +70,7 @@ class LlmError(VaultmemError):
 
 
 class NotificationError(VaultmemError):
-    """A notification cannot be shown."""
+    """A notification cannot be displayed."""
 
 
 class ConfigError(VaultmemError):

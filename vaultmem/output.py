@@ -110,8 +110,8 @@ class Output:
     def error(self, text: str) -> None:
         """What went wrong, in one line; JSON when the data would have been JSON."""
         flat = " ".join(text.split())
-        said = json_text({"error": flat}) if self.as_json else f"vaultmem: {flat}"
-        _write(self._err, said + "\n")
+        line = json_text({"error": flat}) if self.as_json else f"vaultmem: {flat}"
+        _write(self._err, line + "\n")
 
     def bar(self) -> Bar:
         """Progress for whoever waits here; what runs for somebody else shows none."""

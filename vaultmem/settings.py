@@ -34,7 +34,7 @@ UNTOLD = {"llm.base_url", "llm.key", "proxy.key", "embedding.base_url", "embeddi
 class Setting:
     """A setting: its default, whether a vault's own file may set it, what it does.
 
-    `check` returns a text as it is to be kept, and raises ValueError that says what it must be.
+    `check` returns the text in its normal form, and raises ValueError that says what it must be.
     """
 
     default: str | int | float  # a float is a share, from 0 to 1
@@ -150,8 +150,8 @@ def declared(key: str) -> str:
     """The name under which a setting stands in SETTINGS; "" for one that there is not."""
     if key in SETTINGS:
         return "" if "NAME" in key else key
-    found = _NAMED.fullmatch(key)
-    name = f"{found[1]}NAME{found[3]}" if found else ""
+    match = _NAMED.fullmatch(key)
+    name = f"{match[1]}NAME{match[3]}" if match else ""
     return name if name in SETTINGS else ""
 
 
@@ -165,225 +165,120 @@ def key_of(name: str) -> str:
     for key in SETTINGS:
         if variable(key) == name and declared(key):
             return key
-    found = _NAMED_VARIABLE.fullmatch(name)
-    key = f"{found[1]}.{found[2].replace('_', '-')}.{found[3]}".lower() if found else ""
+    match = _NAMED_VARIABLE.fullmatch(name)
+    key = f"{match[1]}.{match[2].replace('_', '-')}.{match[3]}".lower() if match else ""
     return key if declared(key) else ""
 
 
+# A table, in rows.
+# fmt: off
 SETTINGS = {
     "vault": Setting("", False, "the vault to use when none is named and none is found above"),
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
-    "memory_folder": Setting(
-        "vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside
-    ),
+    "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
-    "embedding.model": Setting(
-        "default",
-        False,
-        "default, off, a fastembed model name, a local folder; or a model of embedding.base_url",
-    ),
-    "embedding.base_url": Setting(
-        "",
-        False,
-        "the OpenAI-compatible service that embeds; empty: no text is sent anywhere for it",
-        _endpoint,
-    ),
-    "embedding.key": Setting(
-        "env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key
-    ),
+    "embedding.model": Setting("default", False,
+        "default, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
+    "embedding.base_url": Setting("", False,
+        "the OpenAI-compatible service that embeds; empty: no text is sent anywhere for it", _endpoint),
+    "embedding.key": Setting("env:OPENAI_API_KEY", False,
+        "where its key is: env:NAME, keyring:SERVICE/USER, off", _key),
     "embedding.timeout": Setting("60s", False, "how long one answer of it may take", _span),
-    "embedding.private": Setting(
-        OFF, False, "whether private notes are sent to it too: off or on", _one_of(OFF, "on")
-    ),
+    "embedding.private": Setting(OFF, False,
+        "whether private notes are sent to it too: off or on", _one_of(OFF, "on")),
     "embedding.threads": Setting(2, False, "processor threads for embedding"),
-    "vectors.hnsw_threshold": Setting(
-        50_000, False, "number of blocks above which a graph index is built"
-    ),
+    "vectors.hnsw_threshold": Setting(50_000, False, "number of blocks above which a graph index is built"),
     "search.limit": Setting(10, True, "how many results a search shows"),
     "recall.reranker": Setting(OFF, False, "off, a fastembed cross-encoder, or a local folder"),
-    "recall.trust": Setting(
-        "connected",
-        False,
+    "recall.trust": Setting("connected", False,
         "whose words a recall tells unapproved: connected (assistants that say their name), own, all",
-        _one_of("connected", "own", "all"),
-    ),
-    "recall.recency_weight": Setting(
-        0.2, False, "the share of a score that is how recent a memory is"
-    ),
-    "recall.mmr_lambda": Setting(
-        0.7,
-        False,
-        "the share of a score that is how well it fits; the rest is how little it repeats",
-    ),
-    "recall.score_threshold": Setting(
-        0.0, False, "the relevance below which nothing is recalled; 0 for no limit"
-    ),
-    "memories.half_life": Setting(
-        "30d", False, "how long until the confidence of a memory that fades is 0", _span
-    ),
-    "memories.min_confidence": Setting(
-        0.3, False, "the confidence below which a memory is neither found nor recalled"
-    ),
-    "memories.history": Setting(
-        "on", False, "whether changes are kept in a git history: on or off", _one_of("on", OFF)
-    ),
-    "memories.inbox_ttl": Setting(
-        "7d", False, "how long a memory may stay in the inbox before it is filed or archived", _span
-    ),
-    "memories.decay_after": Setting(
-        "30d", False, "when an event or a working note that was never read is archived", _span
-    ),
-    "memories.forget": Setting(
-        "events",
-        False,
+        _one_of("connected", "own", "all")),
+    "recall.recency_weight": Setting(0.2, False, "the share of a score that is how recent a memory is"),
+    "recall.mmr_lambda": Setting(0.7, False,
+        "the share of a score that is how well it fits; the rest is how little it repeats"),
+    "recall.score_threshold": Setting(0.0, False, "the relevance below which nothing is recalled; 0 for no limit"),
+    "memories.half_life": Setting("30d", False, "how long until the confidence of a memory that fades is 0", _span),
+    "memories.min_confidence": Setting(0.3, False,
+        "the confidence below which a memory is neither found nor recalled"),
+    "memories.history": Setting("on", False,
+        "whether changes are kept in a git history: on or off", _one_of("on", OFF)),
+    "memories.inbox_ttl": Setting("7d", False,
+        "how long a memory may stay in the inbox before it is filed or archived", _span),
+    "memories.decay_after": Setting("30d", False,
+        "when an event or a working note that was never read is archived", _span),
+    "memories.forget": Setting("events", False,
         "what expires and decays: events (and working notes), or all memories that are not stable",
-        _one_of("events", "all"),
-    ),
-    "memories.upgrade_reads": Setting(
-        3, False, "after how many reads a memory of the inbox is filed"
-    ),
+        _one_of("events", "all")),
+    "memories.upgrade_reads": Setting(3, False, "after how many reads a memory of the inbox is filed"),
     "dream.max_changes": Setting(500, False, "how many memories one job changes at most"),
-    "dream.medium_after": Setting(
-        "1h", False, "idle time after which dreams also merge and link memories", _span
-    ),
-    "dream.deep_after": Setting(
-        "6h", False, "idle time after which dreams also look across all of them", _span
-    ),
-    "dream.report": Setting(
-        "on",
-        True,
-        "whether What changed.md is kept in the memory folder: on or off",
-        _one_of("on", OFF),
-    ),
-    "pending.path": Setting(
-        "", True, "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page
-    ),
-    "pending.complete_in_notes": Setting(
-        "ask",
-        False,
+    "dream.medium_after": Setting("1h", False, "idle time after which dreams also merge and link memories", _span),
+    "dream.deep_after": Setting("6h", False, "idle time after which dreams also look across all of them", _span),
+    "dream.report": Setting("on", True,
+        "whether What changed.md is kept in the memory folder: on or off", _one_of("on", OFF)),
+    "pending.path": Setting("", True,
+        "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page),
+    "pending.complete_in_notes": Setting("ask", False,
         "whether a task that is done in pending.md is marked done in its note: ask, always, never",
-        _one_of("ask", "always", "never"),
-    ),
-    "notify.method": Setting(
-        "desktop",
-        False,
-        "how you are reminded: desktop, file, none",
-        _one_of("desktop", "file", "none"),
-    ),
-    "notify.day_at": Setting(
-        "09:00", False, "when you are reminded of what is due on a day without a time", _clock
-    ),
-    "notify.quiet": Setting(
-        OFF, False, "hours without notifications, such as 22:00-07:00, or off", _quiet
-    ),
-    "notify.again": Setting(
-        "1d", False, "how long after it was due you are reminded again, or never", _span_or_never
-    ),
-    "notify.timezone": Setting(
-        "", False, "the time zone of reminders, such as Asia/Shanghai; empty: this machine's", _zone
-    ),
-    "agent.idle": Setting(
-        "10m", False, "without edits and requests for so long, the vault counts as idle", _span
-    ),
+        _one_of("ask", "always", "never")),
+    "notify.method": Setting("desktop", False,
+        "how you are reminded: desktop, file, none", _one_of("desktop", "file", "none")),
+    "notify.day_at": Setting("09:00", False, "when you are reminded of what is due on a day without a time", _clock),
+    "notify.quiet": Setting(OFF, False, "hours without notifications, such as 22:00-07:00, or off", _quiet),
+    "notify.again": Setting("1d", False,
+        "how long after it was due you are reminded again, or never", _span_or_never),
+    "notify.timezone": Setting("", False,
+        "the time zone of reminders, such as Asia/Shanghai; empty: this machine's", _zone),
+    "agent.idle": Setting("10m", False, "without edits and requests for so long, the vault counts as idle", _span),
     "agent.threads": Setting(1, False, "processor threads with which the agent embeds"),
-    "agent.unload": Setting(
-        "never",
-        False,
-        "idle time after which the agent lets go of the model, or never",
-        _span_or_never,
-    ),
-    "ingestion.NAME.path": Setting(
-        "", False, "where the source NAME is read, if not at its usual place"
-    ),
-    "ingestion.NAME.enabled": Setting(
-        "on",
-        False,
-        "whether ingest --source all reads the source NAME: on or off",
-        _one_of("on", OFF),
-    ),
+    "agent.unload": Setting("never", False,
+        "idle time after which the agent lets go of the model, or never", _span_or_never),
+    "ingestion.NAME.path": Setting("", False, "where the source NAME is read, if not at its usual place"),
+    "ingestion.NAME.enabled": Setting("on", False,
+        "whether ingest --source all reads the source NAME: on or off", _one_of("on", OFF)),
     "jobs.reconcile": Setting("5m", False, "when the whole vault is compared", schedule),
     "jobs.tidy": Setting("0 3 * * *", False, "when vectors without a text are dropped", schedule),
     "jobs.check": Setting("0 4 * * 0", False, "when the index is looked over for damage", schedule),
     "jobs.expire": Setting("1h", False, "when memories end that are due to", schedule),
     "jobs.upgrade": Setting("1h", False, "when memories that are read often are filed", schedule),
     "jobs.decay": Setting("30 4 * * *", False, "when faded memories are archived", schedule),
-    "jobs.consolidate": Setting(
-        "0 5 * * *", False, "when memories are expired, faded, filed and merged", schedule
-    ),
+    "jobs.consolidate": Setting("0 5 * * *", False, "when memories are expired, faded, filed and merged", schedule),
     "jobs.dream": Setting("20m", False, "when dreams may come, while the vault is idle", schedule),
-    "jobs.typing": Setting(
-        "2m", False, "how long after an edit jobs that can wait leave you alone", _span
-    ),
-    "jobs.battery": Setting(
-        "wait", False, "what they do on battery: wait or run", _one_of("wait", "run")
-    ),
+    "jobs.typing": Setting("2m", False, "how long after an edit jobs that can wait leave you alone", _span),
+    "jobs.battery": Setting("wait", False, "what they do on battery: wait or run", _one_of("wait", "run")),
     "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait"),
-    "llm.base_url": Setting(
-        "",
-        False,
-        "the OpenAI-compatible service to ask; empty: no language model is asked",
-        _endpoint,
-    ),
+    "llm.base_url": Setting("", False,
+        "the OpenAI-compatible service to ask; empty: no language model is asked", _endpoint),
     "llm.model": Setting("", False, "the model to ask for there"),
-    "llm.key": Setting(
-        "env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key
-    ),
+    "llm.key": Setting("env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key),
     "llm.timeout": Setting("60s", False, "how long one answer may take", _span),
     "llm.retries": Setting(2, False, "how often a call that failed is tried again"),
-    "llm.calls": Setting(
-        6, False, "how many calls one turn of a conversation, or one step of a deep dream, may cost"
-    ),
-    "llm.strategy": Setting(
-        "subset",
-        False,
+    "llm.calls": Setting(6, False,
+        "how many calls one turn of a conversation, or one step of a deep dream, may cost"),
+    "llm.strategy": Setting("subset", False,
         "what it says of known facts: subset (what changes) or enumerate (every one)",
-        _one_of("subset", "enumerate"),
-    ),
-    "llm.schema": Setting(
-        "auto",
-        False,
+        _one_of("subset", "enumerate")),
+    "llm.schema": Setting("auto", False,
         "how JSON is asked for: auto, json_schema, json_object, off (in words only)",
-        _one_of("auto", "json_schema", "json_object", OFF),
-    ),
-    "conversations.id": Setting(
-        "default", False, "the conversation of a request that names none", _conversation
-    ),
+        _one_of("auto", "json_schema", "json_object", OFF)),
+    "conversations.id": Setting("default", False, "the conversation of a request that names none", _conversation),
     "conversations.top_k": Setting(5, False, "how many memories a request is given"),
     "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take"),
-    "conversations.neighbours": Setting(
-        10, False, "with how many known facts a new one is compared"
-    ),
-    "conversations.max_entries": Setting(
-        500, False, "above so many entries the oldest of a conversation are put away into deleted/"
-    ),
-    "conversations.compress_after": Setting(
-        20, False, "above so many sessions the oldest are summed up"
-    ),
-    "conversations.session_gap": Setting(
-        "6h", False, "the silence after which another session begins", _span
-    ),
-    "conversations.summaries": Setting(
-        "on", False, "whether conversations are summed up: on or off", _one_of("on", OFF)
-    ),
+    "conversations.neighbours": Setting(10, False, "with how many known facts a new one is compared"),
+    "conversations.max_entries": Setting(500, False,
+        "above so many entries the oldest of a conversation are put away into deleted/"),
+    "conversations.compress_after": Setting(20, False, "above so many sessions the oldest are summed up"),
+    "conversations.session_gap": Setting("6h", False, "the silence after which another session begins", _span),
+    "conversations.summaries": Setting("on", False,
+        "whether conversations are summed up: on or off", _one_of("on", OFF)),
     "proxy.host": Setting("127.0.0.1", False, "where vaultmem proxy listens", _host),
     "proxy.port": Setting(8100, False, "on which port"),
-    "proxy.key": Setting(
-        OFF,
-        False,
-        "where the key is that its clients must have: env:NAME, keyring:SERVICE/USER, off",
-        _key,
-    ),
-    "proxy.place": Setting(
-        "turn",
-        False,
-        "where memory is put: turn (before the last turn of the user) or start",
-        _one_of("turn", "start"),
-    ),
+    "proxy.key": Setting(OFF, False,
+        "where the key is that its clients must have: env:NAME, keyring:SERVICE/USER, off", _key),
+    "proxy.place": Setting("turn", False,
+        "where memory is put: turn (before the last turn of the user) or start", _one_of("turn", "start")),
     "proxy.patience": Setting("1s", False, "how long a request waits for what is recalled", _span),
-    "proxy.notes": Setting(
-        "auto",
-        False,
+    "proxy.notes": Setting("auto", False,
         "whether blocks of notes are given too: auto (where the model is on this machine), on or off",
-        _one_of("auto", "on", OFF),
-    ),
+        _one_of("auto", "on", OFF)),
 }
+# fmt: on

@@ -1,4 +1,4 @@
-"""The Python API: a vault, and what can be asked of it. Reads like the command line.
+"""The Python API: a vault and its methods. Reads like the command line.
 
 from vaultmem import Vault
 
@@ -108,8 +108,8 @@ class Vault(MemoryVault):
     ) -> None:
         self.close()
         self._elsewhere = None  # which removes it
-        if said := as_state_error(error):
-            raise said from error
+        if state_error := as_state_error(error):
+            raise state_error from error
 
     def close(self) -> None:
         """Let go of all files."""
@@ -146,7 +146,7 @@ class Vault(MemoryVault):
         """What some work gives that needs the index; where that is damaged, it is built anew first. Who holds the lock
         is writing, and does without."""
         if self.state.is_behind() and not self.state.holds_lock():
-            with suppress(VaultmemError):  # what was found before beats no answer
+            with suppress(VaultmemError):  # an older answer beats none
                 self.sync()
                 self.state.catch_up()
         generation = self.state.generation()
@@ -261,10 +261,10 @@ class Vault(MemoryVault):
         from vaultmem.search.why import why
 
         path, to = self.find_note(note), viewer(by)
-        found = self.mended(lambda: why(self.searcher(), text, path, to, semantic=bool(semantic)))
+        answer = self.mended(lambda: why(self.searcher(), text, path, to, semantic=bool(semantic)))
         if by:
-            found.remarks.extend(self._held_back(path, to))
-        return found
+            answer.remarks.extend(self._held_back(path, to))
+        return answer
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
@@ -293,14 +293,14 @@ class Vault(MemoryVault):
         Raises NoteNotFoundError when there is none, or when several have the name.
         """
         catalog = self.searcher().catalog
-        found = catalog_read.find_notes(catalog, name, but) or [
+        paths_ = catalog_read.find_notes(catalog, name, but) or [
             path for path in self._with_id(name) if path not in but
         ]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        if len(paths_) == 1:
+            return paths_[0]
+        if paths_:
             raise NoteNotFoundError(
-                f"several notes are called {name!r}: {', '.join(found[:5])}; name one by its path"
+                f"several notes are called {name!r}: {', '.join(paths_[:5])}; name one by its path"
             )
         near = catalog_read.similar_titles(catalog, name, but)
         advice = "vaultmem search finds notes by their words"
@@ -308,11 +308,11 @@ class Vault(MemoryVault):
             advice = f"did you mean {' or '.join(near)}?"
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
-    def _with_id(self, given: str) -> list[str]:
+    def _with_id(self, start: str) -> list[str]:
         """The paths of memories whose id begins like this."""
-        if len(given) < SHORTEST_ID:
+        if len(start) < SHORTEST_ID:
             return []
-        beginning = given.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        beginning = start.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         folder = self.config.text("memory_folder")
         rows = self.searcher().catalog.db.execute(
             "SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path >= ? AND f.path < ?"
@@ -364,17 +364,17 @@ class Vault(MemoryVault):
         from vaultmem.vault.places import in_conversation
 
         folder = self.config.text("memory_folder")
-        found = catalog_read.tasks(self.searcher().catalog, everything=everything)
-        # What somebody says in a chat is no task yet.
-        return [each for each in found if not in_conversation(each[0], folder)]
+        every = catalog_read.tasks(self.searcher().catalog, everything=everything)
+        # What is said in a chat is no task yet.
+        return [each for each in every if not in_conversation(each[0], folder)]
 
     def agent(self) -> dict[str, object] | None:
         """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when
         none is running."""
         from vaultmem import client
 
-        found = client.call(self.path, "agent", {})
-        return found if isinstance(found, dict) else None
+        status = client.call(self.path, "agent", {})
+        return status if isinstance(status, dict) else None
 
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""

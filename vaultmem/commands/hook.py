@@ -107,7 +107,7 @@ class _Context:
         caller = getattr(self._args, "caller", None)
         if caller is None and self._in_agent:
             return []  # asked over the socket by a program that names no folder
-        cwd, stdin = caller or (_cwd(), client.spoken())
+        cwd, stdin = caller or (_cwd(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
 
     def _recalled(
@@ -139,7 +139,7 @@ def _by_agent_elsewhere(args: Namespace) -> int | None:
     try:
         args.vault = listing.vault_of(None)
     except VaultNotFoundError:
-        vaults = map(paths.find_vault, _folders_in(client.spoken()))
+        vaults = map(paths.find_vault, _folders_in(client.stdin_so_far()))
         vault = next(filter(None, vaults), None)
         if vault is None:
             raise

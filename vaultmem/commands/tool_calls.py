@@ -63,14 +63,14 @@ def forward(words: list[str]) -> int | None:
         if text is None:
             return None
     try:
-        reply = client.run_there("agent", words, timeout=client.BY_MEANING, given=text)
+        reply = client.run_in_agent("agent", words, timeout=client.BY_MEANING, stdin=text)
     except client.AgentError as error:
         if error.code not in _NOT_DONE:
             raise
         return None
     except (OSError, ValueError):  # something is odd about where we are
         return None
-    code = client.shown(reply)
+    code = client.print_reply(reply)
     if code is not None:
         _read.clear()
     return code
