@@ -62,10 +62,8 @@ class Connection:
         self.idle_since: float | None = time.monotonic()
         self.began: float | None = None
         self._link, self._desk, self._limits = link, desk, desk.limits
-        self._asked_id: object = None
-        self._marks: dict[
-            str, object
-        ] = {}  # that a reply begins with: those of JSON-RPC, if asked so
+        self._id: object = None  # of the request
+        self._marks: dict[str, object] = {}  # of JSON-RPC, where the request has them
         self._wants_reply = True
         self._peer = process_of(link)
         self._sending = threading.Lock()
@@ -118,7 +116,7 @@ class Connection:
         return part
 
     def _serve(self, line: bytes) -> None:
-        self._asked_id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
+        self._id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
         self._desk.begun()
         try:
             reply = self._reply(line)
@@ -130,7 +128,7 @@ class Connection:
         self.idle_since = time.monotonic()  # only now: who is idle may be sent away
 
     def _reply(self, line: bytes) -> str:
-        """The line to send; whatever goes wrong with one request is told in it and hurts no other."""
+        """The line to send; what goes wrong with one request is reported in it and hurts no other."""
         try:
             request = self._request(line)
             if request.method not in self._limits.slow_methods:
@@ -140,38 +138,38 @@ class Connection:
             return self._error(codes.code_of(error), str(error))
         except Exception as error:
             log.exception("a request failed")
-            said = f"{type(error).__name__}; the log of the agent tells more"
-            return self._error(codes.INTERNAL_ERROR, said)
+            message = f"{type(error).__name__}; the log of the agent tells more"
+            return self._error(codes.INTERNAL_ERROR, message)
 
     def _request(self, line: bytes) -> Request:
-        found = _parsed(line)
-        self._asked_id = found.get("id")
-        if found.get("jsonrpc") == "2.0":
-            self._marks, self._wants_reply = {"jsonrpc": "2.0"}, "id" in found
-        method, params = found.get("method"), found.get("params", {})
+        message = _parsed(line)
+        self._id = message.get("id")
+        if message.get("jsonrpc") == "2.0":
+            self._marks, self._wants_reply = {"jsonrpc": "2.0"}, "id" in message
+        method, params = message.get("method"), message.get("params", {})
         if not isinstance(method, str):
             raise RequestError(codes.INVALID_REQUEST, 'a request needs a "method", a text')
         if not isinstance(params, dict):
             raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
-        wanted = found.get("progress") is True
+        wanted = message.get("progress") is True
         return Request(method, params, self._progress() if wanted else Silent(), self._peer)
 
     def _head(self) -> dict[str, object]:
         """What every reply begins with."""
-        return {**self._marks, "id": self._asked_id}
+        return {**self._marks, "id": self._id}
 
     def _progress(self) -> Progress:
-        asked_id = self._asked_id
+        id_ = self._id
 
         def tell(state: dict[str, object]) -> None:
             with contextlib.suppress(OSError):  # a long job goes on without its listener
-                self._send(json_text({"id": asked_id, "progress": state}))
+                self._send(json_text({"id": id_, "progress": state}))
 
         return LineProgress(tell, self._limits.progress_gap)
 
     def _error(self, code: int, message: str) -> str:
-        flat = " ".join(message.split())
-        return json_text({**self._head(), "error": {"code": code, "message": flat}})
+        error = {"code": code, "message": codes.one_line(message)}
+        return json_text({**self._head(), "error": error})
 
     def _send(self, line: str) -> None:
         with self._sending:
@@ -194,9 +192,9 @@ class Connection:
             if self.began is None or self._over:
                 return
             self._over, self.began = True, None
-            said = f"the request took longer than {self._limits.answer:g} s"
+            message = f"the request took longer than {self._limits.answer:g} s"
             with contextlib.suppress(OSError):
-                line = self._error(codes.TOOK_TOO_LONG, said)
+                line = self._error(codes.TOOK_TOO_LONG, message)
                 self._link.send(_encoded(line), socket.MSG_DONTWAIT)
             self.hang_up()
         finally:
@@ -204,7 +202,7 @@ class Connection:
 
     def _dismiss(self, error: RequestError) -> None:
         """Say why, then let the client read that before the connection ends."""
-        self._asked_id, self._marks = None, {}
+        self._id, self._marks = None, {}
         with contextlib.suppress(OSError):
             self._send(self._error(error.code, str(error)))
             self._link.shutdown(socket.SHUT_WR)
@@ -258,14 +256,14 @@ def _encoded(line: str) -> bytes:
 
 def _parsed(line: bytes) -> dict[str, object]:
     try:
-        found = parse(line.decode("utf-8"))
+        message = parse(line.decode("utf-8"))
     except UnicodeDecodeError:
         raise RequestError(codes.PARSE_ERROR, "the request is not UTF-8") from None
     except ValueError as error:
         raise RequestError(codes.PARSE_ERROR, f"the request is no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise RequestError(codes.INVALID_REQUEST, "a request is an object on one line")
-    return found
+    return message
 
 
 def _set_timeout(link: socket.socket, option: int, seconds: float) -> None:

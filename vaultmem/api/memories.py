@@ -1,4 +1,4 @@
-"""What a vault does with memories beyond the verbs of the table: what takes several of them, or a source, or a file."""
+"""The methods of a vault for memories: those of the verb table, and what takes several verbs, a source, or a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Report = dict[str, Any]
 
     class Taking(TypedDict, total=False):
-        """How to take in; `limit` is how many memories to write at most."""
+        """How to import; `limit` is how many memories to write at most."""
 
         by: str | None
         limit: int | None
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 
 class MemoryVault(Methods):
-    """What can be done with memories. Every `id` is an id, the beginning of one (four characters or more), a title or
-    a path.
+    """Every `id` is an id, the beginning of one (four characters or more), a title or a path.
 
-    Every method raises VaultmemError in one clear line: NoteNotFoundError where no memory is meant, or several
-    are; NoteChangedError when somebody edits the same file; UsageError for what makes no sense. `by` is the
-    name of the assistant that asks (else it is the person); with `dry_run=True` nothing is written, and the
-    report has "changes" with a "diff" each.
+    Every method raises VaultmemError in one clear line: NoteNotFoundError where no memory has that name, or several
+    have; NoteChangedError when the same file is edited elsewhere; UsageError for wrong parameters. `by` is the name of
+    the assistant that calls (else it is the person); with `dry_run=True` nothing is written, and the report has
+    "changes" with a "diff" each.
     """
 
     path: str
@@ -58,15 +57,15 @@ class MemoryVault(Methods):
         return None
 
     def mended(self, work: Callable[[], Any]) -> Any:
-        """What some work gives that needs the index; where that is damaged, it is rebuilt first, if it can be."""
+        """The result of some work that needs the index; a damaged index is rebuilt first, if it can be."""
         return work()
 
     def idle_seconds(self) -> float:
-        """For how long nobody has edited or asked anything; 0 where nobody knows."""
+        """Seconds since the last edit or request; 0 where that is unknown."""
         return 0.0
 
     def release(self) -> None:
-        """Give back what others may wait for; the next verb takes it again."""
+        """Release what others may wait for; the next verb takes it again."""
 
     def ask(self, verb: str, **params: object) -> Any:
         """The answer of a verb, carried out by the sync agent if one runs, else here."""
@@ -77,10 +76,10 @@ class MemoryVault(Methods):
     create, get = Methods.write, Methods.read
 
     def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> Report:
-        """Take in what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
+        """Import what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
         text, the name of an installed source, or all. `path` is its folder, where it is not the usual one; `limit` is
-        how many memories to write at most. What is there already, or was taken in before, is known and left alone;
-        secrets are taken out. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
+        how many memories to write at most. What is there already, or was imported before, is known and left alone;
+        secrets are removed. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
         (each with its "result", "reason" and "memories") and "left"."""
         from vaultmem.exchange.gathering import Wish, ingest
 
@@ -98,14 +97,14 @@ class MemoryVault(Methods):
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
         from vaultmem.memories.consulting import dream
 
-        given: dict[str, object] = {"level": level, "limit": limit, "by": by}
-        return dream(self._asking(), {**given, "dry_run": dry_run, "only_news": only_news})
+        params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
+        return dream(self._asking(), {**params, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
     ) -> Report:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
-        words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
+        words of the language model, where one is set. The originals stay, and are recalled only on request."""
         from vaultmem.memories.consulting import compress
 
         return compress(self._asking(), {"dry_run": dry_run, "limit": limit, "by": by})
@@ -142,10 +141,10 @@ class MemoryVault(Methods):
         return report
 
     def chores(self) -> list[Report]:
-        """What there is to look after, which pending() only counts: what waits for approval, memories that could not be
-        filed, contradictions, conflict copies, unreadable notes. Items as those of pending()."""
-        found: list[Report] = self.ask("pending")["chores"]
-        return found
+        """The chores that pending() only counts: pending approvals, memories that could not be filed, contradictions,
+        conflict copies, unreadable notes. Items as those of pending()."""
+        chores: list[Report] = self.ask("pending")["chores"]
+        return chores
 
     # Out and in
 
@@ -153,7 +152,7 @@ class MemoryVault(Methods):
         self, *, told: Callable[[int], None] | None = None, **which: object
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
-        memories or memory-cli. `told` hears of how many files nothing can be told."""
+        memories or memory-cli. `told` is called with the number of unreadable files."""
         from vaultmem.exchange.export import exported
 
         return exported(self.ask, told or (lambda _: None), **which)
@@ -161,7 +160,7 @@ class MemoryVault(Methods):
     def import_lines(
         self, source: BinaryIO, *, progress: Progress | None = None, **how: object
     ) -> Report:
-        """Take memories in from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
+        """Import memories from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
         from vaultmem.exchange.export import imported
 

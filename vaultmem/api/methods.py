@@ -19,15 +19,15 @@ def _method(name, verb):
     lists = {one.name for one in verb.params if one.kind in LISTS}
     key = verb.gives.partition(":")[0] if ":" in verb.gives else ""
 
-    def method(self, *args, **given):
+    def method(self, *args, **named):
         for place, value in zip(places, args, strict=False):
-            given[place.name] = value
+            named[place.name] = value
         rest = args[len(places) - 1 :]
         if len(args) >= len(places) > 0 and places[-1].kind in LISTS and places[-1].place == "*":
-            given[places[-1].name] = rest
+            named[places[-1].name] = rest
         elif len(args) > len(places):
             raise TypeError(f"{method.__name__}() takes {len(places)} positional arguments")
-        params = {one: _plain(value, one in lists) for one, value in given.items()}
+        params = {one: _plain(value, one in lists) for one, value in named.items()}
         answer = self.ask(name, **params)
         return answer[key] if key else answer
 
