@@ -185,3 +185,18 @@ def test_no_option_is_declared_elsewhere() -> None:
         if "add_argument(" in path.read_text("utf-8")
     ]
     assert found_in == ["vaultmem/commands/parsing.py"]
+
+
+def test_a_tool_takes_its_parameters_with_the_limits_of_its_verb() -> None:
+    """What a tool declares itself is its default, and which of the parameters it has."""
+    for name, verb in every().items():
+        if not verb.tool:
+            continue
+        own = params.object_of(verb.of(JSON))["properties"]
+        taken = params.of_tool(verb, verb.tool)["properties"]
+        assert isinstance(own, dict)
+        assert isinstance(taken, dict)
+        for each, schema in taken.items():
+            if each in own:
+                for key in ("minimum", "maximum", "pattern"):
+                    assert schema.get(key) == own[each].get(key), (name, each, key)
