@@ -126,7 +126,7 @@ Near = Callable[[str, str], float]
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, scripted_llm: ScriptedLlm) -> ScriptedLlm:
     """The model of the settings, which advises nothing unless it is told to."""
-    llm._manners.clear()
+    llm._forms.clear()
     for name, value in (
         ("BASE_URL", scripted_llm.url),
         ("MODEL", "scripted"),

@@ -34,7 +34,7 @@ from tests.scripted_llm import (
 from vaultmem import config
 from vaultmem.errors import LlmError
 from vaultmem.llm import llm
-from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
 from vaultmem.llm.llm import Budget, Llm, Patience, Service
 from vaultmem.llm.request import Message, Question
@@ -49,7 +49,7 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
     """No service has been asked before, and no key or proxy of this machine plays a part."""
-    llm._manners.clear()
+    llm._forms.clear()
     with pytest.MonkeyPatch.context() as patch:
         for name in (
             "OPENAI_API_KEY",
@@ -272,7 +272,7 @@ def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make
     )
 
 
-def test_a_refusal_of_something_else_is_no_reason_to_be_plainer(
+def test_a_refusal_of_something_else_is_no_reason_to_be_simpler(
     scripted_llm: ScriptedLlm, make: Make
 ) -> None:
     scripted_llm.play(
@@ -282,7 +282,7 @@ def test_a_refusal_of_something_else_is_no_reason_to_be_plainer(
     assert len(scripted_llm.requests) == 1
     failed(make())  # without a schema of ours
     assert len(scripted_llm.requests) == 2
-    assert llm._manners == {}
+    assert llm._forms == {}
 
 
 def test_a_service_that_refuses_everything_is_left_alone(
@@ -291,7 +291,7 @@ def test_a_service_that_refuses_everything_is_left_alone(
     scripted_llm.otherwise = status(400, "response_format max_tokens temperature schema")
     assert "answers 400" in failed(make(), asked(FACTS))
     assert len(scripted_llm.requests) == 5
-    assert llm._manners == {}
+    assert llm._forms == {}
 
 
 # --- tried again
@@ -436,9 +436,9 @@ def test_headers_that_never_end(make: Make) -> None:
 
 
 def test_an_answer_that_is_too_large(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(huge(4_100_000), huge(3_000_000))
+    scripted_llm.play(huge(4_100_000), huge(900_000))
     assert "more than 4 MB" in failed(make())
-    assert len(str(make().ask(asked()))) == 3_000_000
+    assert len(str(make().ask(asked()))) == 900_000
 
 
 def test_an_encoding_that_was_not_asked_for(scripted_llm: ScriptedLlm, make: Make) -> None:
@@ -464,9 +464,9 @@ def test_no_redirect_is_followed(scripted_llm: ScriptedLlm, make: Make) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "the reply is no JSON"),
-        (b"<html>Welcome to the router</html>", "the reply is no JSON"),
-        (b"[" * 100_000, "the reply is no JSON"),
+        (b"", "no chat completion"),
+        (b"<html>Welcome to the router</html>", "no chat completion"),
+        (b"[" * 100_000, "no chat completion"),
         (b"[]", "no chat completion"),
         (b"{}", "no chat completion"),
         (b'{"choices": []}', "no chat completion"),
@@ -682,8 +682,8 @@ def test_the_key_is_nowhere_to_be_seen(
         *capfd.readouterr(),
         repr(model),
         repr(vars(model)),
-        str(model._given),
-        repr(llm._manners),
+        str(model._key),
+        repr(llm._forms),
     ]
     assert not [one for one in seen if SECRET in one or SECRET[8:] in one]
     assert "POST" in caplog.text

@@ -16,14 +16,13 @@ from vaultmem.llm import answers
 from vaultmem.llm.answers import (
     DEEPEST,
     MOST_REPAIRED,
-    NoAnswerError,
-    completion,
+    Answer,
     error_message,
     parse_json,
     status,
     without_thoughts,
 )
-from vaultmem.llm.request import Manner, Message, Question, body, first_manner, plainer
+from vaultmem.llm.request import Form, Message, Question, body, first_form, simpler
 
 ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
 
@@ -250,13 +249,13 @@ def reply(**message: object) -> bytes:
 
 
 def test_a_reply() -> None:
-    assert completion(reply(content=" hi ")) == (" hi ", "stop")
-    assert completion(
-        b'{"choices": [{"message": {"content": "\\ud83d"}, "finish_reason": 1}]}'
-    ) == (
-        "\ufffd",
-        "",
-    )
+    for data, text, reason in (
+        (reply(content=" hi "), " hi ", "stop"),
+        (b'{"choices": [{"message": {"content": "\\ud83d"}, "finish_reason": 1}]}', "\ufffd", ""),
+    ):
+        answer = Answer()
+        answer.read(data)
+        assert (answer.text, answer.reason, answer.problem()) == (text, reason, "")
 
 
 @given(st.binary(max_size=60) | VALUES.map(lambda one: json.dumps(one).encode()))
@@ -269,8 +268,9 @@ def test_any_reply_is_read_or_refused(data: bytes) -> None:
     ):
         assert isinstance(error_message(one), str)
         assert status(200, one) == 200 or 400 <= status(200, one) < 600
-        with suppress(NoAnswerError):
-            assert completion(one).text.strip()
+        answer = Answer()
+        answer.read(one)
+        assert answer.problem() or answer.text.strip()
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_the_schema_is_told_in_the_one_system_message() -> None:
         ((turn,), ["system", "user"]),
         ((Message("system", "s"), turn), ["system", "user"]),
     ):
-        sent: Any = body("m", Question("p", messages, OBJECT), Manner("off"))
+        sent: Any = body("m", Question("p", messages, OBJECT), Form("off"))
         assert [one["role"] for one in sent["messages"]] == roles
         assert json.dumps(OBJECT) in sent["messages"][0]["content"]
         assert "response_format" not in sent
@@ -309,13 +309,13 @@ def test_the_schema_is_told_in_the_one_system_message() -> None:
 
 
 def test_each_step_is_plainer_and_they_end() -> None:
-    manner: Manner | None = first_manner("auto")
+    form: Form | None = first_form("auto")
     seen = []
-    while manner:
-        seen.append(manner)
-        manner = plainer(manner, 400, "max_tokens temperature response_format", schema=True)
+    while form:
+        seen.append(form)
+        form = simpler(form, 400, "max_tokens temperature response_format", schema=True)
     assert len(seen) == len(set(seen)) == 5
     assert seen[-1] == ("off", "max_completion_tokens", False)
-    assert plainer(first_manner("auto"), 500, "response_format", schema=True) is None
-    assert plainer(first_manner("auto"), 400, "response_format", schema=False) is None
-    assert plainer(first_manner("auto"), 400, "", schema=True) is None
+    assert simpler(first_form("auto"), 500, "response_format", schema=True) is None
+    assert simpler(first_form("auto"), 400, "response_format", schema=False) is None
+    assert simpler(first_form("auto"), 400, "", schema=True) is None

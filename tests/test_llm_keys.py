@@ -20,10 +20,11 @@ from keyring.errors import KeyringLocked
 
 from vaultmem import config
 from vaultmem.errors import ConfigError, LlmError
-from vaultmem.llm import credentials, request
+from vaultmem.llm import credentials
 from vaultmem.llm import wire as llm_wire
 from vaultmem.llm.credentials import Key, find
 from vaultmem.llm.wire import Wire
+from vaultmem.text import urls
 
 HERE, FAR, CLEAR = "http://127.0.0.1:11434/v1", "https://llm.example/v1", "http://192.168.1.5/v1"
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
@@ -79,7 +80,7 @@ def test_what_cannot_be_a_key(bad: str) -> None:
 
 def test_the_key_of_everybody_does_not_go_where_it_can_be_read() -> None:
     """OPENAI_API_KEY is often set for the service of that name; one that is named on purpose goes where it is sent."""
-    assert config.SETTINGS["llm.key"].default == credentials.EVERYBODYS
+    assert config.SETTINGS["llm.key"].default == credentials.SHARED
     for url, goes in ((HERE, True), (FAR, True), (CLEAR, False)):
         assert (header("env:OPENAI_API_KEY", url, OPENAI_API_KEY="abc") is not None) == goes
         assert header("env:MY_KEY", url, MY_KEY="abc") == "Bearer abc"
@@ -146,8 +147,8 @@ BAD = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_an_endpoint(url: str) -> None:
-    assert request.endpoint(url) == GOOD[url]
-    assert request.endpoint(GOOD[url]) == GOOD[url]
+    assert urls.endpoint(url) == GOOD[url]
+    assert urls.endpoint(GOOD[url]) == GOOD[url]
 
 
 @pytest.mark.parametrize("url", [one for one in BAD if one.strip() == one])
@@ -186,7 +187,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
     ],
 )
 def test_where_it_is(url: str, here: bool, overheard: bool) -> None:
-    assert (request.is_here(url), request.is_overheard(url)) == (here, overheard)
+    assert (urls.is_local(url), urls.is_plaintext(url)) == (here, overheard)
 
 
 # --- TLS
@@ -261,12 +262,12 @@ def test_a_certificate_that_nobody_knows(
     llm_wire._certificates.cache_clear()
     wire = Wire(secure.url, Key(SECRET), 5.0)
     with pytest.raises(LlmError, match="is not trusted; SSL_CERT_FILE"):
-        wire.send("/models")
+        wire.get("/models")
     assert secure.heard == []
     llm_wire._certificates.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for what is on this machine
-    assert wire.send("/models").status == 200
+    assert wire.get("/models").status == 200
     assert secure.heard == [f"Bearer {SECRET}"]
 
 

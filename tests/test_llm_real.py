@@ -14,7 +14,7 @@ from tests.real_llm import RealLlm
 from vaultmem import config
 from vaultmem.errors import LlmError
 from vaultmem.llm import llm
-from vaultmem.llm.request import Manner, Message, Model, Question
+from vaultmem.llm.request import Form, Message, Model, Question
 
 EVENTS = {
     "type": "array",
@@ -38,9 +38,9 @@ TURN = (
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    llm._manners.clear()
+    llm._forms.clear()
     yield
-    llm._manners.clear()
+    llm._forms.clear()
 
 
 def model_of(real_llm: RealLlm, **settings: str) -> Model:
@@ -67,7 +67,7 @@ def test_an_answer_that_fits_its_schema(real_llm: RealLlm, schema: dict[str, obj
     """The grammar of the server makes sure of it, and so we learn that the schema arrived."""
     value = model_of(real_llm).ask(Question("reconcile", TURN, schema, 60))
     jsonschema.validate(value, schema)
-    assert list(llm._manners.values()) == [Manner("json_schema", "max_tokens", True)]
+    assert list(llm._forms.values()) == [Form("json_schema", "max_tokens", True)]
 
 
 def test_json_without_a_schema_is_json(real_llm: RealLlm) -> None:
@@ -85,8 +85,8 @@ def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
     odd = {"type": "array", "items": {"type": "nonsense"}}
     with suppress(LlmError):  # eight tokens are hardly JSON
         model_of(real_llm).ask(Question("facts", TURN, odd, 8))
-    assert all(one.schema != "json_schema" for one in llm._manners.values())
-    assert llm._manners
+    assert all(one.schema != "json_schema" for one in llm._forms.values())
+    assert llm._forms
 
 
 def test_too_little_time(real_llm: RealLlm) -> None:

@@ -23,9 +23,8 @@ from vaultmem.chat.past import LastTurn, Limits
 from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import embed
-from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
-from vaultmem.llm.request import origin
 from vaultmem.proxy import keeping, proxy, remembering
 from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
@@ -42,6 +41,7 @@ from vaultmem.proxy.upstream import (
     for_upstream,
     leads_out,
 )
+from vaultmem.text.urls import origin
 
 
 def chat(said: str, *before: str) -> Chat:

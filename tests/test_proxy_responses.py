@@ -18,7 +18,7 @@ from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
 from vaultmem.chat.bodies import CLOSE, OPEN, read_response, with_memory
-from vaultmem.llm.chat_answer import ResponsesAnswer
+from vaultmem.llm.answers import ResponsesAnswer
 
 TEA = "The user likes tea"
 

@@ -72,7 +72,7 @@ def _language_model(vault: Vault) -> Iterator[Finding]:
         return
     from vaultmem.llm import llm
 
-    for severity, what, advice in llm.examined(vault.config):
+    for severity, what, advice in llm.diagnose(vault.config):
         yield Finding(severity, what, advice, [])
 
 

@@ -107,9 +107,9 @@ def _zone(text: str) -> str:
 
 
 def _endpoint(text: str) -> str:
-    from vaultmem.llm import request
+    from vaultmem.text import urls
 
-    return request.checked(text)
+    return urls.checked(text)
 
 
 def _key(text: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from vaultmem.llm.answers import sound, text_of
 from vaultmem.search.recall_text import CLOSE, OPEN, inert, without_roles
 from vaultmem.text.json_text import Part, parts
 
@@ -79,24 +80,6 @@ def system_message(content: str) -> bytes:
     return json.dumps({"role": "system", "content": content}).encode("ascii")
 
 
-def text_of(message: object) -> str:
-    """The words of a message: its text, or the texts among its parts."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return _whole(content)
-    if not isinstance(content, list):
-        return ""
-    found = [
-        one.get("text") for one in content if isinstance(one, dict) and one.get("type") in _TEXTS
-    ]
-    return "\n".join(_whole(one) for one in found if isinstance(one, str))
-
-
-def _whole(text: str) -> str:
-    """JSON may name halves of characters, which cannot be written down."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _read(body: bytes, found: Callable[[str, list[Part]], Chat | None]) -> Chat | None:
     try:
         text = body.decode("utf-8")
@@ -126,7 +109,7 @@ def _of_messages(text: str, body: list[Part]) -> Chat | None:
     _once(parts(text, messages[last].start)[0], "role", "content")
     before, between = text[: messages[0].start], text[messages[0].start : messages[last].start]
     first = len(before.encode())
-    texts = [text_of(one.value) for one in messages]
+    texts = [sound(text_of(one.value)) for one in messages]
     return Chat(
         texts[last], last == len(roles) - 1, tuple(texts), _digest(roles, texts, last),
         _plain(members, "model"), _conversation_of(members), _is_off(members),
@@ -142,7 +125,7 @@ def _of_input(text: str, body: list[Part]) -> Chat | None:
     about = _plain(members, "model"), _conversation_of(members), _is_off(members)
     start = len(text[: input_.start].encode())
     if isinstance(input_.value, str):
-        words = text_of({"content": input_.value})
+        words = sound(input_.value)
         end = start + len(text[input_.start : input_.end].encode())
         digest = _digest([previous, "user"], ["", words], 1)
         return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
@@ -154,7 +137,7 @@ def _of_input(text: str, body: list[Part]) -> Chat | None:
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
     last = len(roles) - 1 - roles[::-1].index("user")
     _once(parts(text, items[last].start)[0], "role", "content")
-    texts = [text_of(one.value) for one in items]
+    texts = [sound(text_of(one.value)) for one in items]
     first = start + len(text[input_.start : items[0].start].encode())
     before = first + len(text[items[0].start : items[last].start].encode())
     return Chat(

@@ -27,7 +27,7 @@ from vaultmem.chat.reconciling import Learned, Source, take_in
 from vaultmem.chat.turn_queue import SERVICE, Item, Turns
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.llm.chat_answer import Answer
+from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
 from vaultmem.llm.llm import Budget, open_model, streamed_chat, whole_chat
 from vaultmem.llm.request import Model

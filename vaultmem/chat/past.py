@@ -11,10 +11,10 @@ from vaultmem.chat.bodies import Context, compose
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index import minilm
-from vaultmem.llm import request
 from vaultmem.memories.conversation import FINAL, SUMMARIES, TURNS, USER, scope_of
 from vaultmem.memories.model import is_private
 from vaultmem.search.recall_text import place
+from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line
 
 log = logging.getLogger("vaultmem.conversations")
@@ -50,7 +50,7 @@ def limits_of(config: Config) -> Limits:
 def gives_notes(config: Config) -> bool:
     """Whether blocks of notes go to the model. Unasked, they never leave this machine."""
     wish = config.text("proxy.notes")
-    return wish == "on" or (wish == "auto" and request.is_here(config.text("llm.base_url")))
+    return wish == "on" or (wish == "auto" and urls.is_local(config.text("llm.base_url")))
 
 
 def context_for(

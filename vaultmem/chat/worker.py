@@ -17,9 +17,9 @@ from vaultmem.chat.turn_queue import FOLDER, SERVICE, Item, Turns
 from vaultmem.config import Config
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.index.catalog import spoken
-from vaultmem.llm import request
 from vaultmem.llm.llm import Budget
 from vaultmem.llm.request import Model
+from vaultmem.text import urls
 
 log = logging.getLogger("vaultmem.conversations")
 
@@ -39,7 +39,7 @@ ModelFor = Callable[[Item], Model | None]
 def service_of(config: Config) -> str:
     """The origin of the service that is asked; "" where none is set."""
     given = config.text("llm.base_url")
-    return request.origin(request.endpoint(given)) if given else ""
+    return urls.origin(urls.endpoint(given)) if given else ""
 
 
 def no_model(_: Item) -> Model | None:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
 from vaultmem.index.embed import MOST_QUESTIONS, normalised
 from vaultmem.index.models import DEFAULT, OFF, Model, model_key
-from vaultmem.llm import credentials, request
+from vaultmem.llm import credentials
 from vaultmem.llm.credentials import Key
 from vaultmem.llm.llm import Patience, lasting_reply, refused
 from vaultmem.llm.wire import MOST_STREAMED, Reply, Wire
-from vaultmem.text import secrets, times
+from vaultmem.text import secrets, times, urls
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ def service_of(settings: Settings) -> Service:
     name = settings.text("embedding.model")
     if name == OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to a model.")
-    url = request.endpoint(settings.text("embedding.base_url"))
+    url = urls.endpoint(settings.text("embedding.base_url"))
     if name == DEFAULT:
         raise ModelError(f"Set embedding.model to a model of {url}, such as embeddinggemma.")
     seconds = times.duration_seconds(settings.text("embedding.timeout"))
@@ -69,8 +69,8 @@ def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
     """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set."""
     if not settings.text("embedding.base_url") or settings.text("embedding.model") == OFF:
         return
-    url = request.endpoint(settings.text("embedding.base_url"))
-    if request.is_overheard(url):
+    url = urls.endpoint(settings.text("embedding.base_url"))
+    if urls.is_plaintext(url):
         advice = "set embedding.base_url to https, if it answers there"
         yield "note", f"the notes that {url} embeds can be read on the way", advice
     try:

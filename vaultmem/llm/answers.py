@@ -1,6 +1,5 @@
-"""What a language model answered: its text out of a reply, and JSON out of its text, however it is wrapped or cut off.
-
-Nothing is evaluated. What is read has a bounded size and depth.
+"""What a language model answered: its text out of the body or the events of a reply, and JSON out of its text (owner of
+json_repair). What is read has a bounded size and depth.
 """
 
 from __future__ import annotations
@@ -10,123 +9,26 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple, NoReturn
 
 MOST = 100_000  # characters that are looked at
 MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
 DEEPEST = 64  # levels of a value
+MOST_TEXT = 1_000_000  # characters of an answer that are collected
 WRAPPED = "answer"  # the key under which a value that is no object is asked for
+DONE = "[DONE]"
 _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 # A bracket with which a value may begin; prose has others.
 _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
-_END = (
-    "zQ8end"  # goes where a text that is repaired ends, and so into whatever was not finished there
-)
+_END = "zQ8end"  # stands where a text that is repaired ends, and so in whatever was not finished
 _RUN_TOGETHER = re.compile(r"""["'”]\s{0,9}[,，]\s{0,9}["'“]""")
 _ERROR_KEYS = ("error", "message", "detail")
+_TEXT_PARTS = ("text", "input_text", "output_text", None)
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
-class Completion(NamedTuple):
-    """The reply of a service to a chat."""
-
-    text: str
-    ending: str  # "stop", "length", ...; "" when it is not given
-
-
-class NoAnswerError(ValueError):
-    """The reply holds no answer; the text says why."""
-
-
-def completion(body: bytes) -> Completion:
-    """What the body of a chat completion says. Raises NoAnswerError."""
-    try:
-        reply = json.loads(body)
-    except (ValueError, RecursionError):
-        raise NoAnswerError("the reply is no JSON") from None
-    if not isinstance(reply, dict):
-        raise NoAnswerError("the reply is no chat completion")
-    choices = reply.get("choices")
-    if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-        raise NoAnswerError(error_message(body) or "the reply is no chat completion")
-    message = choices[0].get("message")
-    if not isinstance(message, dict):
-        raise NoAnswerError("the reply is no chat completion")
-    ending = choices[0].get("finish_reason")
-    text = _text_of(message.get("content"))
-    if not text.strip():
-        _refuse_empty(message, ending)
-    return Completion(sound(text), ending if isinstance(ending, str) else "")
-
-
-def error_message(body: bytes | str) -> str:
-    """What a reply says of an error, in whichever of the usual places; "" when it says nothing there."""
-    try:
-        reply = json.loads(body)
-    except (ValueError, RecursionError):
-        return ""
-    for _ in range(2):
-        if isinstance(reply, dict):
-            reply = next((reply[name] for name in _ERROR_KEYS if reply.get(name)), "")
-    return sound(reply) if isinstance(reply, str) else ""
-
-
-def models(body: bytes) -> list[str]:
-    """The names in a service's list of its models; none where it is no such list."""
-    try:
-        listed = json.loads(body)["data"]
-        return [str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return []
-
-
-def status(code: int, body: bytes) -> int:
-    """The status of a reply: some services tell of an error under a status of 200."""
-    if code != 200 or b'"error"' not in body or b'"choices"' in body:
-        return code
-    try:
-        error = json.loads(body)["error"]["code"]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return code
-    return error if isinstance(error, int) and 400 <= error < 600 else code
-
-
-def _text_of(content: object) -> str:
-    """Text, or the text of a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (one.get("text") for one in parts if isinstance(one, dict))
-    return "".join(one for one in texts if isinstance(one, str))
-
-
-def _refuse_empty(message: Mapping[str, object], ending: object) -> NoReturn:
-    if isinstance(message.get("refusal"), str):
-        raise NoAnswerError("the model declined to answer")
-    if ending == "length":
-        raise NoAnswerError("the model used up all its tokens before it answered")
-    raise NoAnswerError("the model said nothing")
-
-
-def without_thoughts(text: str) -> str:
-    """The text without what a model thought aloud before it, be its thoughts opened, closed, or both."""
-    kept: list[str] = []
-    depth = end = 0
-    for mark in _THOUGHTS.finditer(text):
-        if mark[0].startswith("</"):
-            if depth == 0:  # opened by the prompt, so all up to here was thought
-                kept.clear()
-            depth = 0
-        else:
-            if depth == 0:
-                kept.append(text[end : mark.start()])
-            depth = 1
-        end = mark.end()
-    if depth == 0:
-        kept.append(text[end:])
-    return "".join(kept).strip()
+# JSON in the text of a model
 
 
 def parse_json(text: str, schema: Mapping[str, object] | None = None) -> object:
@@ -135,84 +37,38 @@ def parse_json(text: str, schema: Mapping[str, object] | None = None) -> object:
     wanted = schema.get("type") if schema else None
     text = text[:MOST].strip("\ufeff \t\r\n")
     try:
-        whole: object = _DECODER.decode(text)
-        found = [(whole, len(text))]
+        found: list[object] = [_DECODER.decode(text)]
     except (ValueError, RecursionError):
         found = list(_values(without_thoughts(text)))
-    values = [(_bounded(value), size) for value, size in found if value is not None]
-    if wanted == "array" and len(values) > 1 and all(isinstance(one, dict) for one, _ in values):
-        return [one for one, _ in values]  # one object a line
+    values = [_bounded(value) for value in found if value is not None]
+    if wanted == "array" and len(values) > 1 and all(isinstance(one, dict) for one in values):
+        return values  # one object a line
     if not values:
         raise ValueError("no JSON")
-    shaped = [(shape(value, wanted), size) for value, size in values]
-    return max(shaped, key=lambda each: (_fits(each[0], wanted), bool(each[0]), each[1]))[0]
+    shaped = [shape(value, wanted) for value in values]
+    return max(shaped, key=lambda value: (_fits(value, wanted), bool(value), len(str(value))))
 
 
-def records(answer: object) -> list[Mapping[object, object]]:
-    """The objects of an answer: those of a list, of the one list in an object, or the object itself."""
-    if isinstance(answer, str):
-        with suppress(ValueError):
-            answer = parse_json(answer)
-    if isinstance(answer, Mapping):
-        answer = shape(answer, "array")
-    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
-
-
-def short_id(value: object) -> int | None:
-    """A short id that was given as a number or as its digits."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        return None
-    return value
-
-
-def shape(value: object, wanted: object) -> object:
-    """A value as the schema has it at its root. Where a list is wanted: the one list of an object, or an object in a
-    list of its own. Where an object is: the one object of a list."""
-    if isinstance(value, dict) and wanted != "object" and value.keys() == {WRAPPED}:
-        value = value[WRAPPED]
-    if wanted == "array":
-        inner = value.values() if isinstance(value, dict) else ()
-        lists = [one for one in inner if isinstance(one, list)]
-        if len(lists) == 1:
-            return lists[0]
-        return [value] if isinstance(value, dict | str) and value else value
-    if wanted == "object" and isinstance(value, list) and len(value) == 1:
-        return value[0]
-    return value
-
-
-def sound(text: str) -> str:
-    """The text as it can be written: halves of a letter are put together; one without the other is none."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _values(text: str) -> Iterator[tuple[object, int]]:
-    """The lists and objects in a text, each with its length. What is no JSON from its first bracket on is repaired."""
+def _values(text: str) -> Iterator[object]:
+    """The lists and objects in a text. What is no JSON from its first bracket on is repaired."""
     at = 0
     while opening := _OPENING.search(text, at):
-        start = opening.start()
         try:
-            value, at = _DECODER.raw_decode(text, start)
+            value, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            if repaired := _repair(text[start:]):
-                yield repaired, len(text) - start
+            yield _repaired(text[opening.start() :]) or None
             return
-        yield value, at - start
+        yield value
 
 
-def _repair(text: str) -> object:
+def _repaired(text: str) -> object:
     """What a text with mistakes in it was to be, as far as it was finished; None for nothing."""
     from json_repair import loads  # only when a model has made a mistake
 
-    try:
+    with suppress(ValueError, RecursionError):
         value = loads(f'{text[:MOST_REPAIRED]}{_END}"{_END}', skip_json_loads=True)
         return _finished(_bounded(value))[0] if isinstance(value, list | dict) else None
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 def _finished(value: object) -> tuple[object, bool]:
@@ -227,13 +83,14 @@ def _finished(value: object) -> tuple[object, bool]:
         return kept, all(whole for _, whole in items)
     if isinstance(value, dict):
         members = {key: _finished(one) for key, one in value.items() if _END not in key}
-        rest = {key: one for key, (one, whole) in members.items() if whole or _is_some(one)}
-        return rest, len(members) == len(value) and all(whole for _, whole in members.values())
+        is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
+        kept_members = {
+            key: one
+            for key, (one, whole) in members.items()
+            if whole or (one and isinstance(one, list | dict))
+        }
+        return kept_members, is_whole
     return value, True
-
-
-def _is_some(value: object) -> bool:
-    return isinstance(value, list | dict) and bool(value)
 
 
 def _bounded(value: object, depth: int = DEEPEST) -> object:
@@ -255,3 +112,262 @@ def _fits(value: object, wanted: object) -> bool:
     if wanted == "array":
         return isinstance(value, list)
     return isinstance(value, dict) if wanted == "object" else value is not None
+
+
+def shape(value: object, wanted: object) -> object:
+    """A value as the schema has it at its root. Where a list is wanted: the one list of an object, or an object in a
+    list of its own. Where an object is: the one object of a list."""
+    if isinstance(value, dict) and wanted != "object" and value.keys() == {WRAPPED}:
+        value = value[WRAPPED]
+    if wanted == "array":
+        inner = value.values() if isinstance(value, dict) else ()
+        lists = [one for one in inner if isinstance(one, list)]
+        if len(lists) == 1:
+            return lists[0]
+        return [value] if isinstance(value, dict | str) and value else value
+    if wanted == "object" and isinstance(value, list) and len(value) == 1:
+        return value[0]
+    return value
+
+
+def records(answer: object) -> list[Mapping[object, object]]:
+    """The objects of an answer: those of a list, of the one list in an object, or the object itself."""
+    if isinstance(answer, str):
+        with suppress(ValueError):
+            answer = parse_json(answer)
+    if isinstance(answer, Mapping):
+        answer = shape(answer, "array")
+    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
+
+
+def short_id(value: object) -> int | None:
+    """A short id that is a number or its digits."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return None
+    return value
+
+
+def without_thoughts(text: str) -> str:
+    """The text without what a model thought aloud before it, be its thoughts opened, closed, or both."""
+    kept: list[str] = []
+    depth = end = 0
+    for mark in _THOUGHTS.finditer(text):
+        if mark[0].startswith("</"):
+            if depth == 0:  # opened by the prompt, so all up to here was thought
+                kept.clear()
+            depth = 0
+        else:
+            if depth == 0:
+                kept.append(text[end : mark.start()])
+            depth = 1
+        end = mark.end()
+    if depth == 0:
+        kept.append(text[end:])
+    return "".join(kept).strip()
+
+
+def sound(text: str) -> str:
+    """The text as it can be written: halves of a letter are put together; one without the other is none."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# Replies of a service
+
+
+def text_of(message: object, between: str = "\n") -> str:
+    """The words of a message: its text, or the texts among its parts."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return content
+    parts = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    texts = [one.get("text") for one in parts if one.get("type") in _TEXT_PARTS]
+    return between.join(one for one in texts if isinstance(one, str))
+
+
+def json_object(text: str | bytes) -> dict[str, object]:
+    """JSON that is an object; an empty one for everything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def error_message(body: bytes | str) -> str:
+    """The message of an error reply, in whichever of the usual places; "" when there is none."""
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    for _ in range(2):
+        if isinstance(reply, dict):
+            reply = next((reply[name] for name in _ERROR_KEYS if reply.get(name)), "")
+    return sound(reply) if isinstance(reply, str) else ""
+
+
+def model_names(body: bytes) -> list[str]:
+    """The names in a service's list of its models; none where it is no such list."""
+    listed = json_object(body).get("data")
+    rows = listed if isinstance(listed, list) else []
+    return [str(one["id"]) for one in rows if isinstance(one, dict) and "id" in one]
+
+
+def status(code: int, body: bytes) -> int:
+    """The status of a reply: some services report an error under a status of 200."""
+    if code != 200 or b'"error"' not in body or b'"choices"' in body:
+        return code
+    error = json_object(body).get("error")
+    found = error.get("code") if isinstance(error, dict) else None
+    return found if isinstance(found, int) and 400 <= found < 600 else code
+
+
+class Answer:
+    """An answer of chat completions: the words of its first choice."""
+
+    id = ""  # nothing goes on with a chat completion by its id
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._size = 0
+        self._taken = 0  # how many of these fresh() has returned
+        self._half = ""  # the first half of a character that fresh() holds back
+        self.reason = ""  # why it ended, as the server says: stop, length, tool_calls, ...
+        self.calls = False  # it calls tools, so the turn goes on
+        self.is_begun = False  # an event has come
+        self.is_done = False  # the server has said that nothing more comes
+        self.is_broken = False  # the server has sent an error instead
+        self.is_declined = False
+        self.error = ""  # the message of that error
+
+    @property
+    def text(self) -> str:
+        """The words so far. Halves of a character that came in two events are one again."""
+        return sound("".join(self._texts))
+
+    def fresh(self) -> str:
+        """The words that have come since the last call. Half of a character waits for its other half."""
+        new = self._half + "".join(self._texts[self._taken :])
+        self._taken = len(self._texts)
+        self._half = new[-1:] if "\ud800" <= new[-1:] <= "\udbff" else ""
+        return sound(new.removesuffix(self._half))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the server says that this is all."""
+        return bool(self.reason or self.is_done) and not self.is_broken
+
+    def problem(self) -> str:
+        """Why a whole reply holds no answer; "" when it holds one."""
+        if self.text.strip():
+            return ""
+        if self.is_declined:
+            return "the model declined to answer"
+        if self.reason == "length":
+            return "the model used up all its tokens before it answered"
+        said_nothing = "the model said nothing"
+        return self.error or (said_nothing if self.is_begun else "the reply is no chat completion")
+
+    def feed(self, data: str) -> None:
+        """Read the data of one event of a stream."""
+        self.is_begun = True
+        if data.strip() == DONE:
+            self.is_done = True
+        else:
+            self._read(data, "delta")
+
+    def read(self, body: bytes) -> None:
+        """Read the body of an answer that is no stream."""
+        self._read(body, "message")
+        self.is_done = bool(self._texts or self.reason)
+
+    def _read(self, data: str | bytes, where: str) -> None:
+        event = json_object(data)
+        if event.get("error"):
+            self.is_broken = True
+        if self.is_broken or "choices" not in event:
+            self.error = self.error or error_message(data)
+        choices = event.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and choice.get("index") in (0, None):
+                self._read_choice(choice, where)
+
+    def _read_choice(self, choice: dict[str, object], where: str) -> None:
+        reason, message = choice.get("finish_reason"), choice.get(where)
+        if isinstance(reason, str) and reason:
+            self.reason = reason
+        if not isinstance(message, dict):
+            return
+        self.is_begun = True
+        self.is_declined = self.is_declined or isinstance(message.get("refusal"), str)
+        self.calls = self.calls or bool(message.get("tool_calls") or message.get("function_call"))
+        words = text_of(message, "")
+        if words and self._size < MOST_TEXT:
+            self._texts.append(words[: MOST_TEXT - self._size])
+            self._size += len(words)
+
+
+class ResponsesAnswer:
+    """An answer of the Responses API: the words of the messages in its output."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[str]] = {}  # by the number of the item
+        self._size = 0
+        self.id = ""  # of the response, with which a later request may go on
+        self.calls = False  # it calls tools of the client, so the turn goes on
+        self.is_complete = False
+
+    @property
+    def text(self) -> str:
+        """The words so far."""
+        return "\n".join("".join(texts) for _, texts in sorted(self._texts.items()))
+
+    def feed(self, data: str) -> None:
+        """Read the data of one event of a stream."""
+        event = json_object(data)
+        kind, number = event.get("type"), event.get("output_index")
+        place = number if isinstance(number, int) else 0
+        if kind == "response.output_text.delta":
+            self._add(place, event.get("delta"))
+        elif kind == "response.output_item.done":
+            self._size -= sum(map(len, self._texts.pop(place, ())))
+            self._add_item(place, event.get("item"))
+        elif kind in ("response.completed", "response.incomplete"):
+            self._read_response(event.get("response"))
+            self.is_complete = True
+        elif kind in ("error", "response.failed", "response.cancelled"):
+            self.is_complete = False
+
+    def read(self, body: bytes) -> None:
+        """Read the body of an answer that is no stream."""
+        response = json_object(body)
+        self._read_response(response)
+        has_ended = response.get("status") in ("completed", "incomplete")  # the second: cut
+        self.is_complete = has_ended and not response.get("error")
+
+    def _read_response(self, response: object) -> None:
+        """The whole response. Some servers leave out at the end of a stream what they have sent already."""
+        if not isinstance(response, dict):
+            return
+        id_, output = response.get("id"), response.get("output")
+        self.id = id_ if isinstance(id_, str) else ""
+        if isinstance(output, list) and output:
+            self._texts, self._size = {}, 0
+            for place, item in enumerate(output):
+                self._add_item(place, item)
+
+    def _add_item(self, place: int, item: object) -> None:
+        if not isinstance(item, dict):
+            return
+        # What the server carries out itself has no such id: nobody has to answer it.
+        self.calls = self.calls or bool(item.get("call_id"))
+        if item.get("type") == "message":
+            self._add(place, text_of(item))
+
+    def _add(self, place: int, words: object) -> None:
+        if isinstance(words, str) and words and self._size < MOST_TEXT:
+            self._texts.setdefault(place, []).append(words[: MOST_TEXT - self._size])
+            self._size += len(words)

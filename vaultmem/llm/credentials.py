@@ -9,10 +9,10 @@ from hmac import compare_digest
 from importlib.util import find_spec
 
 from vaultmem.errors import LlmError
-from vaultmem.llm import request
+from vaultmem.text import urls
 
 OFF = "off"
-EVERYBODYS = "env:OPENAI_API_KEY"  # often set for the service of that name, and for nothing else
+SHARED = "env:OPENAI_API_KEY"  # often set for the service of that name, and for nothing else
 HIDDEN = "***"
 
 
@@ -42,9 +42,9 @@ class Key:
         """What a request says to be let in."""
         return f"Bearer {self._text}"
 
-    def matches(self, given: str) -> bool:
-        """Whether somebody has said it; how long that takes tells nothing of it."""
-        return compare_digest(self._text.encode(), given.strip().encode("utf-8", "replace"))
+    def matches(self, text: str) -> bool:
+        """Whether a text is the key; how long that takes tells nothing of it."""
+        return compare_digest(self._text.encode(), text.strip().encode("utf-8", "replace"))
 
     def hidden_in(self, text: str) -> str:
         """The text without the key, should it stand in it."""
@@ -57,15 +57,15 @@ def find(
     """The key by llm.key, or by another setting of its kind; None when there is none, or when it would be read on its
     way to the service by others than those it was made for. Raises LlmError when the keyring has none or cannot be
     asked."""
-    if setting == EVERYBODYS and request.is_overheard(url):
+    if setting == SHARED and urls.is_plaintext(url):
         return None
-    return _kept(setting, named_by, environ)
+    return _lookup(setting, named_by, environ)
 
 
 def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
     """The key by proxy.key that clients of the proxy must have; None when they need none. Raises LlmError when there
     shall be one and is not."""
-    found = _kept(setting, "proxy.key", environ)
+    found = _lookup(setting, "proxy.key", environ)
     if found is None and setting != OFF:
         name = setting.partition(":")[2]
         raise LlmError(
@@ -74,23 +74,23 @@ def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | N
     return found
 
 
-def _kept(setting: str, named_by: str, environ: Mapping[str, str]) -> Key | None:
+def _lookup(setting: str, named_by: str, environ: Mapping[str, str]) -> Key | None:
     kind, _, name = setting.partition(":")
     if setting == OFF:
         return None
     if kind == "env":
-        given = environ.get(name, "")
-        return Key(given, named_by) if given.strip() else None
+        text = environ.get(name, "")
+        return Key(text, named_by) if text.strip() else None
     service, _, user = name.rpartition("/")
     return Key(_from_keyring(service, user, named_by), named_by)
 
 
 def is_named(setting: str) -> bool:
     """Whether somebody has said where the key is."""
-    return setting not in (OFF, EVERYBODYS)
+    return setting not in (OFF, SHARED)
 
 
-def lacks(setting: str, named_by: str = "llm.key") -> str:
+def advice(setting: str, named_by: str = "llm.key") -> str:
     """What to do so that there is a key."""
     kind, _, name = setting.partition(":")
     if kind == "env":

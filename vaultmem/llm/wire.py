@@ -1,7 +1,7 @@
 """One request to the service of a language model, and its reply (owner of httpx_sse, and of httpx for our own calls).
 
 Each request has a connection of its own: calls are few and take seconds. httpx counts its timeouts from byte to byte,
-so a clock beside it ends the connection when the whole has taken too long.
+so a timer beside it ends the connection when the whole has taken too long.
 """
 
 from __future__ import annotations
@@ -13,30 +13,22 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vaultmem.errors import LlmError
 from vaultmem.llm import answers
-from vaultmem.llm import request as llm_url
 from vaultmem.llm.credentials import Key
+from vaultmem.text.urls import is_local
 
 if TYPE_CHECKING:
     import ssl
-    from typing import Protocol
 
     import httpx
-
-    class Stream(Protocol):
-        """What is needed of a connection that httpcore has opened."""
-
-        def get_extra_info(self, info: str) -> object:
-            """Its socket, among others."""
-
 
 MOST_BYTES = 4_000_000
 MOST_STREAMED = 64_000_000  # a word in a stream takes some hundred bytes
 CONNECT = 10.0  # seconds
-MOST_EVENT = 1_000_000  # bytes of one event; longer ones are passed over
+MOST_EVENT = 1_000_000  # bytes of one event; longer ones are skipped
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 _OPENED = ("connect_tcp.complete", "start_tls.complete")
 
@@ -46,48 +38,43 @@ class UnreachableError(LlmError):
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """A reply of a service."""
 
     status: int
     body: bytes
-    retry_after: str  # "" when it was not told
+    retry_after: str  # a header; "" without it
     location: str  # likewise
 
 
 class Wire(NamedTuple):
     """Where requests go, with which key, and how long one may take, in seconds."""
 
-    url: str  # see llm_url.endpoint
+    url: str  # see text.urls.endpoint
     key: Key | None
     seconds: float
-    settings: str = "llm"  # the group of settings that says so
+    settings: str = "llm"  # the group of settings that holds these
 
-    def send(self, path: str, body: Mapping[str, object] | None = None) -> Reply:
-        """POST a body of JSON, or GET without one. Raises LlmError, or UnreachableError where it may pass."""
-        content = None
-        if body is not None:
-            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        return self.exchange(path, content, MOST_BYTES)
+    def get(self, path: str) -> Reply:
+        """GET. Raises LlmError, or UnreachableError where it may pass."""
+        return self.exchange(path, None, MOST_BYTES)
 
     def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
-        """The same of a body as it is written already, for a reply of at most so many bytes."""
-        with _clock(self.seconds) as clock, self._opened(path, content, clock) as response:
+        """POST a body of JSON, or GET without one; the reply of at most so many bytes."""
+        with _time_limit(self.seconds) as limit, self._opened(path, content, limit) as response:
             body = b"".join(_pieces(response, most))
-            told = response.headers.get
-        status = answers.status(response.status_code, body)
-        return Reply(status, body, told("Retry-After", ""), told("Location", ""))
+            return _reply(response, answers.status(response.status_code, body), body)
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
         """POST a body of JSON; the reply without its body, and that as it comes, which may take as long as it likes
         while bytes come. Raises LlmError."""
-        with self._opened(path, content, _Clock()) as response:
-            told = response.headers.get
-            head = Reply(response.status_code, b"", told("Retry-After", ""), told("Location", ""))
-            yield head, _pieces(response, MOST_STREAMED)
+        with self._opened(path, content, _TimeLimit()) as response:
+            yield _reply(response, response.status_code), _pieces(response, MOST_STREAMED)
 
     @contextmanager
-    def _opened(self, path: str, content: bytes | None, clock: _Clock) -> Iterator[httpx.Response]:
+    def _opened(
+        self, path: str, content: bytes | None, limit: _TimeLimit
+    ) -> Iterator[httpx.Response]:
         """The reply to a request, of which only the headers have come."""
         import httpx
 
@@ -95,38 +82,30 @@ class Wire(NamedTuple):
             "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity",
             "User-Agent": "vaultmem",
+            **({} if content is None else {"Content-Type": "application/json"}),
+            **({"Authorization": self.key.header()} if self.key else {}),
         }
-        if content is not None:
-            headers["Content-Type"] = "application/json"
-        if self.key:
-            headers["Authorization"] = self.key.header()
-        with self._client() as client:
-            request = client.build_request(
-                "GET" if content is None else "POST",
-                self.url + path,
-                content=content,
-                headers=headers,
-                extensions={"trace": clock.hears},
-            )
-            try:
-                response = client.send(request, stream=True)
-                try:
-                    yield response
-                finally:
-                    response.close()
-            except httpx.HTTPError as error:
-                raise self._told(error, clock.is_over) from None
+        method, extensions = "GET" if content is None else "POST", {"trace": limit.watch}
+        try:
+            with (
+                self._client() as client,
+                client.stream(
+                    method, self.url + path, content=content, headers=headers, extensions=extensions
+                ) as response,
+            ):
+                yield response
+        except httpx.HTTPError as error:
+            raise self._explained(error, limit.is_over) from None
 
     def _client(self) -> httpx.Client:
         """A proxy of the environment is used for https only, where it carries what it cannot read. No redirect is
-        followed: what is asked goes where the settings say, and nowhere else."""
+        followed: a request goes where the settings say, and nowhere else."""
         import httpx
 
-        secure = self.url.startswith("https:")
         try:
             return httpx.Client(
                 verify=certificates(self.url),
-                trust_env=secure and not llm_url.is_here(self.url),
+                trust_env=trusts_proxies(self.url),
                 timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, CONNECT)),
                 follow_redirects=False,
             )
@@ -135,10 +114,10 @@ class Wire(NamedTuple):
                 f"the proxy that the environment names cannot be used ({_short(error)})"
             ) from None
 
-    def _told(self, error: httpx.HTTPError, too_late: bool) -> LlmError:
+    def _explained(self, error: httpx.HTTPError, is_late: bool) -> LlmError:
         import httpx
 
-        if too_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+        if is_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
             late = f"{self.url} took longer than {self.seconds:g} s to answer"
             return LlmError(f"{late}; {self.settings}.timeout says how long it may")
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -150,6 +129,21 @@ class Wire(NamedTuple):
         return UnreachableError(
             f"{self.url} cannot be reached ({_short(error)}); is it running, is {self.settings}.base_url right?"
         )
+
+
+def encoded(body: Mapping[str, object]) -> bytes:
+    """A body as it is sent."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def trusts_proxies(url: str) -> bool:
+    """Whether a proxy of the environment may be used: it sees nothing of what goes through TLS."""
+    return url.startswith("https:") and not is_local(url)
+
+
+def _reply(response: httpx.Response, status: int, body: bytes = b"") -> Reply:
+    get = response.headers.get
+    return Reply(status, body, get("Retry-After", ""), get("Location", ""))
 
 
 def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
@@ -183,14 +177,14 @@ class Events:
         self._searched = max(0, len(self._held) - 3)
         mark = b"" if self._is_begun else b"\xef\xbb\xbf"
         self._is_begun = self._is_begun or bool(block)
-        return _data_of(block.removeprefix(mark)) if block else []
+        return _event_data(block.removeprefix(mark)) if block else []
 
     def close(self) -> list[str]:
         """The data of an event that was not ended; some servers leave the last line break out."""
         return self.feed(b"\n\n")
 
 
-def _data_of(block: bytes) -> list[str]:
+def _event_data(block: bytes) -> list[str]:
     """The data of whole events."""
     import httpx
     from httpx_sse import EventSource
@@ -199,22 +193,20 @@ def _data_of(block: bytes) -> list[str]:
     return [event.data for event in EventSource(response).iter_sse() if event.data]
 
 
-class _Clock:
-    """Ends the connections it has heard of when time is up."""
+class _TimeLimit:
+    """Ends the connections that it has seen opened when time is up."""
 
     def __init__(self) -> None:
         self.is_over = False
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
 
-    def hears(self, event: str, info: Mapping[str, Stream]) -> None:
+    def watch(self, event: str, info: Mapping[str, Any]) -> None:
         """The trace of httpx: notes each connection that is opened."""
         if not event.endswith(_OPENED):
             return
-        sock = info["return_value"].get_extra_info("socket")
         with self._lock:
-            if isinstance(sock, socket.socket):
-                self._open.append(sock)
+            self._open.append(info["return_value"].get_extra_info("socket"))
         if self.is_over:
             self.end()
 
@@ -229,36 +221,27 @@ class _Clock:
 
 
 @contextmanager
-def _clock(seconds: float) -> Iterator[_Clock]:
-    clock = _Clock()
-    timer = threading.Timer(seconds, clock.end)
+def _time_limit(seconds: float) -> Iterator[_TimeLimit]:
+    limit = _TimeLimit()
+    timer = threading.Timer(seconds, limit.end)
     timer.daemon = True
     timer.start()
     try:
-        yield clock
+        yield limit
     finally:
         timer.cancel()
 
 
-def certificates(url: str) -> ssl.SSLContext:
-    """Whom to trust there; made once in a process."""
-    return _certificates() if url.startswith("https:") else _none()
+def certificates(url: str) -> ssl.SSLContext | bool:
+    """Whom to trust there: for https certifi's list, or what SSL_CERT_FILE and SSL_CERT_DIR name."""
+    return _certificates() if url.startswith("https:") else False
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Whom to trust: certifi's list, or what SSL_CERT_FILE and SSL_CERT_DIR name."""
     import httpx
 
     return httpx.create_ssl_context()
-
-
-@cache
-def _none() -> ssl.SSLContext:
-    """Trusts nobody, and is made a hundred times faster: for plain http."""
-    import ssl
-
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _short(error: Exception) -> str:

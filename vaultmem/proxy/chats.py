@@ -15,7 +15,7 @@ from urllib.parse import quote
 from vaultmem.chat import bodies
 from vaultmem.chat.bodies import Chat, Context
 from vaultmem.chat.chat_counts import NOTHING, TOLD, ChatCounts
-from vaultmem.llm.chat_answer import Answer, ResponsesAnswer
+from vaultmem.llm.answers import Answer, ResponsesAnswer
 from vaultmem.llm.wire import Events
 from vaultmem.memories.conversation import problem
 from vaultmem.proxy.background import Background

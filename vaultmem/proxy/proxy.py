@@ -18,7 +18,7 @@ from vaultmem.chat.learning import Learned
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
-from vaultmem.llm import credentials, request
+from vaultmem.llm import credentials
 from vaultmem.llm.llm import open_model
 from vaultmem.llm.request import Model
 from vaultmem.proxy import app, serving
@@ -28,7 +28,7 @@ from vaultmem.proxy.guard import Guard, is_loopback
 from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.remembering import RecallPool
 from vaultmem.proxy.upstream import Upstream
-from vaultmem.text import times
+from vaultmem.text import times, urls
 from vaultmem.text.values import plural
 
 log = logging.getLogger("vaultmem.proxy")
@@ -94,8 +94,8 @@ def _as_option(message: str) -> str:
 def _is_same(one: str, other: str) -> bool:
     """Whether two addresses are of the same server; one that is no address is nobody's."""
     with contextlib.suppress(ValueError):
-        return bool(other) and request.origin(request.endpoint(one)) == request.origin(
-            request.endpoint(other)
+        return bool(other) and urls.origin(urls.endpoint(one)) == urls.origin(
+            urls.endpoint(other)
         )
     return False
 
@@ -197,7 +197,7 @@ class Proxy:
 
 def own_key(config: Config) -> credentials.Key | None:
     """Our key for the upstream, if there is one. One that cannot be had is a line of the log: clients have theirs."""
-    address = request.endpoint(config.text("llm.base_url"))
+    address = urls.endpoint(config.text("llm.base_url"))
     try:
         return credentials.find(config.text("llm.key"), address)
     except LlmError as error:

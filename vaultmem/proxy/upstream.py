@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import httpx
 
 from vaultmem.llm.credentials import Key
-from vaultmem.llm.request import endpoint, is_here
-from vaultmem.llm.wire import certificates
+from vaultmem.llm.wire import certificates, trusts_proxies
+from vaultmem.text.urls import endpoint
 
 CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is what clients wait for by themselves
 _UNQUOTED = 3  # times that a path is decoded to see where it leads
@@ -83,8 +83,7 @@ class Upstream:
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            # A proxy of the environment sees nothing of what goes through TLS, and all of what does not.
-            trust_env=self._root.startswith("https:") and not is_here(self._root),
+            trust_env=trusts_proxies(self._root),
             verify=certificates(self._root),
         )
 

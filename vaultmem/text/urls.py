@@ -1,0 +1,58 @@
+"""The address of a service as a person gives it: checked, and made into what is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+_PASTED = ("/chat/completions", "/completions", "/models", "/responses")
+WANTED = "an http:// or https:// URL such as http://127.0.0.1:11434/v1, without a password, ? or #"
+
+
+def checked(text: str) -> str:
+    """The URL as it is kept; "" stays "". ValueError says what it must be, and never what it was."""
+    url = text.strip()
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a number from 0 to 65535, or none
+    except ValueError:
+        raise ValueError(WANTED) from None
+    plain = url.isascii() and url.isprintable() and not set(url) & set(' \\"<>?#')
+    if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
+        raise ValueError(WANTED)
+    if "@" in parts.netloc:
+        raise ValueError(f"{WANTED}; a key has a setting of its own")
+    return url
+
+
+def endpoint(base_url: str) -> str:
+    """What /chat/completions and /models are appended to: without a slash at the end, and with /v1 where the URL names
+    a host only. Any other path stays as it is: some providers have no /v1."""
+    parts = urlsplit(checked(base_url))
+    path = parts.path.rstrip("/")
+    for pasted in _PASTED:
+        path = path.removesuffix(pasted).rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def origin(address: str) -> str:
+    """Scheme, host and port of an address: two with the same are the same server."""
+    parts = urlsplit(address)
+    default = 443 if parts.scheme == "https" else 80
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or default}"
+
+
+def is_local(url: str) -> bool:
+    """Whether the host is this machine."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_plaintext(url: str) -> bool:
+    """Whether what is sent there can be read on the way."""
+    return urlsplit(url).scheme != "https" and not is_local(url)
