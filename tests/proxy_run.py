@@ -87,7 +87,7 @@ class Proxied:
         vars(memory).pop("_ask", None)  # see remembers()
         keeping._newest.clear()
         for item in self.turns():
-            keeping._turns.drop(item)
+            keeping._turns.done(item)
 
     def ended_turns(self, count: int) -> list[Item]:
         """So many turns of which nothing more is to come."""

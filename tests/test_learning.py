@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.chat import learning, past, reconciling
-from vaultmem.chat.reconciling import Source, neighbours, take_in, write_down
+from vaultmem.chat import facts as learning
+from vaultmem.chat import past, summarizer
+from vaultmem.chat.facts import Source, take_in, write_down
+from vaultmem.chat.reconcile import neighbours
 from vaultmem.chat.turn_queue import NOTED, Item
 from vaultmem.errors import LlmError
 from vaultmem.llm.request import Question
@@ -161,7 +163,7 @@ def test_relative_days_are_those_of_the_turn(opened: Vault) -> None:
 
 def said(
     vault: Vault, texts: list[str], model: Scripted | None = None, **more: object
-) -> reconciling.Learned:
+) -> learning.Learned:
     return take_in(vault, Source("c", AT, **more), texts, model)  # type: ignore[arg-type]
 
 
@@ -191,7 +193,7 @@ def test_each_fact_whose_place_a_new_one_takes_leads_to_it(opened: Vault, is_ask
     assert [one["properties"]["replaced_by"] for one in gone] == [fact["id"], fact["id"]]
 
 
-def decided(vault: Vault, answer: object, new: list[str]) -> reconciling.Learned:
+def decided(vault: Vault, answer: object, new: list[str]) -> learning.Learned:
     write_down(vault, Source("c", AT), ["User lives in Lisbon"])
     write_down(vault, Source("c", AT + 1), ["User likes tea"])
     return said(vault, new, Scripted(reconcile=answer))
@@ -261,7 +263,7 @@ def test_private_facts_and_summaries_of_sessions_are_not_shown_to_a_model(opened
                     new=[{"role": "memory", "content": "An old session", "properties": {"compression_source": True}}])  # fmt: skip
     model = Scripted(reconcile=[], summary="They spoke")
     said(opened, ["User has a cat"], model)
-    learning.sum_up(opened, "c", model)
+    summarizer.update(opened, "c", model)
     assert "tea" in model.words()
     assert "diagnosis" not in model.words()
     assert "old session" not in model.words()
@@ -294,7 +296,7 @@ def test_of_few_all_are_neighbours_of_many_the_likeliest(opened: Vault) -> None:
         Source("c", AT),
         [f"User has item {number}" for number in range(30)] + ["Anne is a sailor", "用户住在上海"],
     )
-    known = reconciling.entries(opened, "c")
+    known = learning.entries(opened, "c")
     assert len(neighbours(known[:5], ["x"], [], 10)) == 5
     near = neighbours(known, ["Anne sails to Porto"], [], 5)
     assert len(near) == 5
@@ -308,9 +310,9 @@ def test_of_few_all_are_neighbours_of_many_the_likeliest(opened: Vault) -> None:
 
 def test_the_index_helps_where_words_do_not(opened: Vault) -> None:
     write_down(opened, Source("c", AT), [f"User has item {number}" for number in range(30)])
-    assert reconciling._searched(opened, "c", ["item 7"], 5) == []
+    assert learning.search_facts(opened, "c", ["item 7"], 5) == []
     opened.sync()
-    [found] = reconciling._searched(opened, "c", ["item 7"], 5)
+    [found] = learning.search_facts(opened, "c", ["item 7"], 5)
     known = {one["id"]: one["content"] for one in opened.entries("c")}
     assert "User has item 7" in [known[one] for one in found]
 
@@ -482,4 +484,4 @@ def test_a_long_talk_is_summed_up_and_again(opened: Vault) -> None:
 def test_what_a_person_is_told(opened: Vault) -> None:
     model = Scripted(facts={"facts": ["User has a cat"]})
     learned = learning.learn(opened, item("I have a cat"), model)
-    assert learned == reconciling.Learned("c", ["User has a cat"], [], [], False, True, "")
+    assert learned == learning.Learned("c", ["User has a cat"], [], [], False, True, "")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Value
-from vaultmem.chat.summing import Arguments, Limits, next_round
+from vaultmem.chat.summarizer import Changes, Limits, next_round
 from vaultmem.errors import LlmError
 from vaultmem.llm.request import Question
 from vaultmem.memories import summaries as extractive
@@ -92,17 +92,17 @@ class Scripted:
         return f"Summary {len(self.asked)}."
 
 
-def written(entries: list[Entry], made: Arguments | None) -> list[Entry]:
+def written(entries: list[Entry], made: Changes | None) -> list[Entry]:
     """The entries after a round, as the verb `converse` would leave them."""
     assert made is not None
-    gone = {one["id"] for one in made["retire"]}
-    marks = {one["id"]: one["properties"] for one in made["mark"]}
+    gone = {one["id"] for one in (*made.retire, *made.evict)}
+    marks = {one["id"]: one["properties"] for one in made.mark}
     kept = [
         one._replace(properties={**one.properties, **marks.get(one.id, {})})  # type: ignore[dict-item]
         for one in entries
         if one.id not in gone
     ]
-    for new in made["new"]:
+    for new in made.new:
         role, text = str(new["role"]), str(new["content"])
         if role == SUMMARY:
             path = f"vaultmem/{place_of(TALK, role, str(new['name']))}"
@@ -221,7 +221,7 @@ def test_a_new_fact_brings_the_summary_up_to_date_with_the_one_before() -> None:
         [*entries, entry(MEMORY, 60, "Anne is allergic to nuts.")], model, Limits(), words
     )
     assert made is not None
-    assert [one["name"] for one in made["new"]] == [FINAL]
+    assert [one["name"] for one in made.new] == [FINAL]
     told = model.asked[-1].messages[-1].content
     assert before in told
     assert "Anne is allergic to nuts." in told
@@ -393,8 +393,8 @@ def test_what_had_to_make_room_stays_in_the_summaries_and_costs_nothing() -> Non
     evicted = {one.id for one in to_evict(entries, 100)}
     made = next_round(entries, model, WIDE._replace(most=100), words)
     assert made is not None
-    assert {one["id"] for one in made["retire"]} == evicted
-    assert all(one["properties"] == {"evicted": True} for one in made["retire"])
+    assert {one["id"] for one in made.evict} == evicted
+    assert all(one["properties"] == {"evicted": True} for one in made.evict)
     entries = [
         one._replace(deleted=True, properties={"evicted": True}) if one.id in evicted else one
         for one in entries
@@ -552,7 +552,7 @@ def test_what_is_put_away_is_not_marked_as_well() -> None:
     entries = spread(30)
     made = next_round(entries, None, Limits(most=20, threshold=2, summaries=False), words)
     assert made is not None
-    assert not {one["id"] for one in made["retire"]} & {one["id"] for one in made["mark"]}
+    assert not {one["id"] for one in made.evict} & {one["id"] for one in made.mark}
 
 
 # Sentences
@@ -612,7 +612,7 @@ def test_a_brief_summary_is_one_sentence(facts: list[str], fails: bool | None) -
     entries = [*said, *(entry(MEMORY, 2 + at, fact) for at, fact in enumerate(facts))]
     made = next_round(entries, Scripted(fails=True) if fails else None, Limits(), words)
     assert made is not None
-    [final] = made["new"]
+    [final] = made.new
     assert final["properties"]["summary_level"] == BRIEF  # type: ignore[index]
     assert final["properties"]["made_by"] == "sentences"  # type: ignore[index]
     text = str(final["content"])

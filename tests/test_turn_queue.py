@@ -79,13 +79,6 @@ def test_a_turn_that_was_answered_once_more_keeps_the_id_of_the_users_words(turn
     assert turns.waiting()[0].user_id == item.user_id == "earlier"
 
 
-def test_dropped_is_as_if_it_had_never_been(turns: Turns) -> None:
-    item = turns.begin("c", "x", 1.0)
-    turns.drop(item)
-    turns.drop(item)
-    assert turns.waiting() == []
-
-
 def test_nobody_waits_for_an_answer_for_longer_than_ten_minutes(turns: Turns) -> None:
     turns.begin("c", "old", time.time() - OPEN_FOR - 1)
     turns.begin("c", "new", time.time())
@@ -104,9 +97,9 @@ def test_nor_for_another_process_that_has_got_its_number(
 ) -> None:
     turns.begin("c", "x", time.time())
     assert turns.waiting()[0].is_open
-    begun = turn_queue._started(os.getpid())
+    begun = turn_queue._start_of(os.getpid())
     assert begun is not None
-    monkeypatch.setattr(turn_queue, "_started", lambda _: begun + 60)
+    monkeypatch.setattr(turn_queue, "_start_of", lambda _: begun + 60)
     assert not turns.waiting()[0].is_open
 
 
@@ -162,7 +155,7 @@ def test_a_damaged_file_is_set_aside_and_told_and_the_others_are_read(
     turns.begin("c", "one", 1.0)
     broken = turns.begin("c", "two", 2.0)
     turns.begin("c", "three", 3.0)
-    path = Path(turns.folder) / turn_queue._name(broken)
+    path = Path(turns.folder) / broken.name
     path.write_bytes(data)
     with caplog.at_level(logging.ERROR, "vaultmem.turns"):
         assert [one.user for one in turns.waiting()] == ["one", "three"]
@@ -175,7 +168,7 @@ def test_a_damaged_file_is_set_aside_and_told_and_the_others_are_read(
 
 def test_a_file_under_a_false_name_or_with_wrong_types_is_set_aside(turns: Turns) -> None:
     item = turns.begin("c", "x", 1.0)
-    path = Path(turns.folder) / turn_queue._name(item)
+    path = Path(turns.folder) / item.name
     told = json.loads(path.read_text())
     for change in (
         {"id": derived_id("other")},
@@ -218,7 +211,7 @@ def test_turns_are_read_one_by_one(turns: Turns) -> None:
 
 def test_nobody_else_can_read_it_and_no_link_is_followed(turns: Turns, tmp_path: Path) -> None:
     item = turns.begin("c", "x", 1.0)
-    path = Path(turns.folder) / turn_queue._name(item)
+    path = Path(turns.folder) / item.name
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(Path(turns.folder).stat().st_mode) == 0o700
     target = tmp_path / "target"

@@ -21,9 +21,9 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
-from vaultmem.chat import learning
+from vaultmem.chat import facts as learning
 from vaultmem.chat import worker as working
-from vaultmem.chat.reconciling import Learned
+from vaultmem.chat.facts import Learned
 from vaultmem.chat.turn_queue import OPEN_FOR, Item, Turns
 from vaultmem.chat.worker import Worker
 from vaultmem.client import AgentError
@@ -114,8 +114,8 @@ def test_the_thread_works_when_nudged_and_ends_when_told(
     worker.nudge()
     until(lambda: told)
     worker.stop(60.0)
-    assert worker._thread is not None
-    assert not worker._thread.is_alive()
+    assert worker._loop._thread is not None
+    assert not worker._loop._thread.is_alive()
     speak(worker, "two")
     worker.nudge()
     time.sleep(0.1)

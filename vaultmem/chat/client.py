@@ -23,7 +23,7 @@ from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.chat import bodies, past
 from vaultmem.chat.bodies import Chat, Context
-from vaultmem.chat.reconciling import Learned, Source, take_in
+from vaultmem.chat.facts import Learned, Source, take_in
 from vaultmem.chat.turn_queue import SERVICE, Item, Turns
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.errors import LlmError, UsageError, VaultmemError
@@ -133,7 +133,7 @@ class MemoryClient:
     def is_waiting(self, turn: str) -> bool:
         """Whether a turn, by its id, is still to be learned from."""
         # In this order: what has left the queue is told of before the worker goes on.
-        return self._worker.turns.holds(turn) or self._worker.is_at == turn
+        return self._worker.turns.holds(turn) or self._worker.current == turn
 
     @contextmanager
     def _turn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vaultmem.adapter import Value
 from vaultmem.chat.conversing import away, conversation_of
@@ -91,6 +91,16 @@ def record(one: Entry) -> Report:
         "content": one.content, "created_at": fine_stamp(one.created), "updated_at": fine_stamp(one.updated),
         "properties": dict(one.properties), "deleted": one.deleted,
     }  # fmt: skip
+
+
+def entry_of(record: Mapping[str, object]) -> Entry:
+    """An entry from its record."""
+    properties = record["properties"]
+    return Entry(
+        str(record["path"]), str(record["id"]), str(record["conversation_id"]), str(record["role"]),
+        str(record["content"]), seconds(record["created_at"]) or 0.0, seconds(record["updated_at"]) or 0.0,
+        properties if isinstance(properties, dict) else {}, record["deleted"] is True,
+    )  # fmt: skip
 
 
 def title(one: Entry) -> str:

@@ -1,34 +1,37 @@
-"""Turns of conversations that wait to be remembered: one JSON file each, on the disk before anybody is told of it.
+"""What chats leave in the state folder: turns of conversations that wait to be learned from, and counts of the proxy.
 
-<state>/turns/<number>-<id>.json   the numbers are in the order in which the turns began
+<state>/turns/<number>-<id>.json   one turn each, on the disk before anybody hears of it, in order
 <state>/turns/worker               flock of the one process that works on them
 <state>/turns/change               flock of whoever replaces or removes a file
+<state>/proxy.json                 how many chats got memories since the proxy started; no word of a chat
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import json
 import logging
 import os
 import re
+import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from vaultmem import now
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
 from vaultmem.paths import make_private
-from vaultmem.vault.moves import fsync_folder, write_all
 
 log = logging.getLogger("vaultmem.turns")
 
-SAID = "facts"  # in `meta`: what was found in the user's words
-NOTED = "noted"  # in `meta`: the ids of those sides of it that were written as notes
-SERVICE = "service"  # in an item's meta: the origin of the model's service that it was spoken to
+FACTS = "facts"  # in an item's meta: the facts that were found in the user's words
+NOTED = "noted"  # in an item's meta: the ids of those sides of it that were written as notes
+SERVICE = "service"  # in an item's meta: the origin of the model's service that it was sent to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which nobody waits for an answer any more
 LATEST = 9e9  # of a clock that goes wrong
@@ -58,6 +61,15 @@ class Item(NamedTuple):
         """The id of the assistant's turn."""
         return derived_id(self.id, ASSISTANT)
 
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"{self.number:020d}-{self.id}.json"
+
+    def answered_as(self, other: Item) -> bool:
+        """Whether no more is known of its answer than of another's."""
+        return (self.assistant, self.finished) == (other.assistant, other.finished)
+
 
 class Turns:
     """The queue in a folder. Any thread of any process may use it. Raises StateError when nothing can be written."""
@@ -71,70 +83,59 @@ class Turns:
     ) -> Item:  # fmt: skip
         """A turn begins. It survives a power cut from here on. `user_id` is that of the user's turn where it is an
         earlier one that is answered once more."""
-        own, given = str(uuid.uuid4()), dict(meta or {})
-        model = given.get("model")
+        own, about = str(uuid.uuid4()), dict(meta or {})
+        model = str(about.get("model") or "")
         item = Item(
-            own, conversation, user_text, None, at, None,
-            model if isinstance(model, str) else "",
-            user_id or derived_id(own, USER), given, self._next(at), is_open=True,
+            own, conversation, user_text, None, at, None, model,
+            user_id or derived_id(own, USER), about, self._next_number(at), is_open=True,
         )  # fmt: skip
-        self._put(item)
-        return item
+        return self._save(item)
 
     def finish(self, item: Item, assistant_text: str, at: float) -> Item:
         """The answer is there, and survives a power cut from here on."""
-        done = item._replace(assistant=assistant_text, finished=at, is_open=False)
-        self._put(done)
-        return done
+        return self._save(item._replace(assistant=assistant_text, finished=at, is_open=False))
 
     def close(self, item: Item, at: float) -> Item:
         """No whole answer will come; the user's words are kept."""
-        done = item._replace(finished=at, is_open=False)
-        self._put(done)
-        return done
+        return self._save(item._replace(finished=at, is_open=False))
 
-    def said(self, item: Item, facts: list[str]) -> None:
-        """These facts are in it. Where an answer came meanwhile they are not kept: it is looked at once more."""
-        temp = self._prepared(item._replace(meta={**item.meta, SAID: facts}))
+    def add_facts(self, item: Item, facts: list[str]) -> None:
+        """Keep the facts that were found in it. Where an answer came meanwhile they are found once more."""
         with self._changing():
-            now = self._read(_name(item))
-            if now is None or (now.assistant, now.finished) != (item.assistant, item.finished):
-                with contextlib.suppress(OSError):
-                    os.unlink(temp)
-                return
-            self._placed(temp, item)
+            now = self._read(item.name)
+            if now is not None and now.answered_as(item):
+                self._write(item._replace(meta={**item.meta, FACTS: facts}))
 
-    def noted(self, item: Item, ids: Iterable[str]) -> None:
-        """These sides of it are notes. Not of a turn that goes on: it belongs to the process that leads it."""
+    def add_notes(self, item: Item, ids: Iterable[str]) -> None:
+        """Keep the ids of its notes. Not of a turn that is open: it belongs to the process that leads it."""
         with self._changing():
-            now = self._read(_name(item))
-            if now is None or now.is_open:
-                return
-            temp = self._prepared(now._replace(meta={**now.meta, NOTED: sorted(ids)}))
-            self._placed(temp, now)
-
-    def drop(self, item: Item) -> None:
-        """As if it had never been."""
-        with self._changing():
-            self._remove(item)
+            now = self._read(item.name)
+            if now is not None and not now.is_open:
+                self._write(now._replace(meta={**now.meta, NOTED: sorted(ids)}))
 
     def done(self, item: Item) -> bool:
-        """It is remembered. False where an answer came meanwhile, which is not yet: it stays then."""
+        """It is learned from. False where an answer came meanwhile, which is not yet: it stays then."""
         with self._changing():
             if self._is_changed(item):
                 return False
-            self._remove(item)
+            try:
+                os.unlink(f"{self.folder}/{item.name}")
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                where = f"{self.folder}/{item.name}"
+                raise StateError(f"{where} cannot be removed: {error.strerror}") from error
             return True
 
     def put_aside(self, item: Item, why: str) -> None:
-        """What cannot be remembered is kept for a person to look at; but where an answer came meanwhile, the turn is
+        """Keep what cannot be learned from for a person to look at; but where an answer came meanwhile, the turn is
         another one and is tried again."""
         with self._changing():
             if not self._is_changed(item):
-                self._set_aside(_name(item), why)
+                self._set_aside(item.name, why)
 
     def waiting(self) -> list[Item]:
-        """All that is not remembered yet, in order; those that are open among them."""
+        """All that is not learned from yet, in order; those that are open among them."""
         return list(self.each())
 
     def each(self) -> Iterator[Item]:
@@ -145,7 +146,7 @@ class Turns:
                 yield item
 
     def holds(self, id_: str) -> bool:
-        """Whether a turn, by its id, is not remembered yet."""
+        """Whether a turn, by its id, is not learned from yet."""
         return any(name.endswith(f"-{id_}.json") for name in self._names())
 
     def count(self) -> int:
@@ -157,26 +158,18 @@ class Turns:
         return [f"{self.folder}/{name}" for name in self._listed() if name.endswith(_BROKEN)]
 
     def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
-        """Be the one who works on them, until the end of the block; None where another one is, but for `wait`: then it
+        """Become the one worker, until the end of the block; None where there is another one, but for `wait`: then it
         is waited for, be it a process or a thread of this one."""
-        handle = self._lock("worker")
+        handle = self._opened("worker")
         is_ours = False
         try:
-            is_ours = _take(handle, wait=wait)
-        finally:  # whoever waits may be interrupted
+            is_ours = _lock(handle, wait=wait)
+        finally:  # a wait may be interrupted
             if not is_ours:
                 os.close(handle)
-        if not is_ours:
-            return None
-        return self._claimed(handle)
+        return self._claimed(handle) if is_ours else None
 
     # --- Files
-
-    def _is_changed(self, item: Item) -> bool:
-        """Whether more is known of it by now. The caller holds the lock."""
-        now = self._read(_name(item))
-        seen = (item.assistant, item.finished)
-        return now is not None and (now.assistant, now.finished) != seen
 
     @contextlib.contextmanager
     def _claimed(self, handle: int) -> Iterator[None]:
@@ -184,18 +177,18 @@ class Turns:
             self._sweep()
             yield
         finally:
-            os.close(handle)
+            os.close(handle)  # which also gives the lock back
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        handle = self._lock("change")
+        handle = self._opened("change")
         try:
-            _take(handle, wait=True)
+            _lock(handle, wait=True)
             yield
         finally:
-            os.close(handle)  # which also gives the lock back
+            os.close(handle)
 
-    def _lock(self, name: str) -> int:
+    def _opened(self, name: str) -> int:
         try:
             make_private(self.folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -203,54 +196,38 @@ class Turns:
         except OSError as error:
             raise StateError(f"{self.folder}/{name} cannot be opened: {error.strerror}") from error
 
-    def _next(self, at: float) -> int:
+    def _is_changed(self, item: Item) -> bool:
+        """Whether more is known of it by now. The caller holds the lock."""
+        now = self._read(item.name)
+        return now is not None and not now.answered_as(item)
+
+    def _next_number(self, at: float) -> int:
         """A number that is higher than all there are, also when the clock was set back."""
         names = self._names()
         last = int(names[-1].partition("-")[0]) if names else 0
         return max(int(min(max(at, 0.0), LATEST) * 1e9), last + 1)
 
-    def _put(self, item: Item) -> None:
-        """Write the file of an item, whole or not at all."""
-        temp = self._prepared(item)
+    def _save(self, item: Item) -> Item:
         with self._changing():
-            self._placed(temp, item)
+            self._write(item)
+        return item
 
-    def _prepared(self, item: Item) -> str:
-        """The file of an item under another name, on the disk."""
+    def _write(self, item: Item) -> None:
+        """Write the file of an item, whole or not at all."""
+        path = f"{self.folder}/{item.name}"
         temp = f"{self.folder}/{item.id}-{os.getpid()}-{next(_temps)}{_TEMPORARY}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            make_private(self.folder)
-            handle = os.open(temp, flags, 0o600)
+            _write_private(temp, _packed(item), sync=True)
+            os.replace(temp, path)
+            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                write_all(handle, _packed(item))
-                os.fsync(handle)
+                os.fsync(folder)
             finally:
-                os.close(handle)
+                os.close(folder)
         except OSError as error:
-            raise self._unwritten(temp, item, error) from error
-        return temp
-
-    def _placed(self, temp: str, item: Item) -> None:
-        try:
-            os.replace(temp, f"{self.folder}/{_name(item)}")
-            fsync_folder(self.folder)
-        except OSError as error:
-            raise self._unwritten(temp, item, error) from error
-
-    def _unwritten(self, temp: str, item: Item, error: OSError) -> StateError:
-        with contextlib.suppress(OSError):
-            os.unlink(temp)
-        return StateError(f"{self.folder}/{_name(item)} cannot be written: {error.strerror}")
-
-    def _remove(self, item: Item) -> None:
-        try:
-            os.unlink(f"{self.folder}/{_name(item)}")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            where = f"{self.folder}/{_name(item)}"
-            raise StateError(f"{where} cannot be removed: {error.strerror}") from error
+            with contextlib.suppress(OSError):
+                os.unlink(temp)
+            raise StateError(f"{path} cannot be written: {error.strerror}") from error
 
     def _names(self) -> list[str]:
         return sorted(name for name in self._listed() if _NAME.fullmatch(name))
@@ -266,7 +243,7 @@ class Turns:
             handle = os.open(f"{self.folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(handle, "rb") as file:
                 return _unpacked(file.read(), name)
-        except OSError:  # it was just remembered, or cannot be read now
+        except OSError:  # it was just removed, or cannot be read now
             return None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._set_aside(name, f"it is damaged ({error})")
@@ -279,7 +256,7 @@ class Turns:
             log.error("a turn of a conversation was set aside as %s: %s", kept, why)
 
     def _sweep(self) -> None:
-        """Remove what writers have left that were killed before anybody was told of their turn."""
+        """Remove what writers have left that were killed before anybody heard of their turn."""
         for name in self._listed():
             path = f"{self.folder}/{name}"
             with contextlib.suppress(OSError):
@@ -287,61 +264,106 @@ class Turns:
                     os.unlink(path)
 
 
-def _name(item: Item) -> str:
-    return f"{item.number:020d}-{item.id}.json"
-
-
 def _packed(item: Item) -> bytes:
-    told: dict[str, object] = {**item._asdict(), "meta": dict(item.meta)}
+    fields: dict[str, object] = {**item._asdict(), "meta": dict(item.meta)}
     for name in ("is_open", "number"):
-        del told[name]
+        del fields[name]
     if item.is_open:
-        told |= {"pid": os.getpid(), "start": _started(os.getpid())}
-    return json.dumps(told, default=str).encode("ascii")
+        fields |= {"pid": os.getpid(), "start": _start_of(os.getpid())}
+    return json.dumps(fields, default=str).encode("ascii")
 
 
 def _unpacked(data: bytes, name: str) -> Item:
     """Raises ValueError, KeyError or TypeError for what is no item."""
-    told = json.loads(data)
-    if not isinstance(told, dict):
+    fields = json.loads(data)
+    if not isinstance(fields, dict):
         raise TypeError("no object")
     match = _NAME.fullmatch(name)
-    if match is None or told["id"] != match[2]:
+    if match is None or fields["id"] != match[2]:
         raise ValueError("another id than its name's")
-    answer, finished, meta = told["assistant"], told["finished"], told.get("meta")
-    texts = (told["conversation"], told["user"], told["user_id"], told["model"])
+    answer, finished, meta = fields["assistant"], fields["finished"], fields.get("meta")
+    texts = (fields["conversation"], fields["user"], fields["user_id"], fields["model"])
     if not all(isinstance(each, str) for each in (*texts, answer or "")):
         raise TypeError("a text is none")
     item = Item(
-        match[2], told["conversation"], told["user"], answer, float(told["began"]),
-        None if finished is None else float(finished),
-        told["model"], told["user_id"], meta if isinstance(meta, dict) else {}, int(match[1]),
+        match[2], fields["conversation"], fields["user"], answer, float(fields["began"]),
+        None if finished is None else float(finished), fields["model"], fields["user_id"],
+        meta if isinstance(meta, dict) else {}, int(match[1]),
     )  # fmt: skip
-    return item._replace(is_open=item.finished is None and _is_awaited(item, told))
+    return item._replace(is_open=item.finished is None and _is_awaited(item, fields))
 
 
-def _is_awaited(item: Item, told: Mapping[str, object]) -> bool:
+def _is_awaited(item: Item, fields: Mapping[str, object]) -> bool:
     """Whether the process that began it may still finish it."""
-    if abs(time.time() - item.began) > OPEN_FOR:
+    pid, start = fields.get("pid"), fields.get("start")
+    if abs(time.time() - item.began) > OPEN_FOR or not isinstance(pid, int):
         return False
-    pid, start = told.get("pid"), told.get("start")
-    if not isinstance(pid, int):
-        return False
-    now = _started(pid)
+    now = _start_of(pid)
     return now is not None and isinstance(start, float) and abs(now - start) < _CLOCKS
 
 
-def _started(pid: int) -> float | None:
+def _start_of(pid: int) -> float | None:
     from vaultmem import machine  # an empty queue needs to know of no process
 
     return machine.started(pid)
 
 
-def _take(handle: int, *, wait: bool) -> bool:
-    import fcntl
-
+def _lock(handle: int, *, wait: bool) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True
+
+
+def _write_private(path: str, data: bytes, *, sync: bool) -> None:
+    """A new file that only its owner may read."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+
+
+# Counts of the proxy
+
+COUNTS = "proxy.json"
+RECALLED, NOTHING = "told", "nothing"
+OUTCOMES = (RECALLED, NOTHING, "slow", "busy", "failed")
+
+
+class ChatCounts:
+    """The counts of one proxy. Any thread may use it."""
+
+    def __init__(self, folder: str, clock: Callable[[], float] = now.seconds) -> None:
+        self._folder = folder
+        self._counts: dict[str, int] = {"since": int(clock()), **dict.fromkeys(OUTCOMES, 0)}
+        self._lock = threading.Lock()
+        self._write()
+
+    def add(self, outcome: str) -> None:
+        """One chat more that ended so."""
+        with self._lock:
+            self._counts[outcome] += 1
+            self._write()
+
+    def _write(self) -> None:
+        """Whole or not at all; a power cut may cost the last of them."""
+        path = f"{self._folder}/{COUNTS}"
+        try:
+            make_private(self._folder)
+            _write_private(f"{path}.tmp", json.dumps(self._counts).encode(), sync=False)
+            os.replace(f"{path}.tmp", path)
+        except OSError as error:
+            log.debug("the counts of chats cannot be written: %s", error)
+
+
+def read_counts(folder: str) -> dict[str, int] | None:
+    """The counts of the proxy that started last; None where there was none."""
+    try:
+        with open(f"{folder}/{COUNTS}", encoding="ascii") as file:
+            found = json.load(file)
+        return {name: int(found[name]) for name in ("since", *OUTCOMES)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -18,7 +18,7 @@ from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultmem.chat.client import MemoryClient
-    from vaultmem.chat.reconciling import Learned
+    from vaultmem.chat.facts import Learned
 
     Messages = list[dict[str, object]]
 

@@ -33,7 +33,7 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 def status(args: Namespace, output: Output) -> int:
     """Print what is indexed, how fresh it is, and what the agent does. Reads the index only, never the notes."""
-    from vaultmem.chat import chat_counts
+    from vaultmem.chat import turn_queue
     from vaultmem.chat.turn_queue import FOLDER, Turns
 
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
@@ -45,7 +45,7 @@ def status(args: Namespace, output: Output) -> int:
         facts: Facts = {
             **index, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
             "memories": memories, "agent": agent, "turns_waiting": Turns(vault.state.path(FOLDER)).count(),
-            "proxy": chat_counts.read(vault.state.folder),
+            "proxy": turn_queue.read_counts(vault.state.folder),
         }  # fmt: skip
         if output.as_json:
             output.data(facts)
@@ -130,14 +130,14 @@ def _memory_rows(memories: Facts) -> Rows:
 
 def _chat_rows(facts: Facts) -> Rows:
     """Turns of conversations that are not remembered yet, and how recall went in the proxy, if there are some."""
-    from vaultmem.chat import chat_counts
+    from vaultmem.chat import turn_queue
 
     turns, proxy = int(_number(facts, "turns_waiting")), _part(facts, "proxy")
     rows = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
-    counts = {name: int(_number(proxy, name)) for name in chat_counts.OUTCOMES}
+    counts = {name: int(_number(proxy, name)) for name in turn_queue.OUTCOMES}
     if chats := sum(counts.values()):
         since = ago(clock.seconds() - _number(proxy, "since"))
-        with_memory, nothing = counts.pop(chat_counts.TOLD), counts.pop(chat_counts.NOTHING)
+        with_memory, nothing = counts.pop(turn_queue.RECALLED), counts.pop(turn_queue.NOTHING)
         dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         text = f"{plural(chats, 'chat')} since it started {since}: {with_memory:,} with memory"
         text = f"{text}, {nothing:,} nothing fits"

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from vaultmem.chat import bodies
 from vaultmem.chat.bodies import Chat, Context
-from vaultmem.chat.chat_counts import NOTHING, TOLD, ChatCounts
+from vaultmem.chat.turn_queue import NOTHING, RECALLED, ChatCounts
 from vaultmem.llm.answers import Answer, ResponsesAnswer
 from vaultmem.llm.wire import Events
 from vaultmem.memories.conversation import problem
@@ -227,7 +227,7 @@ class Exchange:
             recall = self._parts.memory.recalled
             found = await recall(self._conversation, chat.question, chat.earlier)
             self._recall = _summary(found)
-            outcome = found.dropped or (TOLD if found.context.text else NOTHING)
+            outcome = found.dropped or (RECALLED if found.context.text else NOTHING)
             self._chats.thread(self._parts.counts.add, outcome)
             if found.dropped:
                 log.warning("a request goes without memory: %s", found.why)

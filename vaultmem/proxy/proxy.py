@@ -13,8 +13,8 @@ from typing import NamedTuple
 from vaultmem import config as settings
 from vaultmem.api import Vault
 from vaultmem.chat import past
-from vaultmem.chat.chat_counts import ChatCounts
-from vaultmem.chat.learning import Learned
+from vaultmem.chat.facts import Learned
+from vaultmem.chat.turn_queue import ChatCounts
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError

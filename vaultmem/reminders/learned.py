@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from vaultmem.chat.reconciling import telling_words
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import model
 from vaultmem.memories.conversation import MEMORY, entry_of
@@ -22,7 +21,7 @@ from vaultmem.reminders.answers import DONE, DROPPED, Answer, closed
 from vaultmem.reminders.pending_items import is_approved
 from vaultmem.reminders.pending_page import item_id
 from vaultmem.text.secrets import redact
-from vaultmem.text.similarity import content_hash
+from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
 from vaultmem.vault import files, pages
 from vaultmem.vault.places import ENTRIES, named
@@ -163,14 +162,14 @@ class _Near:
         inside = f"{folder}/{ENTRIES}/"
         for row in catalog.db.execute(_NOTES, below(folder)).fetchall():
             if not row[0].startswith(inside):
-                for word in (words := telling_words(row[3])):
+                for word in (words := topic_words(row[3])):
                     self._having[word].append(len(self._rows))
                 self._rows.append(row)
                 self._words.append(words)
 
     def known(self, fact: Learned, answers: Mapping[str, Answer]) -> list[_Known]:
         """Memories that may say the same as a fact."""
-        words = telling_words(fact.content)
+        words = topic_words(fact.content)
         shared = Counter(number for word in words for number in self._having.get(word, ()))
         near = [
             number

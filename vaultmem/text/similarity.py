@@ -147,3 +147,19 @@ def _lenders(place: int) -> tuple[int, ...]:
     """All places in an order that looks random and differs from place to place."""
     others = range(SIZE)
     return tuple(sorted(others, key=lambda other: crc32(bytes([place, other])) * _MIX & _MASK))
+
+
+_WORD = lazy(r"[^\W_]+")
+_HAN = lazy(r"[\u3400-\u9fff]")
+_BEGINNING = 5  # letters of a word by which its forms are taken for one
+_STOP_WORDS = frozenset(
+    "the a an of in on at to and or is are was were be has have had user users s my their his her its it that this "
+    "with for from not no".split()
+)
+
+
+def topic_words(text: str) -> frozenset[str]:
+    """The words that tell what a text is about, in the forms by which they compare."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    told = {word[:_BEGINNING] for word in words if word not in _STOP_WORDS}
+    return frozenset(told | set(_HAN.findall(text)))
