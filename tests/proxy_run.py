@@ -78,16 +78,16 @@ class Proxied:
         return self.chat({"model": "m", "messages": [user(said)], **more}, **headers)
 
     def turns(self) -> list[Item]:
-        return self.made._keeping._turns.waiting()
+        return self.made._worker.turns.waiting()
 
     def forget(self) -> None:
         """Be as at the start, for the next test: nothing is being asked, nothing waits, nothing is known."""
-        keeping, memory = self.made._keeping, self.made._memory
+        turns, memory = self.made._turns, self.made._memory
         until(lambda: not self.made.server.server_state.tasks, 20)
         vars(memory).pop("_ask", None)  # see remembers()
-        keeping._newest.clear()
+        turns._newest.clear()
         for item in self.turns():
-            keeping._turns.done(item)
+            turns.queue.done(item)
 
     def ended_turns(self, count: int) -> list[Item]:
         """So many turns of which nothing more is to come."""
@@ -108,7 +108,7 @@ class Proxied:
 
 
 def _told(told: tuple[str, ...]) -> Any:
-    from vaultmem.chat.bodies import compose
+    from vaultmem.chat.memory_context import compose
 
     return compose("", [("memory", one) for one in told], ())
 

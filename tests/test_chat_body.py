@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.chat import bodies
-from vaultmem.chat.bodies import HEAD, MOST_SUMMARY, Chat, Context, compose, harmless, read, spliced
+from vaultmem.chat.bodies import Chat, read, with_memory
+from vaultmem.chat.memory_context import HEAD, MOST_SUMMARY, Context, compose, harmless
 from vaultmem.text.json_text import parts
 
 
@@ -75,7 +76,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
         return
     last = len(roles) - 1 - roles[::-1].index("user")
     where = told.at(place)
-    after = spliced(body, where, 'told \u2028 \ud83d 计划 " \\')
+    after = with_memory(body, told, place, 'told \u2028 \ud83d 计划 " \\')
     assert after.startswith(body[:where])
     assert after.endswith(body[where:])
     added = json.loads(after)["messages"]
@@ -176,7 +177,7 @@ def test_a_large_body_is_read_in_a_moment() -> None:
     body = chat(user([{"type": "text", "text": "what?"}, image]), tools=tools)
     told = found(body)
     assert told.question == "what?"
-    assert json.loads(spliced(body, told.at("turn"), "x"))["messages"][0]["content"] == "x"
+    assert json.loads(with_memory(body, told, "turn", "x"))["messages"][0]["content"] == "x"
 
 
 def test_parts_of_one_level() -> None:

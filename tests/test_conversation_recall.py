@@ -12,7 +12,7 @@ from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.api.tool import ASSISTANT, Call, client_name
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.chat import past
+from vaultmem.chat import memory_context
 
 
 @pytest.fixture(params=["obsidian", "logseq"])
@@ -194,8 +194,8 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
 
 
 def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
-    limits = past.limits_of(opened.config)
-    assert "They spoke of a zebra" in past.context_for(opened, "one", "zebra", (), limits).text
+    limits = memory_context.limits_of(opened.config)
+    assert "They spoke of a zebra" in memory_context.context_for(opened, "one", "zebra", (), limits).text
     [summary] = opened.entries("one", ["summaries"])
     opened.converse("one", mark=[{"id": summary["id"], "properties": {"private": True}}])
-    assert "They spoke of a zebra" not in past.context_for(opened, "one", "zebra", (), limits).text
+    assert "They spoke of a zebra" not in memory_context.context_for(opened, "one", "zebra", (), limits).text

@@ -10,7 +10,7 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.chat import facts as learning
-from vaultmem.chat import past, summarizer
+from vaultmem.chat import memory_context, summarizer
 from vaultmem.chat.facts import Source, take_in, write_down
 from vaultmem.chat.reconcile import neighbours
 from vaultmem.chat.turn_queue import NOTED, Item
@@ -403,11 +403,11 @@ def test_a_private_summary_is_told_to_no_model_and_left_as_it_is(opened: Vault) 
     new = {"role": "summary", "name": "L3/final", "content": "They spoke of the diagnosis."}
     opened.converse("c", new=[new, {"role": "memory", "content": "User has a cat"}])
     opened.sync()
-    limits = past.limits_of(opened.config)
-    assert "diagnosis" in past.context_for(opened, "c", "a cat?", [], limits).text
+    limits = memory_context.limits_of(opened.config)
+    assert "diagnosis" in memory_context.context_for(opened, "c", "a cat?", [], limits).text
     [one] = opened.entries("c", ["summaries"])
     opened.converse("c", mark=[{"id": one["id"], "properties": {"private": True}}])
-    assert "diagnosis" not in past.context_for(opened, "c", "a cat?", [], limits).text
+    assert "diagnosis" not in memory_context.context_for(opened, "c", "a cat?", [], limits).text
     model = Scripted(facts={"facts": []}, summary="A summary of the model")
     for number in range(4):
         talked = item("We talk of boats. " * 60, "Of boats. " * 60, id_=str(number))
@@ -432,10 +432,12 @@ def test_what_was_forgotten_is_not_told_on_when_the_next_turn_is_learned(opened:
     [one] = [one for one in opened.entries("c", ["turns"]) if "boats" in one["content"]]
     path = Path(opened.path) / one["path"]
     opened.sync()
-    limits = past.limits_of(opened.config)
-    assert "boats" in past.context_for(opened, "c", "what of it?", [], limits).text
+    limits = memory_context.limits_of(opened.config)
+    assert "boats" in memory_context.context_for(opened, "c", "what of it?", [], limits).text
     path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    assert "boats" not in past.context_for(opened, "c", "what of it?", [], limits).text, "it waits"
+    assert "boats" not in memory_context.context_for(opened, "c", "what of it?", [], limits).text, (
+        "it waits"
+    )
     [final] = opened.entries("c", ["summaries"])
     assert final["outdated"]
     learning.learn(opened, item("And about nets", "Yes", id_="6", at=AT + 10), model)

@@ -36,7 +36,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
-from vaultmem.chat.bodies import compose
+from vaultmem.chat.memory_context import compose
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -341,7 +341,7 @@ def test_words_are_kept_before_they_go_on(proxy: Proxied, scripted_llm: Scripted
 def test_an_answer_is_kept_before_its_end_is_passed_on(
     proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
-    finish = proxy.made._keeping._turns.finish
+    finish = proxy.made._turns.queue.finish
     begun, may_end = Event(), Event()
 
     def held(*given: Any) -> Any:
@@ -349,7 +349,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
         assert may_end.wait(20)
         return finish(*given)
 
-    monkeypatch.setattr(proxy.made._keeping._turns, "finish", held)
+    monkeypatch.setattr(proxy.made._turns.queue, "finish", held)
     scripted_llm.play(text("one two"))
     with ThreadPoolExecutor(1) as client:
         asking = client.submit(proxy.ask, "a", stream=streams)
@@ -458,7 +458,7 @@ def test_a_queue_that_cannot_be_written_stops_nobody(
     proxy: Proxied, scripted_llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(proxy.made._keeping._turns, "folder", str(tmp_path / "file" / "turns"))
+    monkeypatch.setattr(proxy.made._turns.queue, "folder", str(tmp_path / "file" / "turns"))
     scripted_llm.play(text("fine"))
     assert proxy.ask("a").data["choices"][0]["message"]["content"] == "fine"
 

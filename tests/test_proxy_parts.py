@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import MagicMock
@@ -19,20 +18,19 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from vaultmem import Vault
 from vaultmem.chat.bodies import Chat, read
-from vaultmem.chat.past import LastTurn, Limits
+from vaultmem.chat.memory_context import Context, Limits
 from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import embed
 from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
-from vaultmem.proxy import keeping, proxy, remembering
-from vaultmem.proxy.background import Background
+from vaultmem.proxy import proxy, recall_pool, turns
 from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem.proxy.guard import Guard, is_loopback
-from vaultmem.proxy.keeping import Keeping
 from vaultmem.proxy.proxy import Overrides, in_force
-from vaultmem.proxy.remembering import Recalled, RecallPool
+from vaultmem.proxy.recall_pool import Recalled, RecallPool
 from vaultmem.proxy.serving import listen
+from vaultmem.proxy.turns import ChatTurns, LastTurn, Learners
 from vaultmem.proxy.upstream import (
     Headers,
     Reply,
@@ -190,7 +188,6 @@ def test_bytes_out_are_bytes_in(kind: bytes, packed: bytes, pieces: list[bytes])
         exchange._reply, exchange._turn = cast("Reply", reply), cast("Any", MagicMock())
         found = [piece async for piece in exchange.pieces()]
         await exchange.close()
-        chats.close()
         return found
 
     found = asyncio.run(passed())
@@ -226,7 +223,7 @@ class Kept:
         self.nudged = 0
         self.asked: list[str] = []
         self.earlier = earlier
-        self.keeping = Keeping(self.turns, self._nudge, self._said, time.time)
+        self.chats = ChatTurns(self.turns, self._nudge, self._said)
 
     def _nudge(self) -> None:
         self.nudged += 1
@@ -235,8 +232,8 @@ class Kept:
         self.asked.append(conversation)
         return self.earlier
 
-    def begin(self, said: str, *before: str) -> keeping.Turn:
-        turn = self.keeping.begin("c", chat(said, *before))
+    def begin(self, said: str, *before: str) -> turns.Turn:
+        turn = self.chats.begin("c", chat(said, *before))
         assert turn
         return turn
 
@@ -247,11 +244,11 @@ class Kept:
 
 def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
     kept = Kept(tmp_path, LastTurn("hello", "id-1"))
-    kept.begin("hello").answered("one")
+    kept.begin("hello").answer("one")
     assert kept.items[0].user_id == "id-1"
-    kept.begin("hello").answered("two")
+    kept.begin("hello").answer("two")
     assert kept.items[1].user_id == "id-1"
-    kept.begin("other", "hello").ended(False)
+    kept.begin("other", "hello").end(False)
     assert kept.items[2].user_id != "id-1"
     assert kept.asked == ["c"]
 
@@ -259,10 +256,10 @@ def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> Non
 def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     first, second = kept.begin("a"), kept.begin("a")
-    second.answered("two")
-    second.ended(False)
-    first.answered("one")
-    first.ended(False)
+    second.answer("two")
+    second.end(False)
+    first.answer("one")
+    first.end(False)
     assert [one.assistant for one in kept.items] == ["one", "two"]
     assert len({one.user_id for one in kept.items}) == 1
     assert kept.nudged == 4, "for each question and each answer"
@@ -273,18 +270,18 @@ def test_a_new_question_does_not_end_one_that_is_being_answered(tmp_path: Path) 
     first = kept.begin("a")
     second = kept.begin("b")
     assert [one.is_open for one in kept.items] == [True, True]
-    first.answered("A")
-    second.ended(False)
-    first.ended(False)
+    first.answer("A")
+    second.end(False)
+    first.end(False)
     assert [one.assistant for one in kept.items] == ["A", None]
 
 
 def test_an_answer_that_grows_is_kept_whole(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     turn = kept.begin("a")
-    turn.answered("one")
-    turn.answered("one two")
-    turn.ended(False)
+    turn.answer("one")
+    turn.answer("one two")
+    turn.end(False)
     assert [one.assistant for one in kept.items] == ["one two"]
 
 
@@ -293,8 +290,8 @@ def test_many_threads_of_one_conversation(tmp_path: Path) -> None:
 
     def work(number: int) -> None:
         turn = kept.begin(f"n{number}")
-        turn.answered(f"A{number}")
-        turn.ended(False)
+        turn.answer(f"A{number}")
+        turn.end(False)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
     for one in threads:
@@ -306,11 +303,11 @@ def test_many_threads_of_one_conversation(tmp_path: Path) -> None:
 
 def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
-    kept.begin("x" * 300_000).answered("y" * 300_000)
+    kept.begin("x" * 300_000).answer("y" * 300_000)
     (item,) = kept.items
     for said in (item.user, item.assistant or ""):
         assert len(said) < 210_000
-        assert said.endswith(keeping.CUT)
+        assert said.endswith(turns.CUT)
 
 
 def test_a_full_disk_keeps_nobody_from_asking(
@@ -324,9 +321,9 @@ def test_a_full_disk_keeps_nobody_from_asking(
 
     for name in ("begin", "finish", "close"):
         monkeypatch.setattr(kept.turns, name, full)
-    turn.answered("x")
-    turn.ended(False)
-    assert kept.keeping.begin("c", chat("b")) is None
+    turn.answer("x")
+    turn.end(False)
+    assert kept.chats.begin("c", chat("b")) is None
 
 
 # --- Memory
@@ -372,7 +369,7 @@ def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Re
     async def ask() -> list[Recalled]:
         memory = RecallPool(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
         try:
-            asked = (memory.recalled("c", "q", ()) for _ in range(count))
+            asked = (memory.recall("c", "q", ()) for _ in range(count))
             return list(await asyncio.gather(*asked))
         finally:
             await asyncio.to_thread(memory.close)
@@ -388,52 +385,17 @@ def test_memory_without_a_summary() -> None:
 @pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
 def test_memory_that_fails_is_none(error: Exception) -> None:
     (found,) = recalled(SlowVault(0, error), patience=30)
-    assert (found.context, found.dropped) == (remembering.NOTHING, remembering.FAILED)
+    assert (found.context, found.dropped) == (Context("", 0), recall_pool.FAILED)
     assert "recall failed" in found.why
 
 
 def test_who_comes_too_late_goes_without() -> None:
     found = recalled(SlowVault(0.2), 80)
-    assert sum(one.context.memories > 0 for one in found) <= 2 * remembering.THREADS
-    assert {one.dropped for one in found} >= {remembering.BUSY}
+    assert sum(one.context.memories > 0 for one in found) <= 2 * recall_pool.THREADS
+    assert sum(one.dropped == recall_pool.BUSY for one in found) == 80 - recall_pool.MOST_WAITING
     (late,) = recalled(SlowVault(0.4))
-    assert (late.context, late.dropped) == (remembering.NOTHING, remembering.SLOW)
+    assert (late.context, late.dropped) == (Context("", 0), recall_pool.SLOW)
     assert late.why == "recall took over 0.3 s (proxy.patience)"
-
-
-def test_who_would_wait_in_vain_does_not_wait_and_a_free_thread_is_a_chance() -> None:
-    queue = remembering._Queue(0.3)
-    fit = 0
-    while queue.enter():
-        fit += 1
-    assert fit == remembering.THREADS * round(0.3 / remembering.EXPECTED)
-    for _ in range(fit):
-        queue.leave()
-    for _ in range(50):
-        queue.took(10.0)  # everything is slow of late: one for each thread is tried all the same
-    assert [queue.enter() for _ in range(4)] == [True, True, False, False]
-    queue.leave()
-    assert [queue.enter() for _ in range(2)] == [True, False]
-    for _ in range(50):
-        queue.took(0.001)
-    assert all(queue.enter() for _ in range(100)), "and it gets over it"
-
-
-def test_a_stall_is_soon_forgotten() -> None:
-    queue = remembering._Queue(0.3)
-
-    def burst(count: int) -> int:
-        told = sum([queue.enter() for _ in range(count)])
-        for _ in range(told):
-            queue.took(0.01)
-            queue.leave()
-        return told
-
-    for _ in range(2):
-        queue.took(5.0)
-    assert burst(6) == remembering.THREADS, "for a moment it is thought to be slow"
-    burst(6)
-    assert burst(6) == 6
 
 
 def test_warm_each_thread_has_asked_once() -> None:
@@ -447,7 +409,7 @@ def test_warm_each_thread_has_asked_once() -> None:
     memory = RecallPool(lambda: cast("Any", Vault(0)), Limits(5, 1000, notes=False), 1)
     memory.warm_up()
     memory.close()
-    assert len(set(asked)) == len(asked) == remembering.THREADS
+    assert len(set(asked)) == len(asked) == recall_pool.THREADS
 
 
 def test_no_more_vaults_are_open_than_threads_recall() -> None:
@@ -458,13 +420,10 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
         return opened[-1]
 
     memory = RecallPool(one_more, Limits(5, 1000, notes=False), 0.3)
-    with ThreadPoolExecutor(8) as others:
-        list(others.map(memory.last_turn, map(str, range(80))))
     for _ in range(40):
-        asyncio.run(memory.recalled("c", "q", ()))
-    assert sum(one.is_open for one in opened) <= remembering.THREADS
+        asyncio.run(memory.recall("c", "q", ()))
+    assert sum(one.is_open for one in opened) <= recall_pool.THREADS
     memory.close()
-    assert len(opened) > 80
     assert not any(one.is_open for one in opened)
 
 
@@ -542,22 +501,22 @@ def test_a_turn_is_learned_with_its_own_key_and_no_other() -> None:
     def turn(id_: str) -> Item:
         return Item(id_, "c", "u", None, 0.0, None, "m")
 
-    background = Background(open_one, has_own=False)
-    background.began("theirs", [(b"authorization", b"Bearer theirs")])
+    background = Learners(open_one, has_own=False)
+    background.begin("theirs", [(b"authorization", b"Bearer theirs")])
     # none, or none that can be sent
     for number, other in enumerate((b"Bearer vaultmem", b"Bearer ", b"Bearer \xd0\xba")):
-        background.began(f"none{number}", [(b"authorization", other)])
-    background.began("keyless", [])
-    background.began(
+        background.begin(f"none{number}", [(b"authorization", other)])
+    background.begin("keyless", [])
+    background.begin(
         "keyless", [(b"authorization", b"Bearer of another client, who says the same")]
     )
     for id_ in ("theirs", "none0", "none1", "none2", "keyless", "unknown", "theirs"):
         background.model(turn(id_))
     assert opened == [(Key("theirs"), "m"), (None, "m")]
-    background.learned("theirs")
+    background.end("theirs")
     background.model(turn("theirs"))
-    own = Background(open_one, has_own=True)
-    own.began("theirs", [(b"authorization", b"Bearer theirs")])
+    own = Learners(open_one, has_own=True)
+    own.begin("theirs", [(b"authorization", b"Bearer theirs")])
     own.model(turn("theirs"))
     assert opened[2:] == [(None, "m")]
     assert proxy.LAST_TURN < 10

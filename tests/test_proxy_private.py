@@ -13,7 +13,7 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
 from vaultmem import Vault
-from vaultmem.chat import past
+from vaultmem.chat import memory_context
 from vaultmem.proxy import proxy
 
 HIDDEN = {  # by a word that stands in it and nowhere else
@@ -83,7 +83,7 @@ def test_notes_leave_this_machine_only_when_the_person_says_so(
     vault: Path, upstream: str, overrides: bool | None, tells: bool
 ) -> None:
     config = proxy.in_force(str(vault), proxy.Overrides(upstream=upstream, notes=overrides), {})
-    assert past.limits_of(config).notes is tells
+    assert memory_context.limits_of(config).notes is tells
 
 
 def test_a_note_is_told_by_its_place(vault: Path, write: Write, scripted_llm: ScriptedLlm) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.chat.bodies import harmless
+from vaultmem.chat.memory_context import harmless
 from vaultmem.memories.decay import Aging
 from vaultmem.memories.model import TYPES
 from vaultmem.search import recall_candidate, recall_filters

@@ -21,21 +21,21 @@ from typing import Any, Self
 from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem.api import Vault
-from vaultmem.chat import bodies, past
-from vaultmem.chat.bodies import Chat, Context
+from vaultmem.chat import bodies, memory_context
 from vaultmem.chat.facts import Learned, Source, take_in
+from vaultmem.chat.memory_context import Context
 from vaultmem.chat.turn_queue import SERVICE, Item, Turns
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.llm.answers import Answer
+from vaultmem.llm.answers import Answer, json_object
 from vaultmem.llm.credentials import Key
-from vaultmem.llm.llm import Budget, open_model, streamed_chat, whole_chat
+from vaultmem.llm.llm import open_model, streamed_chat, whole_chat, within_budget
 from vaultmem.llm.request import Model
 from vaultmem.memories.conversation import problem
 
 log = logging.getLogger("vaultmem.conversations")
 
-PATIENCE = 30.0  # seconds for the turn that is being learned from when it is closed
+CLOSING = 30.0  # seconds for the turn that is being learned from when it is closed
 Messages = str | Sequence[Mapping[str, object]]
 
 
@@ -53,9 +53,9 @@ class MemoryClient:
         api_key: str | None = None, on_learned: Callable[[Learned], None] | None = None,
     ) -> None:  # fmt: skip
         self.vault = Vault(vault)
-        given = {"llm.base_url": base_url, "llm.model": model}
-        wanted = {settings.variable(key): text for key, text in given.items() if text}
-        self.vault.config = settings.load(self.vault.path, {**os.environ, **wanted})
+        overrides = {"llm.base_url": base_url, "llm.model": model}
+        environ = {settings.variable(key): text for key, text in overrides.items() if text}
+        self.vault.config = settings.load(self.vault.path, {**os.environ, **environ})
         if not self.vault.is_indexed():
             self.vault.sync()
         self.context = Context("", 0)  # what the model was given last
@@ -73,9 +73,9 @@ class MemoryClient:
     ) -> None:  # fmt: skip
         self.close()
 
-    def close(self, patience: float = PATIENCE) -> None:
-        """Let go of all. The turn that is being learned from is finished if that takes no longer than so many seconds;
-        what waits then is learned by whoever comes next."""
+    def close(self, patience: float = CLOSING) -> None:
+        """Close the vault. The turn that is learned from is finished if that takes no longer than so many seconds;
+        the next worker learns from what waits then."""
         self._worker.stop(patience)
         self.vault.close()
 
@@ -87,14 +87,10 @@ class MemoryClient:
         answer = Answer()
         with self._turn(messages, conversation, model, options) as turn:
             whole = whole_chat(self.vault.config, turn.body, answer, self._key)
-            turn.answered(answer)
-        try:
-            found = json.loads(whole)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise LlmError("the service did not answer in JSON; look at llm.base_url")
-        return found
+            turn.finish(answer)
+        if found := json_object(whole):
+            return found
+        raise LlmError("the service did not answer in JSON; look at llm.base_url")
 
     def stream(
         self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
@@ -103,7 +99,7 @@ class MemoryClient:
         answer = Answer()
         with self._turn(messages, conversation, model, options, is_stream=True) as turn:
             yield from streamed_chat(self.vault.config, turn.body, answer, self._key)
-            turn.answered(answer)
+            turn.finish(answer)
 
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
@@ -111,9 +107,9 @@ class MemoryClient:
         """What is known about a question, in a conversation, memories and notes: records as `Vault.recall` gives them,
         best first."""
         notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
-        limits = past.limits_of(self.vault.config)._replace(notes=notes)
+        limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
         wanted = limits if top_k is None else limits._replace(top_k=top_k)
-        return past.recalled(self.vault, self._named(conversation), query, wanted)
+        return memory_context.recall(self.vault, self._named(conversation), query, wanted)
 
     def add(
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
@@ -121,7 +117,8 @@ class MemoryClient:
         """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
         said = _facts(facts)
         source = Source(self._named(conversation), clock.seconds(), by=by)
-        return take_in(self.vault, source, said, self._budget(self._model(None)))._asdict()
+        model = within_budget(self.vault.config, self._model(None))
+        return take_in(self.vault, source, said, model)._asdict()
 
     def learn(self) -> int:
         """Learn from all turns that wait, now, or wait until another thread or process has; how many turns this client
@@ -184,9 +181,6 @@ class MemoryClient:
     def _model(self, _: Item | None) -> Model | None:
         return open_model(self.vault.config, key=self._key)
 
-    def _budget(self, model: Model | None) -> Model | None:
-        return None if model is None else Budget(model, self.vault.config.number("llm.calls"))
-
     def _start(self) -> None:
         if not self._is_working:
             self._is_working = True
@@ -232,29 +226,25 @@ class Turn:
         chat = bodies.read(self.body)
         if chat is None or not chat.is_turn or not chat.question.strip():
             return Context("", 0)
-        context = self._context(chat)
+        config, context = self._vault.config, Context("", 0)
+        try:
+            context = memory_context.context_for(
+                self._vault, self._conversation, chat.question, chat.earlier, memory_context.limits_of(config)
+            )  # fmt: skip
+        except VaultmemError as error:  # a memory that fails stops nobody from talking
+            log.warning("asked without memory: %s", error)
         if context.text:
-            at = chat.at(self._vault.config.text("proxy.place"))
-            self.body = bodies.spliced(self.body, at, context.text)
-        meta = {"model": chat.model, SERVICE: service_of(self._vault.config)}
+            self.body = bodies.with_memory(
+                self.body, chat, config.text("proxy.place"), context.text
+            )
+        meta = {"model": chat.model, SERVICE: service_of(config)}
         self._item = self._turns.begin(
             self._conversation, chat.question, clock.seconds(), meta=meta
         )
         self.id = self._item.id
         return context
 
-    def _context(self, chat: Chat) -> Context:
-        """A memory that fails stops nobody from talking."""
-        limits = past.limits_of(self._vault.config)
-        try:
-            return past.context_for(
-                self._vault, self._conversation, chat.question, chat.earlier, limits
-            )
-        except VaultmemError as error:
-            log.warning("asked without memory: %s", error)
-            return Context("", 0)
-
-    def answered(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> None:
         """The service has said all it says."""
         if self._item is not None and answer.is_complete and answer.text.strip():
             self._turns.finish(self._item, answer.text, clock.seconds())

@@ -181,7 +181,7 @@ class _Talk:
 
 def proxy(args: Namespace, output: Output) -> int:
     """Serve chats to OpenAI-compatible clients."""
-    from vaultmem.chat import past
+    from vaultmem.chat import memory_context
     from vaultmem.proxy import guard, serving
     from vaultmem.proxy.proxy import Overrides, Proxy, in_force
     from vaultmem.settings import LARGEST, OFF
@@ -205,7 +205,7 @@ def proxy(args: Namespace, output: Output) -> int:
     except VaultmemError:
         listening.close()
         raise
-    if config.text("proxy.notes") == "auto" and not past.gives_notes(config):
+    if config.text("proxy.notes") == "auto" and not memory_context.includes_notes(config):
         output.remark(
             "vaultmem: the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
         )

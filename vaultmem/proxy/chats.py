@@ -8,19 +8,18 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from vaultmem.chat import bodies
-from vaultmem.chat.bodies import Chat, Context
+from vaultmem.chat.bodies import Chat
+from vaultmem.chat.memory_context import Context
 from vaultmem.chat.turn_queue import NOTHING, RECALLED, ChatCounts
 from vaultmem.llm.answers import Answer, ResponsesAnswer
 from vaultmem.llm.wire import Events
 from vaultmem.memories.conversation import problem
-from vaultmem.proxy.background import Background
-from vaultmem.proxy.keeping import Keeping, Turn
-from vaultmem.proxy.remembering import Recalled, RecallPool
+from vaultmem.proxy.recall_pool import Recalled, RecallPool
+from vaultmem.proxy.turns import ChatTurns, Learners, Turn
 from vaultmem.proxy.upstream import (
     Headers,
     Reply,
@@ -35,7 +34,6 @@ from vaultmem.text.values import plural
 log = logging.getLogger("vaultmem.proxy")
 
 LARGE = 500_000  # bytes of a body that is read in a thread, so that streams go on meanwhile
-THREADS = 8  # that write turns down
 HEADER = b"x-vaultmem-recall"  # of answers: what was recalled, or why nothing was
 _MOST_PLACES = 2_000  # characters
 _MOST_AWAITED = 1_000  # answers that call tools, whose results have not come yet
@@ -62,15 +60,15 @@ class Parts(NamedTuple):
 
     upstream: Upstream
     memory: RecallPool
-    keeping: Keeping
-    background: Background
+    turns: ChatTurns
+    learners: Learners
     counts: ChatCounts
     place: str  # where memory is put: turn or start
     conversation: str  # of requests that name none
 
 
 class Tee:
-    """Reads a copy of an answer. It never fails: what it cannot read, it passes over."""
+    """Reads a copy of an answer. It never fails: what it cannot read, it skips."""
 
     def __init__(self, headers: Headers, answer: Answer | ResponsesAnswer) -> None:
         self.answer = answer
@@ -84,13 +82,13 @@ class Tee:
 
     def feed(self, piece: bytes) -> None:
         """The next bytes."""
-        plain = self._plain(piece) if self._reads else b""
-        if not self.is_stream:
-            self._whole += plain
-            self._reads = self._reads and len(self._whole) <= _MOST_WHOLE
+        plain = self._unpacked(piece) if self._reads else b""
+        if self.is_stream:
+            for data in self._events.feed(plain):
+                self.answer.feed(data)
             return
-        for data in self._events.feed(plain):
-            self.answer.feed(data)
+        self._whole += plain
+        self._reads = self._reads and len(self._whole) <= _MOST_WHOLE
 
     def close(self) -> None:
         """All bytes have come."""
@@ -102,7 +100,7 @@ class Tee:
         for data in self._events.close():
             self.answer.feed(data)
 
-    def _plain(self, piece: bytes) -> bytes:
+    def _unpacked(self, piece: bytes) -> bytes:
         if self._unpack is None:
             return piece
         try:
@@ -120,7 +118,6 @@ class Chats:
 
     def __init__(self, parts: Parts, form: Form = COMPLETIONS) -> None:
         self.parts, self.form = parts, form
-        self._threads = ThreadPoolExecutor(THREADS, "turns")
         self._awaited: OrderedDict[str, Chat] = OrderedDict()  # by the id of the answer
 
     async def read(self, headers: Headers, body: bytes) -> tuple[str, Chat] | str:
@@ -129,8 +126,8 @@ class Chats:
             return "off"
         if header(headers, b"content-encoding").strip().lower() not in ("", "identity"):
             return "none: the request is packed"
-        read, large = self.form.read, len(body) > LARGE
-        chat = await asyncio.to_thread(read, body) if large else read(body)
+        read = self.form.read
+        chat = await asyncio.to_thread(read, body) if len(body) > LARGE else read(body)
         if chat is None:
             return "none: no question can be read in the request"
         if chat.is_off or chat.is_task:
@@ -151,22 +148,18 @@ class Chats:
         if len(self._awaited) > _MOST_AWAITED:
             self._awaited.popitem(last=False)
 
-    def thread(self, work: Callable[..., _T], *given: object) -> asyncio.Future[_T | None]:
-        """Carry out what waits for the disk. Its failure is no failure of the request."""
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._threads, _carried_out, work, given)
 
-    def close(self) -> None:
-        """Let go of the threads."""
-        self._threads.shutdown()
+def _in_thread(work: Callable[..., _T], *args: object) -> asyncio.Future[_T | None]:
+    """Carry out what waits for the disk. Its failure is no failure of the request."""
 
+    def carry_out() -> _T | None:
+        try:
+            return work(*args)
+        except Exception as error:  # the border to whatever keeps turns
+            log.exception("a turn may not be kept", exc_info=error)
+            return None
 
-def _carried_out(work: Callable[..., _T], given: tuple[object, ...]) -> _T | None:
-    try:
-        return work(*given)
-    except Exception as error:  # the border to whatever keeps turns
-        log.exception("a turn may not be kept", exc_info=error)
-        return None
+    return asyncio.get_running_loop().run_in_executor(None, carry_out)
 
 
 class Exchange:
@@ -183,7 +176,7 @@ class Exchange:
         self._reply: Reply | None = None
         self._recall = ""  # what was recalled, or why nothing was
         self._status = 0
-        self._is_answered = self._goes_on = False
+        self._goes_on = False  # tools are called
         self._end = "left by the client"
 
     async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
@@ -207,7 +200,7 @@ class Exchange:
 
     async def _with_memory(self, chat: Chat, headers: Headers, body: bytes) -> bytes:
         if chat.question.strip():
-            self._beginning = self._chats.thread(self._begin, chat, headers)
+            self._beginning = _in_thread(self._begin, chat, headers)
         memory = await self._memory_for(chat)
         if self._beginning:
             self._turn = await asyncio.shield(self._beginning)
@@ -218,26 +211,23 @@ class Exchange:
     async def _memory_for(self, chat: Chat) -> Context:
         """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it
         may be words of a stranger, who is not to find memories beside them."""
-        found = Recalled()
-        if not chat.question.strip():
-            self._recall = "none: the user says nothing"
-        elif not chat.is_turn:
-            self._recall = "none: the turn goes on"
-        else:
-            recall = self._parts.memory.recalled
-            found = await recall(self._conversation, chat.question, chat.earlier)
-            self._recall = _summary(found)
-            outcome = found.dropped or (RECALLED if found.context.text else NOTHING)
-            self._chats.thread(self._parts.counts.add, outcome)
-            if found.dropped:
-                log.warning("a request goes without memory: %s", found.why)
+        if not chat.question.strip() or not chat.is_turn:
+            why = "the turn goes on" if chat.question.strip() else "the user says nothing"
+            self._recall = f"none: {why}"
+            return Context("", 0)
+        found = await self._parts.memory.recall(self._conversation, chat.question, chat.earlier)
+        self._recall = _summary(found)
+        outcome = found.dropped or (RECALLED if found.context.text else NOTHING)
+        _in_thread(self._parts.counts.add, outcome)
+        if found.dropped:
+            log.warning("a request goes without memory: %s", found.why)
         return found.context
 
     def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
         """The turn is kept, and open: nobody learns from it before its key is known."""
-        turn = self._parts.keeping.begin(self._conversation, chat)
+        turn = self._parts.turns.begin(self._conversation, chat)
         if turn:
-            self._parts.background.began(turn.id, headers)
+            self._parts.learners.begin(turn.id, headers)
         return turn
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -277,9 +267,8 @@ class Exchange:
         if answer.calls and answer.id and self._chat:
             self._chats.expect(answer.id, self._chat)
         if not answer.calls and answer.text.strip() and self._turn:
-            self._answering = self._chats.thread(self._turn.answered, answer.text)
+            self._answering = _in_thread(self._turn.answer, answer.text)
             await asyncio.shield(self._answering)
-            self._is_answered = True
         return len(answer.text)
 
     async def close(self) -> None:
@@ -291,7 +280,7 @@ class Exchange:
         if self._answering:
             await self._answering
         if self._turn:
-            await self._chats.thread(self._turn.ended, self._goes_on)
+            await _in_thread(self._turn.end, self._goes_on)
         log.info("%s", self._line())
 
     def _line(self) -> str:
@@ -299,7 +288,8 @@ class Exchange:
         seconds = time.monotonic() - self._began
         parts = [f"chat {self._status or '-'} {self._end} in {seconds:.2f} s"]
         if self._conversation:
-            kept = "answered" if self._is_answered else "kept" if self._turn else "not kept"
+            is_answered = self._turn is not None and self._turn.is_answered
+            kept = "answered" if is_answered else "kept" if self._turn else "not kept"
             parts.append(f"conversation {self._conversation!r}")
             parts += [f"recall: {self._recall.partition(';')[0]}", f"turn {kept}"]
         return ", ".join(parts)

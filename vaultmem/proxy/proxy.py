@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from vaultmem import config as settings
 from vaultmem.api import Vault
-from vaultmem.chat import past
 from vaultmem.chat.facts import Learned
+from vaultmem.chat.memory_context import limits_of
 from vaultmem.chat.turn_queue import ChatCounts
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.config import Config
@@ -21,12 +21,12 @@ from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.llm import credentials
 from vaultmem.llm.llm import open_model
 from vaultmem.llm.request import Model
+from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.proxy import app, serving
-from vaultmem.proxy.background import Background
 from vaultmem.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem.proxy.guard import Guard, is_loopback
-from vaultmem.proxy.keeping import Keeping
-from vaultmem.proxy.remembering import RecallPool
+from vaultmem.proxy.recall_pool import RecallPool
+from vaultmem.proxy.turns import ChatTurns, LastTurn, Learners
 from vaultmem.proxy.upstream import Upstream
 from vaultmem.text import times, urls
 from vaultmem.text.values import plural
@@ -68,7 +68,7 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
     if overrides.upstream and not _is_same(overrides.upstream, found.text("llm.base_url")):
         given["llm.key"] = (
             credentials.OFF
-        )  # it was given for another service, like the model: that of each request learns
+        )  # it is for another service, like the model: that of each request learns
         given["llm.model"] = ""
     wanted = {settings.variable(key): text for key, text in given.items() if text is not None}
     try:
@@ -94,9 +94,7 @@ def _as_option(message: str) -> str:
 def _is_same(one: str, other: str) -> bool:
     """Whether two addresses are of the same server; one that is no address is nobody's."""
     with contextlib.suppress(ValueError):
-        return bool(other) and urls.origin(urls.endpoint(one)) == urls.origin(
-            urls.endpoint(other)
-        )
+        return bool(other) and urls.origin(urls.endpoint(one)) == urls.origin(urls.endpoint(other))
     return False
 
 
@@ -107,30 +105,27 @@ class Proxy:
         self._folder, self._config = folder, config
         self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
         self._listening = listening
-        address = config.text("llm.base_url")
         key = own_key(config)
-        self._upstream = Upstream(address, key)
-        self._background = Background(self._model, has_own=key is not None)
+        self._upstream = Upstream(config.text("llm.base_url"), key)
+        self._learners = Learners(self._model, has_own=key is not None)
         self._learning = self._vault()
-        self._worker = Worker(self._learning, self._background.model, self._learned)
+        self._worker = Worker(self._learning, self._learners.model, self._on_learned)
         self._unindexed = 0  # turns learned since the index was brought up to date
         patience = times.duration_seconds(config.text("proxy.patience"))
-        self._memory = RecallPool(self._vault, past.limits_of(config), patience)
-        self._keeping = Keeping(
-            self._worker.turns,
-            self._worker.nudge,
-            self._memory.last_turn,
-            service=service_of(config),
+        self._memory = RecallPool(self._vault, limits_of(config), patience)
+        self._turns = ChatTurns(
+            self._worker.turns, self._worker.nudge, self._last_turn, service_of(config)
         )
         parts = Parts(
-            self._upstream, self._memory, self._keeping, self._background,
+            self._upstream, self._memory, self._turns, self._learners,
             ChatCounts(self._learning.state.folder), config.text("proxy.place"),
             config.text("conversations.id"),
         )  # fmt: skip
-        self._chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
+        chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
         guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
+        waiting = self._worker.turns.count
         self.server = serving.server(
-            app.build(self._chats, self._upstream, guard, self._keeping.waiting, self._lifespan)
+            app.build(chats, self._upstream, guard, waiting, self._lifespan)
         )
 
     def _vault(self) -> Vault:
@@ -144,11 +139,23 @@ class Proxy:
             self._config, key=key, model="" if self._config.text("llm.model") else name
         )
 
+    def _last_turn(self, conversation: str) -> LastTurn | None:
+        """The newest words of the user that are notes already. Any thread may ask, once for a conversation, so the
+        vault is opened for it."""
+        try:
+            with self._vault() as vault:
+                found = vault.entries(conversation, kinds=[TURNS])
+        except VaultmemError as error:
+            log.warning("earlier turns are not known: %s", error)
+            return None
+        turns = [one for one in found if one["role"] == USER]
+        return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
+
     def serve(self) -> None:
         """Until a signal ends it. What waits is learned from meanwhile."""
         self._worker.start()
         try:
-            serving.serve(self.server, self._listening)
+            asyncio.run(self.server.serve(sockets=[self._listening]))
         finally:
             self._worker.stop(LAST_TURN)
             self._learning.close()
@@ -161,13 +168,11 @@ class Proxy:
             yield
         finally:
             await self._upstream.close()
-            for chats in self._chats:
-                await asyncio.to_thread(chats.close)
             await asyncio.to_thread(self._memory.close)
 
-    def _learned(self, learned: Learned) -> None:
+    def _on_learned(self, learned: Learned) -> None:
         """Where no agent keeps the index up to date, this process does: the next question may be about it."""
-        self._background.learned(learned.turn)
+        self._learners.end(learned.turn)
         counts = [
             plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
             f"{len(learned.deleted)} taken back",
@@ -179,20 +184,22 @@ class Proxy:
         if learned.trouble:
             log.warning("the model was not of use: %s", learned.trouble)
         self._unindexed += 1
-        if self._keeping.waiting() and self._unindexed < AT_ONCE:
+        if self._worker.turns.count() and self._unindexed < AT_ONCE:
             return
         self._unindexed = 0
         try:
-            with self._vault() as vault:
-                if vault.agent() is None:
-                    vault.sync()
-                    done, total, _ = vault.embedded()
-                    if (
-                        total - done <= FEW
-                    ):  # all of a vault takes minutes, in which nothing would be learned
-                        vault.embed()
+            self._index()
         except VaultmemError as error:
             log.warning("what was learned is not in the index yet: %s", error)
+
+    def _index(self) -> None:
+        with self._vault() as vault:
+            if vault.agent() is not None:
+                return
+            vault.sync()
+            done, total, _ = vault.embedded()
+            if total - done <= FEW:  # all of a vault takes minutes, in which nothing is learned
+                vault.embed()
 
 
 def own_key(config: Config) -> credentials.Key | None:

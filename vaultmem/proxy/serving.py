@@ -101,14 +101,14 @@ class Server(uvicorn.Server):
             yield
             return
         numbers = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self._heard) for number in numbers}
+        before = {number: signal.signal(number, self._on_signal) for number in numbers}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _heard(self, *_: object) -> None:
+    def _on_signal(self, *_: object) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -125,8 +125,3 @@ def server(app: Callable[..., Awaitable[None]]) -> Server:
             timeout_graceful_shutdown=LAST_BYTES, timeout_keep_alive=75, backlog=_BACKLOG,
         )
     )  # fmt: skip
-
-
-def serve(made: Server, listening: socket.socket) -> None:
-    """Serve until it ends."""
-    asyncio.run(made.serve(sockets=[listening]))
