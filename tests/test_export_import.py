@@ -575,7 +575,7 @@ def test_a_broken_line_is_named_and_the_rest_is_taken(tmp_path: Path, broken: st
 def test_bytes_that_are_no_text_and_a_line_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaultmem.exchange.importing.LONGEST", 1_000)
+    monkeypatch.setattr("vaultmem.exchange.lines.LONGEST", 1_000)
     vault = made(tmp_path / "v")
     huge = b'{"content": "' + b"x" * 300_000 + b'"}\n'
     report = took(vault, b"\xef\xbb\xbf" + line("a", "people/A.md", "A.").encode() + b"\xff\xfe\n" + huge + line("b", "people/B.md", "B.").rstrip().encode(), code=1)  # fmt: skip

@@ -19,7 +19,7 @@ from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.kill_points import killed_at
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.exchange import texts
+from vaultmem.exchange import gathering
 from vaultmem.vault.frontmatter import split
 
 LONG = "\n\n".join(
@@ -256,7 +256,7 @@ def _shape(vault: Path) -> list[tuple[str, str]]:
 def test_killed_in_the_middle_and_run_again_it_came_in_once(
     vault: Path, tmp_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(texts, "_MOST_ITEMS", 2)
+    monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
     (tmp_path / "whole" / ".obsidian").mkdir(parents=True)
     with Vault(str(tmp_path / "whole")) as whole:
         whole.ingest("obsidian", str(other))
@@ -273,7 +273,7 @@ def test_killed_in_the_middle_and_run_again_it_came_in_once(
 def test_interrupted_it_goes_on_from_there(
     vault: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(texts, "_MOST_ITEMS", 2)
+    monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
     monkeypatch.setattr("vaultmem.output.Bar.advance", _interrupt)
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
     assert ended.code == 130

@@ -13,7 +13,7 @@ from tests.cli_run import one_line, ran
 from tests.secret_corpus import GITHUB
 from tests.test_ingest import LONG, by_path, command, memories
 from vaultmem import Vault
-from vaultmem.exchange import texts
+from vaultmem.exchange import gathering
 from vaultmem.exchange.sources import Apart, Found, Passed, Place, Text, Tree
 
 
@@ -139,7 +139,7 @@ def _contents(vault: Path) -> list[str]:
 def test_run_by_run_a_limit_gives_what_one_run_gives(
     vault: Path, tmp_path: Path, limit: int, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(texts, "_LONGEST", longest)
+    monkeypatch.setattr(gathering, "_LONGEST_PART", longest)
     other = files(
         tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.\n", "c.md": "Tea."}
     )

@@ -82,8 +82,8 @@ def _after(asked: Asked) -> _Place | None:
     raise UsageError('"after" must be "[]", or what "next" was')
 
 
-def _chosen(session: Session, asked: Asked) -> Iterator[tuple[_Place, Memory]]:
-    """What is asked for, the oldest first."""
+def _chosen(session: Session, asked: Asked) -> list[tuple[_Place, Memory]]:
+    """What is wanted, the oldest first."""
     collection = session.desk.collection
     found = list(collection.live())
     if asked.flag("include_archived"):
@@ -94,7 +94,7 @@ def _chosen(session: Session, asked: Asked) -> Iterator[tuple[_Place, Memory]]:
         for each in found
         if (not scope or each.scope == scope) and (not category or each.category == category)
     ]
-    return iter(sorted(places, key=lambda pair: pair[0]))
+    return sorted(places, key=lambda pair: pair[0])
 
 
 def _created(each: Memory) -> float:
@@ -136,7 +136,7 @@ _LOOK_EVERY = 0.2  # seconds
 
 
 def exported(ask: Ask, told: Callable[[int], None], **which: object) -> Iterator[str]:
-    """All lines that are asked for, without their ends. `told` hears how many files cannot be told of."""
+    """All lines that are wanted, without their ends. `told` hears how many files cannot be exported."""
     after: object = "[]"
     while after is not None:
         page = ask("export", after=after, **which)
@@ -156,7 +156,7 @@ def imported(
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
     try:
         lines = _copy(source, place)
-        with _told(progress, lines, place + TAKEN):
+        with _watched(progress, lines, place + TAKEN):
             return ask("import", file=os.path.basename(place), **how)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
@@ -167,36 +167,29 @@ def imported(
 
 
 @contextmanager
-def _told(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
-    """Tell how far it is for as long as it takes: whoever imports writes that down beside the file."""
+def _watched(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
+    """Show how far it is for as long as it takes: the process that imports writes that down beside the file."""
     if progress is None:
         yield
         return
     ended = threading.Event()
     progress.stage("importing", lines)
 
-    def look() -> None:
+    def watch() -> None:
         done = 0
         while not ended.wait(_LOOK_EVERY):
-            now = _number_in(place)
-            progress.advance(max(0, now - done))
-            done = max(done, now)
+            with contextlib.suppress(OSError, ValueError), open(place, encoding="ascii") as file:
+                now = int(file.read(20) or 0)
+                progress.advance(max(0, now - done))
+                done = max(done, now)
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         ended.set()
-        looking.join()
-
-
-def _number_in(place: str) -> int:
-    try:
-        with open(place, encoding="ascii") as file:
-            return int(file.read(20) or 0)
-    except (OSError, ValueError):
-        return 0
+        thread.join()
 
 
 def _copy(source: BinaryIO, place: str) -> int:

@@ -1,4 +1,4 @@
-"""From sources to memories: what a source finds is handed on in batches, each of which is written as a whole.
+"""From sources to memories: what a source finds is sent on in batches, each of which is written as a whole.
 
 The files are read by the process of the person who asks. The sync agent, if one runs, only gets their text: nobody
 who talks to it can make it read outside the vault. Broken off anywhere, the next run goes on, because what is there
@@ -7,18 +7,22 @@ is known.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, TypedDict
 
+from vaultmem.adapter import Value
 from vaultmem.config import Config
-from vaultmem.exchange.sources import Passed, Place, chosen
-from vaultmem.exchange.texts import Piece, batches, pieces
+from vaultmem.exchange.sources import Found, Passed, Place, chosen
 from vaultmem.progress import Progress, Silent
+from vaultmem.text import secrets
 
-if TYPE_CHECKING:
-    from typing import Any
+_MOST_ITEMS = 200  # of a batch: what a kill can undo of the work
+_MOST_JSON = 500_000  # characters of a batch; the agent takes no line of a megabyte
+_LONGEST_PART = 60_000  # characters of an item: in JSON each may become six
+_MOST_OF_PROPERTIES = 20_000  # characters
 
 
 class Door(Protocol):
@@ -28,7 +32,7 @@ class Door(Protocol):
     config: Config
 
     def ask(self, verb: str, **params: object) -> Any:
-        """What a verb says."""
+        """The report of a verb."""
 
 
 class Wish(NamedTuple):
@@ -39,50 +43,77 @@ class Wish(NamedTuple):
     dry_run: bool = False
 
 
-class _Told:
-    """What is known so far of the run."""
+class FileReport(TypedDict, total=False):
+    """What became of one file."""
 
-    def __init__(self, limit: int | None) -> None:
-        self.files: list[dict[str, object]] = []
-        self.written = 0
-        self._limit = limit
-        self._left: dict[tuple[str, str], None] = {}
+    source: str
+    path: str
+    result: str  # new, known or skipped
+    memories: list[dict[str, str]]
+    known: list[str]
+    reason: str
+    rest: int  # memories that the file would make, and there was no room for
+    redacted: list[str]
+    cut: str
 
-    @property
-    def room(self) -> int | None:
-        """How many memories may still be written; None for any."""
-        return None if self._limit is None else self._limit - self.written
 
-    @property
-    def left(self) -> int:
-        """How many files are not taken in, or not wholly."""
-        return len(self._left)
+class Piece(NamedTuple):
+    """What is sent of one text: all of it, or one of several parts that are small enough."""
 
-    def add(self, source: str, piece: Piece, result: Mapping[str, Any]) -> None:
-        """One more result; several of one file, one behind the other, are one."""
-        redacted = [*piece.redacted, *result["redacted"]] if result["memories"] else []
-        one = {"source": source, "path": piece.found.path, **result, "redacted": redacted}
-        if piece.found.cut:
-            one["cut"] = piece.found.cut
-        self.written += len(result["memories"])
-        if result["rest"]:
-            self.leave(source, piece.found.path)
-        before = self.files[-1] if self.files else None
-        if before and (before["source"], before["path"]) == (source, piece.found.path):
-            self.files[-1] = _joined(before, one)
-        else:
-            self.files.append(one)
+    found: Found
+    text: str  # without secrets
+    redacted: tuple[str, ...]
+    is_first: bool
 
-    def leave(self, source: str, path: str) -> None:
-        """A file that waits for the next run."""
-        self._left[source, path] = None
+    def record(self) -> dict[str, object]:
+        """As the verb wants it. What names the text goes with its first part."""
+        found = self.found
+        names = found if self.is_first else found._replace(title="", aliases=(), links=())
+        return {
+            "path": found.path, "text": self.text, "title": names.title, "tags": list(found.tags),
+            "aliases": list(names.aliases), "links": list(names.links), "properties": _properties(found),
+            "day": found.day, "written": found.written,
+        }  # fmt: skip
 
-    def skip(self, source: str, path: str, reason: str) -> None:
-        """Something that is not read."""
-        self.files.append(
-            {"source": source, "path": path, "result": "skipped", "memories": [], "known": [],
-             "reason": reason, "rest": 0, "redacted": []}
-        )  # fmt: skip
+
+def pieces(found: Found) -> Iterator[Piece]:
+    """A text in parts that can be sent, at its paragraphs where that can be. Secrets are taken out first: half of one
+    would not be seen."""
+    text, kinds = secrets.redacted(found.text)
+    at, first = 0, True
+    while first or at < len(text):
+        end = len(text)
+        if end - at > _LONGEST_PART:
+            gap = text.rfind("\n\n", at + _LONGEST_PART // 2, at + _LONGEST_PART)
+            end = gap if gap > 0 else at + _LONGEST_PART
+        yield Piece(found, text[at:end], kinds if first else (), first)
+        at, first = end, False
+
+
+def _properties(found: Found) -> dict[str, Value]:
+    """No more of them than a note should have."""
+    kept: dict[str, Value] = {}
+    size = 0
+    for key, value in found.properties.items():
+        size += len(key) + len(str(value))
+        if size < _MOST_OF_PROPERTIES:
+            kept[key] = value
+    return kept
+
+
+def batches(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
+    """As many, one behind the other, as may be sent at once."""
+    batch: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        more = len(json.dumps(piece.record(), default=str))
+        if batch and (size + more > _MOST_JSON or len(batch) >= _MOST_ITEMS):
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += more
+    if batch:
+        yield batch
 
 
 def ingest(
@@ -91,75 +122,100 @@ def ingest(
     """Take in what one source, or all, have; the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
     found = chosen(source, path, vault.path, home, vault.config.text)
-    told = _Told(wish.limit)
-    heard = progress or Silent()
+    run = _Run(vault, wish, progress or Silent())
     for place in found.places:
-        heard.stage(f"taking in from {place.source.name}", 0)
-        if not _take_in(vault, place, wish, told, heard):
+        if not run.take_in(place):
             found.remarks.append(f"{place.root} has nothing of this: {place.source.about}")
     return {
         "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in found.places],
-        "counts": _counts(told), "files": told.files, "left": told.left, "remarks": found.remarks,
+        "counts": run.counts(), "files": run.files, "left": len(run.left), "remarks": found.remarks,
     }  # fmt: skip
 
 
-def _counts(told: _Told) -> dict[str, int]:
-    results = Counter(str(each["result"]) for each in told.files)
-    redacted = sum(
-        len(each["redacted"]) for each in told.files if isinstance(each["redacted"], list)
-    )
-    cut = sum("cut" in each for each in told.files)
-    return {
-        "new": results["new"], "known": results["known"], "skipped": results["skipped"],
-        "memories": told.written, "cut": cut, "redacted": redacted,
-    }  # fmt: skip
+class _Run:
+    """One run, and what became of each file."""
 
+    def __init__(self, vault: Door, wish: Wish, progress: Progress) -> None:
+        self._vault, self._wish, self._progress = vault, wish, progress
+        self.files: list[FileReport] = []
+        self.left: set[tuple[str, str]] = set()  # files that are not taken in, or not wholly
+        self._written = 0
 
-def _take_in(vault: Door, place: Place, wish: Wish, told: _Told, progress: Progress) -> bool:
-    """Hand on what a place has; whether it has anything."""
-    name, before = place.source.name, len(told.files) + told.left
-    for batch in batches(_pieces(place, told)):
-        if told.room == 0:  # this one was read before it was known
-            for piece in batch:
-                told.leave(name, piece.found.path)
-            continue
-        said = vault.ask(
-            "take-in", source=name, items=[each.handed() for each in batch], by=wish.by, dry_run=wish.dry_run,
-            limit=told.room,
-        )  # fmt: skip
-        for piece, result in zip(batch, said["results"], strict=False):
-            told.add(name, piece, result)
-        for piece in batch[len(said["results"]) :]:
-            told.leave(name, piece.found.path)
-        progress.advance(len(batch))
-    return len(told.files) + told.left > before
+    def take_in(self, place: Place) -> bool:
+        """Send on what a place has; whether it has anything."""
+        name, before = place.source.name, len(self.files) + len(self.left)
+        self._progress.stage(f"taking in from {name}", 0)
+        for batch in batches(self._pieces(place)):
+            results: list[FileReport] = []
+            if self._room() != 0:
+                results = self._vault.ask(
+                    "take-in", source=name, items=[each.record() for each in batch], by=self._wish.by,
+                    dry_run=self._wish.dry_run, limit=self._room(),
+                )["results"]  # fmt: skip
+            for piece, result in zip(batch, results, strict=False):
+                self._add(name, piece, result)
+            self.left |= {(name, piece.found.path) for piece in batch[len(results) :]}
+            self._progress.advance(len(batch))
+        return len(self.files) + len(self.left) > before
 
+    def _room(self) -> int | None:
+        """How many memories may still be written; None for any."""
+        return None if self._wish.limit is None else self._wish.limit - self._written
 
-def _pieces(place: Place, told: _Told) -> Iterator[Piece]:
-    """All that is worth handing on, while there is room for more."""
-    name = place.source.name
-    for each in place.found():
-        if isinstance(each, Passed):
-            told.skip(name, each.path, each.reason)
-        elif not each.text.strip():
-            told.skip(name, each.path, "there is nothing in it")
+    def _pieces(self, place: Place) -> Iterator[Piece]:
+        """All that is worth sending, while there is room for more."""
+        name = place.source.name
+        for each in place.found():
+            if isinstance(each, Passed):
+                self._skip(name, each.path, each.reason)
+            elif not each.text.strip():
+                self._skip(name, each.path, "there is nothing in it")
+            else:
+                for piece in pieces(each):
+                    if self._room() == 0:
+                        self.left.add((name, each.path))
+                        break
+                    yield piece
+
+    def _add(self, source: str, piece: Piece, result: FileReport) -> None:
+        """One more result; several of one file, one behind the other, are one."""
+        redacted = [*piece.redacted, *result["redacted"]] if result["memories"] else []
+        report: FileReport = {"source": source, "path": piece.found.path, **result}
+        report["redacted"] = redacted
+        if piece.found.cut:
+            report["cut"] = piece.found.cut
+        self._written += len(result["memories"])
+        if result["rest"]:
+            self.left.add((source, piece.found.path))
+        if piece.is_first:
+            self.files.append(report)
         else:
-            for piece in pieces(each):
-                if told.room == 0:
-                    told.leave(name, each.path)
-                    break
-                yield piece
+            self.files[-1] = _joined(self.files[-1], report)
+
+    def _skip(self, source: str, path: str, reason: str) -> None:
+        """Something that is not read."""
+        self.files.append(
+            {"source": source, "path": path, "result": "skipped", "memories": [], "known": [],
+             "reason": reason, "rest": 0, "redacted": []}
+        )  # fmt: skip
+
+    def counts(self) -> dict[str, int]:
+        """For the report."""
+        results = Counter(each["result"] for each in self.files)
+        return {
+            "new": results["new"], "known": results["known"], "skipped": results["skipped"],
+            "memories": self._written, "cut": sum("cut" in each for each in self.files),
+            "redacted": sum(len(each["redacted"]) for each in self.files),
+        }  # fmt: skip
 
 
-def _joined(before: dict[str, object], more: dict[str, object]) -> dict[str, object]:
+def _joined(one: FileReport, more: FileReport) -> FileReport:
     """Two results of one file as one."""
-    best = min((str(before["result"]), str(more["result"])), key=("new", "known", "skipped").index)
-    joined = {**before, "result": best}
-    for key in ("memories", "known", "redacted"):
-        one, other = before[key], more[key]
-        assert isinstance(one, list)
-        assert isinstance(other, list)
-        joined[key] = [*one, *other]
-    reasons = dict.fromkeys(str(each["reason"]) for each in (before, more) if each["reason"])
-    joined["rest"] = int(str(before["rest"])) + int(str(more["rest"]))
-    return {**joined, "reason": "; ".join(reasons)}
+    joined: FileReport = {**one}
+    joined["result"] = min(one["result"], more["result"], key=("new", "known", "skipped").index)
+    joined["memories"] = [*one["memories"], *more["memories"]]
+    joined["known"] = [*one["known"], *more["known"]]
+    joined["redacted"] = [*one["redacted"], *more["redacted"]]
+    joined["rest"] = one["rest"] + more["rest"]
+    joined["reason"] = "; ".join(dict.fromkeys(filter(None, (one["reason"], more["reason"]))))
+    return joined

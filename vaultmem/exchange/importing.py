@@ -1,102 +1,69 @@
-"""Memories coming in from a file of lines: read, compared with what is there, written in batches that can be undone."""
+"""Memories coming in from a file of lines: read, made into files of this vault, compared with what is there, written in
+batches that can be undone."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.exchange.arrivals import Arrival, arrival, renamed
-from vaultmem.exchange.lines import JSONL, MEMORIES, READERS, Exchanged, memory, parsed
+from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
 from vaultmem.memories.approving import take_back
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.model import Memory
+from vaultmem.memories.model import (
+    ARCHIVE,
+    CATEGORIES,
+    DEFAULT_SCOPE,
+    INBOX,
+    Memory,
+    category_of,
+)
 from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.reminders.pending_items import is_approved
-from vaultmem.text.titles import free_path, safe
-from vaultmem.vault.files import digest
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import seconds, stamp
+from vaultmem.text.titles import free_path, safe, title_of
+from vaultmem.vault import pages
+from vaultmem.vault.files import CAP, decode, digest
 
-# A file of lines, read one by one whatever is in it: huge lines are passed over, broken ones told of.
-
-LONGEST = 16_000_000  # bytes of a line: a note of four megabytes, also in base64 and with its text
-_PART = 1 << 16
-
-
-class Line(NamedTuple):
-    """One line that is not empty: a memory, or what is wrong with it."""
-
-    number: int
-    size: int
-    memory: Exchanged | None
-    trouble: str = ""
-
-
-def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
-    """All lines but empty ones."""
-    number = 0
-    while data := file.readline(LONGEST + 1):
-        number += 1
-        if len(data) > LONGEST and not data.endswith(b"\n"):
-            _pass_over(file)
-            yield Line(number, 0, None, f"it is longer than {LONGEST:,} bytes")
-            continue
-        if number == 1:
-            data = data.removeprefix(b"\xef\xbb\xbf")
-        if data.strip():
-            yield from _lines(number, data, shape)
-
-
-def _pass_over(file: BinaryIO) -> None:
-    """To the end of the line."""
-    while part := file.readline(_PART):
-        if part.endswith(b"\n"):
-            return
-
-
-def _lines(number: int, data: bytes, shape: str) -> Iterator[Line]:
-    """What one line says: a memory, or all that a search of **memories** has answered (its section 4.2)."""
-    try:
-        found = parsed(data.decode())
-    except UnicodeDecodeError:
-        yield Line(number, len(data), None, "it is not UTF-8")
-        return
-    except VaultmemError as error:
-        yield Line(number, len(data), None, str(error))
-        return
-    results = found.get("results") if shape == MEMORIES and "content" not in found else None
-    if not isinstance(results, list):
-        yield _line(number, len(data), found, shape)
-        return
-    for each in results:
-        if isinstance(each, dict):
-            yield _line(number, len(data) // len(results), each, shape)
-        else:
-            yield Line(number, 0, None, "one of its results is not an object of JSON")
-
-
-def _line(number: int, size: int, found: dict[str, object], shape: str) -> Line:
-    try:
-        made = memory(found) if shape == JSONL else READERS[shape](found)
-    except VaultmemError as error:
-        return Line(number, size, None, str(error))
-    return Line(number, size, made)
-
-
-FOLDER = "import"  # of the state folder, where what is imported waits
-TAKEN = ".taken"  # what the file is called in which it is written how many lines were taken in
+FOLDER = "import"  # of the state folder, where a file waits to be imported
+TAKEN = (
+    ".taken"  # added to the name of the file in which it is written how many lines were taken in
+)
 BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
-MOST_TOLD = 1_000  # lines that are told of one by one
+MOST_LISTED = 1_000  # lines in the report
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
 
-class _Known(NamedTuple):
+class Arrival(NamedTuple):
+    """The file that a memory will be."""
+
+    id: str
+    path: str  # in the memory folder, perhaps taken
+    archived: bool
+    data: bytes
+    style: str
+    hash: str
+    scope: str
+    updated: float
+    properties: Mapping[str, Value]
+    is_foreign: bool  # of another program, which knows nothing of places
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return self.path.rpartition("/")[2].removesuffix(".md")
+
+
+class _Outcome(NamedTuple):
     """A line that is not written, and why."""
 
     line: int
@@ -107,26 +74,22 @@ class _Run:
     """One import: what was there when it began, and what became of each line."""
 
     def __init__(self, asked: Asked) -> None:
+        self.asked = asked
         self.by = asked.text("by")
         self.conflict = asked.text("on_conflict")
         self.hashes: set[tuple[str, str]] = set()  # content and scope of what was there
         self.seen: dict[str, int] = {}  # the line of each id of the file
-        self.taken: set[str] = set()  # folded paths that this batch will make
-        self.there: dict[str, Memory] = {}  # all memories by id, as this batch finds them
-        self.reworded: dict[str, str] = {}  # titles by id, of what this batch says otherwise
-        self.links: dict[
-            str, tuple[str, ...]
-        ] = {}  # ids by id, for shapes that name linked memories so
-        self.known: list[_Known] = []
-        self.kept: list[_Known] = []  # conflicts that were left as they are
-        self.failed: list[_Known] = []
+        self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
+        self.known: list[_Outcome] = []
+        self.kept: list[_Outcome] = []  # conflicts that were left as they are
+        self.failed: list[_Outcome] = []
         self.reports: list[Report] = []
 
 
 def import_lines(desk: Desk, reader: Reader, asked: Asked) -> Report:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
-    "failed" (each with "line" and "reason"), and "changes". Others get their turn at the desk between two batches."""
-    name = asked.needed("file")
+    "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
+    name, writes = asked.needed("file"), not asked.flag("dry_run")
     if not _NAME.fullmatch(name):
         raise UsageError('"file" must be the name of a file that waits to be imported')
     shape = asked.text("shape") or JSONL
@@ -136,19 +99,19 @@ def import_lines(desk: Desk, reader: Reader, asked: Asked) -> Report:
     try:
         with open(os.path.join(desk.state.path(FOLDER), name), "rb") as file:
             for batch in _batches(run, lines_of(file, shape)):
-                with desk.session(reader, writes=not asked.flag("dry_run")) as session:
-                    _take(session, asked, run, batch)
-                _tell(file.name, batch[-1].number)
-            if run.links and not asked.flag("dry_run"):
+                with desk.session(reader, writes=writes) as session:
+                    _Batch(session, run).take(batch)
+                _note_progress(file.name, batch[-1].number)
+            if run.links and writes:
                 with desk.session(reader, writes=True) as session:
-                    _link(session, asked, run)
+                    _link(session, run)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
-    return _report(run, dry_run=asked.flag("dry_run"))
+    return _report(run)
 
 
-def _tell(path: str, lines: int) -> None:
-    """How far it is, for whoever waits; nothing depends on it."""
+def _note_progress(path: str, lines: int) -> None:
+    """How far it is, for the process that waits; nothing depends on it."""
     with contextlib.suppress(OSError), open(path + TAKEN, "w", encoding="ascii") as file:
         file.write(str(lines))
 
@@ -159,7 +122,7 @@ def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
     size = 0
     for line in lines:
         if line.memory is None:
-            run.failed.append(_Known(line.number, line.trouble))
+            run.failed.append(_Outcome(line.number, line.problem))
             continue
         batch.append(line)
         size += line.size
@@ -170,59 +133,195 @@ def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
-def _take(session: Session, asked: Asked, run: _Run, batch: list[Line]) -> None:
+# From a line to the file that it will be
+
+
+def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
+    """The file that a memory will be. Brought by an assistant, it is that assistant's where it names no other one.
+    Raises VaultmemError when it cannot be one."""
+    # What was in a file of a vault goes back into one, byte by byte, whatever it is.
+    content = memory.content if memory.file is not None else checked_content(memory.content)
+    own = memory.id or _text(memory.properties.get("id")) or session.desk.new_id()
+    path = unicodedata.normalize("NFC", _place(memory, content))
+    if f"{session.desk.folder}/{path}".casefold() == session.desk.waiting.path.casefold():
+        raise VaultmemError(f"its path {path[:60]!r} is that of the page of pending items")
+    style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
+    data = _bytes(session, memory._replace(id=own), style)
+    page = _read(style, data)
+    claimed = _text(page.properties.get("id"))
+    # A file may claim the id of another one, as copies do, but not what a person has approved of that.
+    if claimed not in ("", own) and (by or _is_approved(session, claimed)):
+        raise VaultmemError("its file has another id than its line")
+    if by and not _text(page.properties.get("agent")):
+        data = pages.edited(style, data, {"agent": by}, None)
+        page = _read(style, data)
+    scope = _text(page.properties.get("scope")) or DEFAULT_SCOPE
+    updated = seconds(page.properties.get("updated_at")) or seconds(page.properties.get("created_at"))  # fmt: skip
+    return Arrival(
+        own, path, memory.archived, data, style, content_hash(page.content), scope, updated or 0.0, page.properties,
+        not memory.path,
+    )  # fmt: skip
+
+
+def _is_approved(session: Session, id_: str) -> bool:
+    return is_approved(id_, session.desk.waiting.record.answers())
+
+
+def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
+    """As they were, where pages are written alike; else made of properties and content."""
+    if memory.file is not None and memory.file.style == style:
+        return memory.file.data
+    properties: dict[str, Value] = dict(memory.properties)
+    if not memory.path:  # of another program
+        now = stamp(session.now)
+        properties = {"id": memory.id, **properties}
+        properties |= {key: now for key in ("created_at", "updated_at") if key not in properties}
+        if memory.links:
+            properties["links"] = [
+                f"[[{safe(own)}]]" for own in memory.links
+            ]  # until all are there
+    return pages.compose(style, properties, memory.content)
+
+
+def _read(style: str, data: bytes) -> pages.Page:
+    """The file as it will be read. A file that cannot be read would be lost to everybody."""
+    if len(data) > CAP:
+        raise VaultmemError(f"it has {len(data):,} bytes, and a memory at most {CAP:,}")
+    text, problem = decode(data)
+    page = pages.read(style, text)
+    if problem or page.error:
+        raise VaultmemError(f"its file could not be read: {problem or page.error}")
+    return page
+
+
+def _place(memory: Exchanged, content: str) -> str:
+    """Where it lies in the memory folder: where it lay, as far as that goes with being archived."""
+    path = memory.path
+    name = path.rpartition("/")[2] if path else f"{safe(title_of(content))}.md"
+    if memory.archived:
+        return path if in_archive(path) else f"{ARCHIVE}/{name}"
+    if not path or in_archive(path):
+        return f"{category_of('', memory.properties.get('category'))}/{name}"
+    top = path.partition("/")[0] if "/" in path else ""
+    if top not in CATEGORIES and not memory.properties.get("id"):
+        return f"{INBOX}/{name}"  # elsewhere, a file without an id is no memory
+    return path
+
+
+def _text(value: Value) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+# What a batch of lines leads to
+
+
+class _Batch:
     """One batch: what is to be done, and then that."""
-    run.taken.clear()
-    run.reworded.clear()
-    run.there = _by_id(session)
-    changes: list[Change] = []
-    at: dict[str, int] = {}
-    for line in batch:
-        try:
-            change = _change(session, run, line)
-        except VaultmemError as error:
-            run.failed.append(_Known(line.number, str(error)))
-            continue
-        if change is not None:
-            changes.append(change)
-            at[change.path or change.target] = line.number
-            run.taken.add(change.target.lower())
-    plan = Plan("import", tuple(changes))
-    if asked.flag("dry_run"):
-        run.reports.append(planned(session, plan))
-    elif changes:
-        first, last = batch[0].number, batch[-1].number
-        take_back(session, run.reworded)
-        outcome = session.carry_out(
-            plan, header(asked, f"import lines {first} to {last}", session.now)
-        )
-        run.failed += [_Known(at.get(path, first), reason) for path, reason in outcome.skipped]
-        run.reports.append(done(plan, outcome))
 
+    def __init__(self, session: Session, run: _Run) -> None:
+        self._session, self._run = session, run
+        self._taken: set[str] = set()  # folded paths that this batch will make
+        self._there = _by_id(session)  # all memories by id, as this batch finds them
+        self._reworded: dict[str, str] = {}  # titles by id, of what this batch changes
 
-def _change(session: Session, run: _Run, line: Line) -> Change | None:
-    """What a line leads to; None when nothing is to be done."""
-    assert line.memory is not None
-    new = arrival(session, line.memory, run.by)
-    if line.memory.links:
-        run.links[new.id] = line.memory.links
-    before = run.seen.setdefault(new.id, line.number)
-    if before != line.number:
-        raise VaultmemError(f"its id is that of line {before}")
-    if session.desk.bytes_of(f"{session.desk.folder}/{new.path}") == new.data:  # whoever has its id
-        run.known.append(_Known(line.number, "it is there"))
+    def take(self, batch: list[Line]) -> None:
+        """Do it, or say what would be done."""
+        session, run = self._session, self._run
+        changes: list[Change] = []
+        at: dict[str, int] = {}
+        for line in batch:
+            try:
+                change = self._change(line)
+            except VaultmemError as error:
+                run.failed.append(_Outcome(line.number, str(error)))
+                continue
+            if change is not None:
+                changes.append(change)
+                at[change.path or change.target] = line.number
+                self._taken.add(change.target.lower())
+        plan = Plan("import", tuple(changes))
+        if run.asked.flag("dry_run"):
+            run.reports.append(planned(session, plan))
+        elif changes:
+            first, last = batch[0].number, batch[-1].number
+            take_back(session, self._reworded)
+            who = header(run.asked, f"import lines {first} to {last}", session.now)
+            outcome = session.carry_out(plan, who)
+            run.failed += [_Outcome(at.get(path, first), why) for path, why in outcome.skipped]
+            run.reports.append(done(plan, outcome))
+
+    def _change(self, line: Line) -> Change | None:
+        """What a line leads to; None when nothing is to be done."""
+        assert line.memory is not None
+        session, run = self._session, self._run
+        new = arrival(session, line.memory, run.by)
+        if line.memory.links:
+            run.links[new.id] = line.memory.links
+        before = run.seen.setdefault(new.id, line.number)
+        if before != line.number:
+            raise VaultmemError(f"its id is that of line {before}")
+        if session.desk.bytes_of(f"{session.desk.folder}/{new.path}") == new.data:  # under any id
+            return self._leave(line, "it is there")
+        there = self._there.get(new.id)
+        if there is None:
+            if not new.archived and (new.hash, new.scope) in run.hashes:
+                return self._leave(line, "the same text is there")
+            self._refuse_approved(new)
+            return self._create(new)
+        if there.archived == new.archived and self._says_the_same(there, new):
+            return self._leave(line, "it is there")
+        return self._merge(line, there, new)
+
+    def _leave(self, line: Line, why: str) -> Change | None:
+        """Nothing is to be done for a line."""
+        self._run.known.append(_Outcome(line.number, why))
         return None
-    there = run.there.get(new.id)
-    if there is None:
-        if not new.archived and (new.hash, new.scope) in run.hashes:
-            run.known.append(_Known(line.number, "the same text is there"))
+
+    def _says_the_same(self, there: Memory, new: Arrival) -> bool:
+        """Whether nothing would be gained. Of another program's memory, what vaultmem has noted since stays."""
+        is_equal = new.is_foreign or there.properties == new.properties
+        is_same = there.hash == new.hash and is_equal
+        return is_same or self._session.desk.bytes_of(there.path) == new.data
+
+    def _merge(self, line: Line, there: Memory, new: Arrival) -> Change | None:
+        """What becomes of two versions of one memory."""
+        session, conflict = self._session, self._run.conflict
+        if conflict == "both":
+            if not new.archived and new.hash == there.hash:
+                return self._leave(line, "the same text is there")
+            own = session.desk.new_id()
+            data = pages.edited(new.style, new.data, {"id": own}, None)
+            return self._create(new._replace(id=own, data=data))
+        if conflict == "skip" or new.updated <= there.updated:
+            why = "another version is there" if conflict == "skip" else "the one that is there is as new"  # fmt: skip
+            self._run.kept.append(_Outcome(line.number, f"{why}: {there.title}"))
             return None
-        _refuse_approved(session, run, new)
-        return _created(session, run, new)
-    if there.archived == new.archived and _says_the_same(session, there, new):
-        run.known.append(_Known(line.number, "it is there"))
-        return None
-    return _merged(session, run, line.number, (there, new))
+        self._refuse_approved(new)
+        target = there.path if there.archived == new.archived else self._free_path(new)
+        old = session.desk.bytes_of(there.path)
+        if old is None:
+            raise VaultmemError(f"{there.path} cannot be read")
+        if there.hash != new.hash:
+            self._reworded[new.id] = there.title
+        action = EDIT if target == there.path else TO_ARCHIVE
+        why = "a newer version was imported"
+        return Change(action, there.id, there.path, target, {}, None, digest(old), why, new.data)
+
+    def _create(self, new: Arrival) -> Change:
+        self._reworded[new.id] = new.name  # of what is gone nobody knows the words
+        target = self._free_path(new)
+        return Change(CREATE, new.id, None, target, {}, None, None, "imported", new.data)
+
+    def _free_path(self, new: Arrival) -> str:
+        def is_taken(path: str) -> bool:
+            return path.lower() in self._taken or self._session.view.exists(path)
+
+        return free_path(f"{self._session.desk.folder}/{new.path}", new.id, is_taken)
+
+    def _refuse_approved(self, new: Arrival) -> None:
+        """A person has approved what was there under that id, and nothing that an assistant brings in its place."""
+        if self._run.by and _is_approved(self._session, new.id):
+            raise VaultmemError("a person has approved what has its id; no assistant replaces that")
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
@@ -230,59 +329,7 @@ def _by_id(session: Session) -> dict[str, Memory]:
     return {each.id: each for each in (*collection.archived(), *collection.live())}
 
 
-def _says_the_same(session: Session, there: Memory, new: Arrival) -> bool:
-    """Whether nothing would be gained. Of another program's memory, what vaultmem has noted since stays."""
-    if there.hash == new.hash and (new.is_foreign or there.properties == new.properties):
-        return True
-    return session.desk.bytes_of(there.path) == new.data
-
-
-def _merged(session: Session, run: _Run, line: int, pair: tuple[Memory, Arrival]) -> Change | None:
-    """What becomes of two versions of one memory."""
-    there, new = pair
-    if run.conflict == "both":
-        if not new.archived and new.hash == there.hash:
-            run.known.append(_Known(line, "the same text is there"))
-            return None
-        return _created(session, run, renamed(session, new))
-    if run.conflict == "skip" or new.updated <= there.updated:
-        why = "another version is there" if run.conflict == "skip" else "the one that is there is as new"  # fmt: skip
-        run.kept.append(_Known(line, f"{why}: {there.title}"))
-        return None
-    _refuse_approved(session, run, new)
-    target = there.path if there.archived == new.archived else _free(session, run, new)
-    old = session.desk.bytes_of(there.path)
-    if old is None:
-        raise VaultmemError(f"{there.path} cannot be read")
-    if there.hash != new.hash:
-        run.reworded[new.id] = there.title
-    action = EDIT if target == there.path else TO_ARCHIVE
-    why = "a newer version was imported"
-    return Change(action, there.id, there.path, target, {}, None, digest(old), why, new.data)
-
-
-def _created(session: Session, run: _Run, new: Arrival) -> Change:
-    target = _free(session, run, new)
-    run.reworded[new.id] = new.path.rpartition("/")[2].removesuffix(
-        ".md"
-    )  # of what is gone nobody knows the words
-    return Change(CREATE, new.id, None, target, {}, None, None, "imported", new.data)
-
-
-def _free(session: Session, run: _Run, new: Arrival) -> str:
-    def is_taken(path: str) -> bool:
-        return path.lower() in run.taken or session.view.exists(path)
-
-    return free_path(f"{session.desk.folder}/{new.path}", new.id, is_taken)
-
-
-def _refuse_approved(session: Session, run: _Run, new: Arrival) -> None:
-    """A person has approved what was there under that id, and nothing that an assistant brings in its place."""
-    if run.by and is_approved(new.id, session.desk.waiting.record.answers()):
-        raise VaultmemError("a person has approved what has its id; no assistant replaces that")
-
-
-def _link(session: Session, asked: Asked, run: _Run) -> None:
+def _link(session: Session, run: _Run) -> None:
     """Now that all are there, call those that are linked by their titles."""
     there = _by_id(session)
     changes = []
@@ -292,15 +339,14 @@ def _link(session: Session, asked: Asked, run: _Run) -> None:
         if each is not None and titles and each.properties.get("links") != titles:
             left = [f"[[{safe(other)}]]" for other in others if other not in there]
             sets: dict[str, Value] = {"links": [*titles, *left]}
-            changes.append(
-                Change(EDIT, own, each.path, each.path, sets, None, None, "linked as imported")
-            )
+            why = "linked as imported"
+            changes.append(Change(EDIT, own, each.path, each.path, sets, None, None, why))
     if changes:
-        plan = Plan("import", tuple(changes))
-        session.carry_out(plan, header(asked, "import: links", session.now))
+        who = header(run.asked, "import: links", session.now)
+        session.carry_out(Plan("import", tuple(changes)), who)
 
 
-def _report(run: _Run, *, dry_run: bool) -> Report:
+def _report(run: _Run) -> Report:
     changes: list[object] = []
     for report in run.reports:
         found = report["changes"]
@@ -308,17 +354,11 @@ def _report(run: _Run, *, dry_run: bool) -> Report:
         changes += found
     actions = [change["action"] for change in changes if isinstance(change, dict)]
     return {
-        "job": "import",
-        "dry_run": dry_run,
-        "changes": changes,
-        "new": actions.count(CREATE),
-        "changed": len(actions) - actions.count(CREATE),
-        "known": len(run.known),
-        "kept": _told(run.kept),
-        "failed": _told(sorted(run.failed)),
-        "failures": len(run.failed),
-    }
+        "job": "import", "dry_run": run.asked.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
+        "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _listed(run.kept),
+        "failed": _listed(sorted(run.failed)), "failures": len(run.failed),
+    }  # fmt: skip
 
 
-def _told(found: list[_Known]) -> list[dict[str, object]]:
-    return [{"line": each.line, "reason": each.reason} for each in found[:MOST_TOLD]]
+def _listed(found: list[_Outcome]) -> list[dict[str, object]]:
+    return [each._asdict() for each in found[:MOST_LISTED]]

@@ -1,14 +1,15 @@
-"""A long text becomes memories: cleaned, cut, weighed, routed (the "logic" seed, section 1)."""
+"""A long text becomes memories: cleaned, cut, weighed, routed (the "logic" seed, section 1); and so do the texts that
+were found in other programs, once and for all."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from vaultmem.exchange import chunks
-from vaultmem.exchange.texts import Item, item_of, without_machinery
+from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.memories import importance
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -18,16 +19,16 @@ from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.memories.same import particulars
-from vaultmem.memories.writing import Found as Looked
-from vaultmem.memories.writing import look, new_memory
+from vaultmem.memories.writing import Found, look, new_memory
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
 
-_SHOWN = 100  # characters of a part that is told about
-
-
-_ALIKE = 0.9  # resemblance from which two texts are one
+TEXT = "text"  # the source of texts, which are cut as those on stdin are
+HASH = "source_hash"
+_HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
+_SHOWN = 100  # characters of a part in the report
+_SIMILAR = 0.9  # resemblance from which two texts are one
 _TOO_FEW = 8  # words, where nothing in them matters
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
@@ -42,6 +43,11 @@ class Part(NamedTuple):
     reason: str = ""  # why it is left out
     seen: bool = False  # it was taken in before, and there may be no memory of it any more
 
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing of it is new."""
+        return bool(self.known) or self.seen
+
 
 Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
 
@@ -49,44 +55,58 @@ Known = Callable[[str], Part | None]  # what a text is taken for that was seen e
 def ingest_text(session: Session, asked: Asked) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
-    found = secrets.redacted(without_machinery(asked.whole_text("text")))
-    parts = judged(session, asked, found.text)
+    found = secrets.redacted(without_editor_markup(asked.whole_text("text")))
+    parts = judge(session, asked, found.text)
     draft = session.draft()
     for part in parts:
         if part.new is not None:
             create(draft, part.new, part.text, session.now)
     plan = draft.plan("ingest")
-    told = {"parts": [_told(part) for part in parts], "redacted": list(found.kinds)}
+    about = {"parts": [_part_report(part) for part in parts], "redacted": list(found.kinds)}
     if asked.flag("dry_run"):
-        return {**planned(session, plan), **told}
+        return {**planned(session, plan), **about}
     who = header(asked, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
-    return {**done(plan, session.carry_out(plan, who)), **told}
+    return {**done(plan, session.carry_out(plan, who)), **about}
 
 
-def _unknown(_: str) -> Part | None:
-    return None
+def _part_report(part: Part) -> dict[str, object]:
+    begins = " ".join(part.text.split())[:_SHOWN]
+    if part.known:
+        return {"result": "known", "id": part.known, "text": begins}
+    if part.new is None:
+        return {"result": "skipped", "reason": part.reason, "text": begins}
+    kind = part.new.properties["memory_type"]
+    return {
+        "result": "new", "id": part.new.id, "importance": part.importance, "memory_type": kind, "text": begins,
+    }  # fmt: skip
 
 
-def judged(session: Session, asked: Asked, text: str, known: Known = _unknown) -> list[Part]:
+# What is new in a text
+
+
+def judge(session: Session, asked: Asked, text: str, known: Known = lambda _: None) -> list[Part]:
     """Each paragraph for itself: whether it is known, or stands in the text twice. What is left between those joins
     into parts, which are weighed."""
     scope = asked.scope() or DEFAULT_SCOPE
     parts: list[Part] = []
     fresh: list[str] = []
-    said: set[str] = set()
+    hashes: set[str] = set()
+
+    def weigh_fresh() -> None:
+        parts.extend(
+            known(each) or _weigh(session, asked, each, scope) for each in chunks.joined(fresh)
+        )
+        fresh.clear()
+
     for piece in chunks.pieces(chunks.clean(text)):
-        left_out = None if chunks.is_heading(piece) else _said_before(session, piece, scope, said)
-        if left_out is None:
+        repeated = None if chunks.is_heading(piece) else _repeated(session, piece, scope, hashes)
+        if repeated is None:
             fresh.append(piece)
-            continue
-        parts += [
-            known(each) or _weighed(session, asked, each, scope) for each in chunks.joined(fresh)
-        ]
-        parts.append(left_out)
-        fresh = []
-    return parts + [
-        known(each) or _weighed(session, asked, each, scope) for each in chunks.joined(fresh)
-    ]
+        else:
+            weigh_fresh()
+            parts.append(repeated)
+    weigh_fresh()
+    return parts
 
 
 def whole_text(session: Session, asked: Asked, text: str) -> Part:
@@ -105,8 +125,8 @@ def create(draft: Draft, new: New, text: str, now: float) -> None:
     draft.create(new._replace(title=title), "ingested")
 
 
-def _said_before(session: Session, piece: str, scope: str, said: set[str]) -> Part | None:
-    """Why a paragraph says nothing new, to the letter; None when it does. `said` are the hashes of this text."""
+def _repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
+    """Why a paragraph says nothing new, to the letter; None when it does. `hashes` are those of this text."""
     hash_ = similarity.content_hash(piece)
     found = [
         each
@@ -114,18 +134,14 @@ def _said_before(session: Session, piece: str, scope: str, said: set[str]) -> Pa
         if is_visible_to(each, scope) and session.sees(each)
     ]
     if found:
-        return Part(piece, known=_first(found).id)
-    if hash_ in said:
+        return Part(piece, known=min(found, key=lambda each: (each.created, each.path)).id)
+    if hash_ in hashes:
         return Part(piece, reason="it stands in this text before")
-    said.add(hash_)
+    hashes.add(hash_)
     return None
 
 
-def _first(found: list[Memory]) -> Memory:
-    return min(found, key=lambda each: (each.created, each.path))
-
-
-def _weighed(session: Session, asked: Asked, text: str, scope: str) -> Part:
+def _weigh(session: Session, asked: Asked, text: str, scope: str) -> Part:
     found = look(session, text, scope, contradictions=False)
     if same := _same(session, text, found):
         return Part(text, known=same.id)
@@ -140,7 +156,7 @@ def _weighed(session: Session, asked: Asked, text: str, scope: str) -> Part:
     return Part(text, new, importance=weight)
 
 
-def _same(session: Session, text: str, found: Looked) -> Memory | None:
+def _same(session: Session, text: str, found: Found) -> Memory | None:
     """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
     if found.same:
         return found.same
@@ -152,7 +168,7 @@ def _same(session: Session, text: str, found: Looked) -> Memory | None:
 
 def is_same(text: str, other: str, resemblance: float) -> bool:
     """Whether two texts that resemble each other so much say the same."""
-    if resemblance < _ALIKE:
+    if resemblance < _SIMILAR:
         return False
     mine = particulars(text)
     return particulars(other)._replace(words=mine.words) == mine
@@ -166,23 +182,7 @@ def _is_empty_talk(text: str) -> bool:
     return len(_WORD.findall(text)) < _TOO_FEW or not importance.says_something(text)
 
 
-def _told(part: Part) -> dict[str, object]:
-    begins = " ".join(part.text.split())[:_SHOWN]
-    if part.known:
-        return {"result": "known", "id": part.known, "text": begins}
-    if part.new is None:
-        return {"result": "skipped", "reason": part.reason, "text": begins}
-    kind = part.new.properties["memory_type"]
-    return {
-        "result": "new", "id": part.new.id, "importance": part.importance, "memory_type": kind, "text": begins,
-    }  # fmt: skip
-
-
-# Take in what was found in another program: what is new becomes memories in the inbox, once and for all.
-
-TEXT = "text"  # the source of texts, which are cut as those on stdin are
-HASH = "source_hash"
-_HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
+# Texts of other programs: what is new becomes memories in the inbox, once and for all
 
 
 class _Result(NamedTuple):
@@ -219,13 +219,12 @@ class _Seen:
             return Part(text, reason="it came in with another text just now", seen=True)
         if hash_ in self._taken:
             return Part(text, reason="it was looked at before", seen=True)
-        if any(is_same(text, text_, near) for text_, near in self._alike(text)):
+        own = similarity.sketch(text)
+        if any(
+            is_same(text, each, similarity.resemblance(own, sketch)) for sketch, each in self._texts
+        ):
             return Part(text, reason="another text just now says the same", seen=True)
         return None
-
-    def _alike(self, text: str) -> Iterator[tuple[str, float]]:
-        own = similarity.sketch(text)
-        return ((each, similarity.resemblance(own, sketch)) for sketch, each in self._texts)
 
     def add(self, part: Part, hash_: str) -> None:
         """It comes in now."""
@@ -239,16 +238,16 @@ def hash_of(text: str) -> str:
 
 
 def take_in(session: Session, asked: Asked) -> Report:
-    """Write what is new of the items of one source; "results" tells of each what became of it, in their order. At most
-    `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it."""
-    items = [item_of(asked, given) for given in asked.records("items")]
-    most = asked.whole("limit", 1_000_000)
+    """Take in what is new of the items of one source; "results" tells of each what became of it, in their order. At
+    most `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it.
+    """
+    items = [item_of(asked, record) for record in asked.records("items")]
+    room = asked.whole("limit", 1_000_000)
     seen = _Seen(session)
     draft = session.draft()
     results: list[_Result] = []
-    room = most
     for item in items:
-        result = _no_more(_judged(session, asked, item, seen), room)
+        result = _limited(_judge_item(session, asked, item, seen), room)
         results.append(result)
         for part in result.parts:
             if part.new is not None:
@@ -266,79 +265,73 @@ def take_in(session: Session, asked: Asked) -> Report:
         whole = [one for one in results if not any(p.new and p.new.id in ids for p in one.parts)]
         take(session.desk.ledger, {each for one in whole for each in one.hashes}, session.now)
     places = {change.id: change.target for change in plan.changes}
-    told = [_told_taking(result, places, failed) for result in results]
-    return {"results": told, "left": len(items) - len(results)}
+    reports = [_item_report(result, places, failed) for result in results]
+    return {"results": reports, "left": len(items) - len(results)}
 
 
-def _no_more(result: _Result, room: int) -> _Result:
+def _limited(result: _Result, room: int) -> _Result:
     """The beginning of a text, of which there is room for so many memories only. The text as a whole is not known then,
     so that another run goes on with what is left of it."""
     fresh = [number for number, part in enumerate(result.parts) if part.new is not None]
     if len(fresh) <= room:
         return result
     parts = result.parts[: fresh[room]]
-    return result._replace(
-        parts=parts, hashes=[hash_of(part.text) for part in parts], rest=len(fresh) - room
-    )
+    hashes = [hash_of(part.text) for part in parts]
+    return result._replace(parts=parts, hashes=hashes, rest=len(fresh) - room)
 
 
-def _judged(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
+def _judge_item(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
     found = secrets.redacted(item.text)
-    text = similarity.normal(without_machinery(found.text))
+    text = similarity.normal(without_editor_markup(found.text))
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
-    redacted = (*found.kinds, *item.redacted)
     known = seen.part(text)
     if known is not None:
         return _Result([known], [hash_of(text)])
     if _is_one(text, asked.needed("source")):
         parts = [whole_text(session, item.about, text)]
     else:
-        parts = judged(session, item.about, text, seen.part)
-    begins = (
-        None if any(map(_is_known, parts)) else next((each for each in parts if each.new), None)
-    )
+        parts = judge(session, item.about, text, seen.part)
+    is_known = any(part.is_known for part in parts)
+    begins = None if is_known else next((each for each in parts if each.new), None)
     placed = [_placed(part, item, first=part is begins) for part in parts]
-    return _Result(placed, [hash_of(text), *(hash_of(part.text) for part in parts)], redacted)
+    hashes = [hash_of(text), *(hash_of(part.text) for part in parts)]
+    return _Result(placed, hashes, (*found.kinds, *item.redacted))
 
 
 def _is_one(text: str, source: str) -> bool:
     """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
     from a file as from stdin, and is known again by either way."""
     if source == TEXT:
-        return len(chunks.joined(chunks.pieces(chunks.clean(text)))) <= 1
+        return len(chunks.chunks(chunks.clean(text))) <= 1
     return count_tokens(text) <= MAX_TOKENS
-
-
-def _is_known(part: Part) -> bool:
-    return bool(part.known) or part.seen
 
 
 def _placed(part: Part, item: Item, *, first: bool) -> Part:
     """A new memory with where it comes from. What names the whole text is said of its first part."""
     if part.new is None:
         return part
-    named = {} if first else {"aliases": None, "links": None}
-    given = {**item.properties, **named, **part.new.properties, HASH: hash_of(part.text)}
-    if item.date and (at := seconds(item.date)) and at < (seconds(given["created_at"]) or 0):
-        given["created_at"] = stamp(at)  # when it was written there
-    properties = {key: value for key, value in given.items() if value not in (None, [])}
+    unnamed = {} if first else {"aliases": None, "links": None}
+    own = {**item.properties, **unnamed, **part.new.properties, HASH: hash_of(part.text)}
+    if item.date and (at := seconds(item.date)) and at < (seconds(own["created_at"]) or 0):
+        own["created_at"] = stamp(at)  # when it was written there
+    properties = {key: value for key, value in own.items() if value not in (None, [])}
     title = item.title if first else ""
     return part._replace(new=part.new._replace(title=title, properties=properties))
 
 
-def _told_taking(
+def _item_report(
     result: _Result, places: Mapping[str, str], failed: Mapping[str, str]
 ) -> dict[str, object]:
     """An item as JSON: "new" if any of its parts is, "known" if all that matters of it is."""
     written = [part.new.id for part in result.parts if part.new is not None]
     lost = [failed[places[id_]] for id_ in written if places[id_] in failed]
     memories = [{"id": id_, "path": places[id_]} for id_ in written if places[id_] not in failed]
-    known = any(map(_is_known, result.parts))
+    is_known = not lost and any(part.is_known for part in result.parts)
     reasons = Counter(part.reason for part in result.parts if part.reason)
-    outcome = "new" if memories else "known" if known and not lost else "skipped"
     reason = "; ".join([*lost, *(f"{n} × {why}" if n > 1 else why for why, n in reasons.items())])
     return {
-        "result": outcome, "memories": memories, "known": [one.known for one in result.parts if one.known],
-        "reason": reason, "rest": result.rest, "redacted": list(result.redacted) if memories else [],
+        "result": "new" if memories else "known" if is_known else "skipped", "memories": memories,
+        "known": [one.known for one in result.parts if one.known], "reason": reason, "rest": result.rest,
+        "redacted": list(result.redacted) if memories else [],
     }  # fmt: skip

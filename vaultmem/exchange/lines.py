@@ -1,4 +1,4 @@
-"""Memories as lines of JSON: our own shape, which carries a file to the last byte. Other shapes: exchange.lines.
+"""Memories as lines of JSON: our own shape, which carries a file to the last byte, and those of two other programs.
 
 {"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
 
@@ -13,8 +13,8 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
@@ -122,12 +122,10 @@ def memory(found: dict[str, object]) -> Exchanged:
 
 def text(found: dict[str, object], name: str) -> str:
     """A text of a line; "" where there is none."""
-    given = found.get(name)
-    if given is None:
-        return ""
-    if not isinstance(given, str):
+    value = found.get(name)
+    if not isinstance(value, str | None):
         raise VaultmemError(f'"{name}" is not text')
-    return given
+    return value or ""
 
 
 def checked_content(given: str) -> str:
@@ -173,14 +171,7 @@ def checked_properties(given: object) -> dict[str, Value]:
     """Properties that a page can hold, as far as their form goes."""
     if not isinstance(given, dict):
         raise VaultmemError('"properties" is not an object')
-    _measure(given)
-    found: dict[str, Value] = given
-    return found
-
-
-def _measure(given: object) -> None:
-    """Walk through all values without recursion."""
-    left: list[tuple[object, int]] = [(given, 0)]
+    left: list[tuple[object, int]] = [(given, 0)]  # no recursion, for they may be nested deeply
     count = 0
     while left:
         value, depth = left.pop()
@@ -189,6 +180,7 @@ def _measure(given: object) -> None:
             raise VaultmemError("its properties are nested too deeply, or too many")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # fmt: skip
         left += [(each, depth + 1) for each in inner]
+    return given
 
 
 def _file(found: dict[str, object]) -> File | None:
@@ -204,53 +196,95 @@ def _file(found: dict[str, object]) -> File | None:
     return File(text(given, "style"), data)
 
 
+# A file of lines, read one by one whatever is in it: huge lines are skipped, broken ones reported.
+
+LONGEST = 16_000_000  # bytes of a line: a note of four megabytes, also in base64 and with its text
+_PART = 1 << 16
+
+
+class Line(NamedTuple):
+    """One line that is not empty: a memory, or what is wrong with it."""
+
+    number: int
+    size: int
+    memory: Exchanged | None
+    problem: str = ""
+
+
+def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
+    """All lines but empty ones."""
+    number = 0
+    while data := file.readline(LONGEST + 1):
+        number += 1
+        if len(data) > LONGEST and not data.endswith(b"\n"):
+            while (rest := file.readline(_PART)) and not rest.endswith(b"\n"):
+                pass
+            yield Line(number, 0, None, f"it is longer than {LONGEST:,} bytes")
+            continue
+        if number == 1:
+            data = data.removeprefix(b"\xef\xbb\xbf")
+        if data.strip():
+            yield from _memories_of(number, data, shape)
+
+
+def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
+    """The memory of one line, or all that a search of **memories** has answered (its section 4.2)."""
+    try:
+        found = parsed(data.decode())
+    except UnicodeDecodeError:
+        yield Line(number, len(data), None, "it is not UTF-8")
+        return
+    except VaultmemError as error:
+        yield Line(number, len(data), None, str(error))
+        return
+    results = found.get("results") if shape == MEMORIES and "content" not in found else None
+    if not isinstance(results, list):
+        results = [found]
+    for each in results:
+        if not isinstance(each, dict):
+            yield Line(number, 0, None, "one of its results is not an object of JSON")
+            continue
+        try:
+            yield Line(number, len(data) // len(results), READERS[shape](each))
+        except VaultmemError as error:
+            yield Line(number, 0, None, str(error))
+
+
 # Memories in the shapes of two other programs, the "memories" and "memory-cli" seeds, as objects of JSON.
 
 _NEVER = "0001-01-01T00:00:00Z"  # a time that was never set, as Go writes it
 _FRACTION = re.compile(r"(\.\d{6})\d+")  # of nanoseconds, six digits are understood
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
+# The fields of **memories** (sections 4.2 and 3.1), which are called as ours.
+_MEMORIES_FIELDS = (
+    "id", "content", "agent", "personality", "project", "type", "global", "decay_policy", "confidence", "created_at",
+    "last_reinforced_at", "deleted",
+)  # fmt: skip
+# The fields of the struct Memory of **memory-cli** as Go writes them, and ours.
+_CLI_FIELDS = {
+    "ID": "id", "Content": "content", "Phase": "phase", "Category": "category", "Scope": "scope", "Tags": "tags",
+    "Source": "source", "CreatedAt": "created_at", "UpdatedAt": "updated_at", "ExpiresAt": "expires_at",
+    "AccessCount": "access_count", "Links": "links", "Version": "version",
+}  # fmt: skip
 
 
-def of_memories(record: MemoryRecord) -> dict[str, object]:
-    """A memory as **memories** shows it (its section 4.2), with the fields it stores beside (3.1)."""
-    return {
-        "id": record["id"],
-        "content": record["content"],
-        "agent": record["agent"],
-        "personality": record["personality"],
-        "project": record["project"],
-        "type": record["type"],
-        "global": record["global"],
-        "decay_policy": record["decay_policy"],
-        "confidence": record["confidence"],
-        "created_at": record["created_at"],
-        "last_reinforced_at": record["last_reinforced_at"] or "",
-        "deleted": record["deleted"],
-    }
+def to_memories(record: MemoryRecord) -> dict[str, object]:
+    """A memory as **memories** shows it."""
+    fields: dict[str, object] = {**record}
+    found = {name: fields[name] for name in _MEMORIES_FIELDS}
+    return {**found, "last_reinforced_at": record["last_reinforced_at"] or ""}
 
 
-def of_memory_cli(record: MemoryRecord) -> dict[str, object]:
-    """A memory as the struct Memory of **memory-cli** is written by Go."""
-    return {
-        "ID": record["id"],
-        "Content": record["content"],
-        "ContentHash": hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest(),
-        "Phase": record["phase"],
-        "Category": record["category"],
-        "Scope": record["scope"],
-        "Tags": record["tags"],
-        "Source": record["source"],
-        "CreatedAt": record["created_at"],
-        "UpdatedAt": record["updated_at"],
-        "ExpiresAt": record["expires_at"],
-        "AccessCount": record["access_count"],
-        "Links": record["links"],
-        "Version": record["version"],
-    }
+def to_memory_cli(record: MemoryRecord) -> dict[str, object]:
+    """A memory as **memory-cli** writes it."""
+    fields: dict[str, object] = {**record}
+    found = {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()}
+    hash_ = hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest()
+    return {**found, "ContentHash": hash_}
 
 
 def from_memories(found: dict[str, object]) -> Exchanged:
-    """What a line of **memories** says. Confidence is computed, never kept."""
+    """The memory of a line of **memories**. Confidence is computed, never kept."""
     own, content = _identity(found)
     properties: dict[str, Value] = {
         "phase": INBOX,
@@ -261,46 +295,43 @@ def from_memories(found: dict[str, object]) -> Exchanged:
         "decay_policy": _policy(text(found, "decay_policy")),
         **_moments(found, "created_at", "updated_at", "last_reinforced_at"),
     }
-    return Exchanged(own, "", _flag(found, "deleted"), _kept(own, properties), content)
+    return Exchanged(own, "", _flag(found, "deleted"), _with_id(own, properties), content)
 
 
 def from_memory_cli(found: dict[str, object]) -> Exchanged:
-    """What a line of **memory-cli** says, whether its fields are spelled as in Go or as in its files."""
+    """The memory of a line of **memory-cli**, whether its fields are spelled as in Go or as in its files."""
     named = {name.replace("_", "").lower(): value for name, value in found.items()}
-    spelled = {
-        "id": "id", "content": "content", "category": "category", "scope": "scope", "tags": "tags",
-        "source": "source", "createdat": "created_at", "updatedat": "updated_at", "expiresat": "expires_at",
-        "accesscount": "access_count", "links": "links", "version": "version",
-    }  # fmt: skip
-    given = {ours: named[theirs] for theirs, ours in spelled.items() if theirs in named}
-    own, content = _identity(given)
-    category = text(given, "category").lower() or INBOX
+    known = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
+    fields = {ours: named[theirs] for theirs, ours in known.items() if theirs in named}
+    own, content = _identity(fields)
+    category = text(fields, "category").lower() or INBOX
     if category not in CATEGORIES:
         raise VaultmemError(f"its category {category[:40]!r} is unknown")
-    scope = text(given, "scope") or DEFAULT_SCOPE
+    scope = text(fields, "scope") or DEFAULT_SCOPE
     if not SCOPE.fullmatch(scope):
         raise VaultmemError(f"its scope {scope[:40]!r} is none")
     properties: dict[str, Value] = {
         "phase": INBOX if category == INBOX else "organized",
         "category": category,
         "scope": scope,
-        "tags": [_tag(each) for each in _texts(given, "tags")] or None,
-        "source": _short(given, "source"),
-        "access_count": _count(given, "access_count") or None,
-        "version": _count(given, "version") or None,
-        **_moments(given, "created_at", "updated_at", "expires_at"),
+        "tags": [_NO_TAG.sub("-", tag.strip().removeprefix("#")) for tag in _texts(fields, "tags")],
+        "source": _short(fields, "source"),
+        "access_count": _count(fields, "access_count") or None,
+        "version": _count(fields, "version") or None,
+        **_moments(fields, "created_at", "updated_at", "expires_at"),
     }
-    links = tuple(checked_id(each) for each in _texts(given, "links"))
-    return Exchanged(own, "", False, _kept(own, properties), content, links=links)
+    links = tuple(checked_id(each) for each in _texts(fields, "links"))
+    return Exchanged(own, "", False, _with_id(own, properties), content, links=links)
 
 
 READERS: dict[str, Callable[[dict[str, object]], Exchanged]] = {
+    JSONL: memory,
     MEMORIES: from_memories,
     MEMORY_CLI: from_memory_cli,
 }
 WRITERS: dict[str, Callable[[MemoryRecord], dict[str, object]]] = {
-    MEMORIES: of_memories,
-    MEMORY_CLI: of_memory_cli,
+    MEMORIES: to_memories,
+    MEMORY_CLI: to_memory_cli,
 }
 
 
@@ -311,22 +342,18 @@ def _identity(found: dict[str, object]) -> tuple[str, str]:
     return (checked_id(text(found, "id")) if found.get("id") else ""), content
 
 
-def _kept(own: str, properties: dict[str, Value]) -> dict[str, Value]:
-    """What is said, with the id in front."""
-    said = {key: value for key, value in properties.items() if value not in (None, "")}
-    return {**({"id": own} if own else {}), **said}
+def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
+    """The properties that say something, with the id in front."""
+    kept = {key: value for key, value in properties.items() if value not in (None, "", [])}
+    return {**({"id": own} if own else {}), **kept}
 
 
 def _short(found: dict[str, object], name: str) -> str:
     return " ".join(text(found, name).split())
 
 
-def _tag(given: str) -> str:
-    return _NO_TAG.sub("-", given.strip().removeprefix("#"))
-
-
-def _policy(given: str) -> str:
-    policy = given.strip().lower()
+def _policy(name: str) -> str:
+    policy = name.strip().lower()
     if policy and policy not in POLICIES:
         raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
     return policy
@@ -336,10 +363,10 @@ def _moments(found: dict[str, object], *names: str) -> dict[str, Value]:
     """Times as we write them; those that were never set are left out."""
     moments: dict[str, Value] = {}
     for name in names:
-        given = _FRACTION.sub(r"\1", text(found, name))
-        if not given or given == _NEVER:
+        moment = _FRACTION.sub(r"\1", text(found, name))
+        if not moment or moment == _NEVER:
             continue
-        at = seconds(given)
+        at = seconds(moment)
         if at is None:
             raise VaultmemError(f'"{name}" is no time')
         moments[name] = stamp(at)
@@ -349,27 +376,21 @@ def _moments(found: dict[str, object], *names: str) -> dict[str, Value]:
 
 
 def _flag(found: dict[str, object], name: str) -> bool:
-    given = found.get(name)
-    if given is None:
-        return False
-    if not isinstance(given, bool):
+    value = found.get(name)
+    if not isinstance(value, bool | None):
         raise VaultmemError(f'"{name}" is not true or false')
-    return given
+    return value or False
 
 
 def _count(found: dict[str, object], name: str) -> int:
-    given = found.get(name)
-    if given is None:
-        return 0
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 1 << 53:
+    value = found.get(name) or 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
         raise VaultmemError(f'"{name}" is no count')
-    return given
+    return value
 
 
 def _texts(found: dict[str, object], name: str) -> list[str]:
-    given = found.get(name)
-    if given is None:
-        return []
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+    value = found.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise VaultmemError(f'"{name}" is no list of texts')
-    return [each for each in given if each.strip()]
+    return [each for each in value if each.strip()]

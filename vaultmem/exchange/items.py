@@ -1,0 +1,170 @@
+"""One text as it was sent to be taken in, by whomever: read with care, and without the secrets in its names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import UsageError
+from vaultmem.memories.asked import Asked
+from vaultmem.text import secrets
+from vaultmem.text.secrets import Redacted
+from vaultmem.text.times import seconds, stamp
+from vaultmem.vault.places import KEYS, key_of
+
+_MOST_TAGS, _MOST_KEYS, _LONGEST, _MOST_LISTED = 50, 30, 200, 50
+_TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")
+_KEY = re.compile(r"[^\W\d][\w -]{0,49}")
+_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_LATEST = 253_402_300_800  # seconds since the epoch: the year 10000
+_DATES = ("created_at", "created", "date")
+_DAY = re.compile(r"(?<!\d)(\d{4})[-_](\d{2})[-_](\d{2})(?!\d)")
+_NOT_TAKEN = frozenset(  # said elsewhere, or read by vaultmem in its own way
+    "title name tag alias cssclass cssclasses answered content_hash confidence".split()
+)
+
+
+class Item(NamedTuple):
+    """One text as it was sent."""
+
+    path: str
+    text: str  # as it is: it may hold secrets
+    title: str
+    about: Asked
+    properties: dict[str, Value]  # without tags
+    date: str = ""  # when it was written, as far as its properties or its name say
+    redacted: tuple[str, ...] = ()  # what was taken out of all that names the text
+
+
+def item_of(asked: Asked, record: Mapping[str, object]) -> Item:
+    """The text with what is said about it; what is odd there is left out. Raises UsageError when there is no text."""
+    text = record.get("text")
+    if not isinstance(text, str):
+        raise UsageError('each of "items" must have a "text"')
+    lines = _Lines()
+    held = record.get("properties")
+    held = held if isinstance(held, dict) else {}
+    properties = lines.properties(held)
+    about = {
+        "source": asked.needed("source"), "tags": lines.tags(record.get("tags")), "by": asked.text("by") or None,
+        "project": lines.line(properties.pop("project", "")), "type": lines.line(properties.pop("type", "")),
+    }  # fmt: skip
+    links: list[Value] = [
+        f"[[{each}]]" for each in lines.names(record.get("links")) if "]]" not in each
+    ]
+    aliases: list[Value] = [*lines.names(record.get("aliases"))]
+    path, title = _line(record.get("path"), 1_000), _line(record.get("title"))
+    properties |= {"aliases": aliases, "source_path": path.text, "links": links}
+    name = secrets.title_without_marks(title.text)
+    kinds = (*lines.kinds, *secrets.in_either(title, path))
+    return Item(
+        path.text, text, name, Asked(about), properties, _date(record, held, path.text), kinds
+    )
+
+
+def _date(record: Mapping[str, object], properties: Mapping[str, object], path: str) -> str:
+    """The day or moment of a text, in ISO: from its properties, else that of a journal, else from the name of its file,
+    else when its file was written last."""
+    named = _DAY.search(path.rpartition("/")[2])
+    stated = [properties.get(key) for key in _DATES]
+    for day in (*stated, record.get("day"), "-".join(named.groups()) if named else ""):
+        if isinstance(day, str) and seconds(day) is not None:
+            return day
+    written = record.get("written")
+    if isinstance(written, (int, float)) and 0 < written < _LATEST:
+        return stamp(written)
+    return ""
+
+
+def _line(value: object, most: int = _LONGEST) -> Redacted:
+    """One line without secrets: they are looked for before it is cut."""
+    found = secrets.redacted(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
+    return found._replace(text=found.text[:most])
+
+
+class _Lines:
+    """Reads short texts of one line; collects the kinds of what is taken out of them."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+
+    def line(self, value: object, most: int = _LONGEST) -> str:
+        """One of them."""
+        found = _line(value, most)
+        self.kinds += found.kinds
+        return found.text
+
+    def listed(self, value: object) -> list[str]:
+        """Each of a list once."""
+        items = value if isinstance(value, (list, tuple)) else []
+        found = (self.line(each) for each in items if isinstance(each, (str, int)))
+        return [*dict.fromkeys(each for each in found if each)][:_MOST_LISTED]
+
+    def names(self, value: object) -> list[str]:
+        """The same, of names: a mark of something taken out is none."""
+        kept = map(secrets.title_without_marks, self.listed(value))
+        return [*dict.fromkeys(each for each in kept if each)]
+
+    def tags(self, value: object) -> list[str]:
+        """Those that can be tags."""
+        dashed = (each.replace(" ", "-") for each in self.names(value))
+        return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
+
+    def properties(self, held: Mapping[str, object]) -> dict[str, Value]:
+        """Properties of another program's note that say nothing to vaultmem but may to the person; `private` and `url`
+        are among them. What vaultmem writes itself nobody else may set."""
+        found: dict[str, Value] = {}
+        for key, value in held.items():
+            own = key_of(key)
+            if own in ("project", "type") and isinstance(value, str):
+                found[own] = value
+            elif own not in KEYS and own.lower() not in _NOT_TAKEN and _KEY.fullmatch(key):
+                plain = self._value(key, value)
+                if plain is not None and len(found) < _MOST_KEYS:
+                    found[key] = plain
+        return found
+
+    def _value(self, key: str, value: object) -> Value:
+        """A value that is one line, a number, true or false, or a list of lines; None for what is not. A secret is
+        looked for behind the name of the property."""
+        if isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, list):
+            return [*self.listed(value)] or None
+        if not isinstance(value, str):
+            return None
+        kept = secrets.behind(key, self.line(value, 1_000))
+        self.kinds += kept.kinds
+        return kept.text or None
+
+
+# What stands in a note for its editor alone, and says nothing where there is no such editor.
+
+_CODE = re.compile(
+    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`", re.MULTILINE | re.DOTALL
+)
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_LINE = r"^[ \t]*(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|logseq\.[\w.-]+)::[^\n]*(?:\n|\Z)"
+_MARKUP = re.compile(
+    rf"%%(?:[^%]|%(?!%))*%%|{_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
+    rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)",
+    re.MULTILINE,
+)  # fmt: skip
+_BULLET = re.compile(r"^[ \t]*[-*+][ \t]*\n", re.MULTILINE)
+
+
+def without_editor_markup(text: str) -> str:
+    """The text without comments, queries, the state of outlines and references to blocks, which only their own vault
+    has; code stays as it is."""
+    parts, at = [], 0
+    for code in _CODE.finditer(text):
+        parts += [_without_markup(text[at : code.start()]), code[0]]
+        at = code.end()
+    return "".join([*parts, _without_markup(text[at:])])
+
+
+def _without_markup(text: str) -> str:
+    found = _MARKUP.sub(lambda match: match["label"] or "", text)
+    return text if found == text else _BULLET.sub("", found)
