@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.anthropic_memory.files import MemoryFiles
+from vaultmem.anthropic_memory import MemoryFiles
 from vaultmem.api.mcp import Protocol, Settled
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox, ToolService

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.agent_run import agent_on
 from vaultmem import Vault
 from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
-from vaultmem.assistants import memory_tool
+from vaultmem.assistants import memory_tool, tool_files
 from vaultmem.errors import VaultmemError
 from vaultmem.reminders.pending_items import approval
 from vaultmem.vault.identity import MARKER
@@ -413,7 +413,7 @@ def test_a_name_that_some_system_has_not_is_another_one_on_the_disk(
     files.str_replace(path, "one", "two")
     assert name in files.view("/memories/people")
     (file,) = (folder_of(files) / "people").iterdir()
-    assert not memory_tool.is_unportable(file.name.removesuffix(".md"))
+    assert not tool_files.is_unportable(file.name.removesuffix(".md"))
     assert "two" in file.read_text()
     files.rename(path, f"/memories/work/{name}")
     assert "two" in files.view(f"/memories/work/{name}")

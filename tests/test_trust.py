@@ -13,7 +13,7 @@ import pytest
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
-from vaultmem.anthropic_memory.files import MemoryFiles
+from vaultmem.anthropic_memory import MemoryFiles
 from vaultmem.api import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox

@@ -290,6 +290,6 @@ VERBS = {
         "", NONE, (), run="memories.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
-    "tool-view": Verb("", NONE, (_COMMAND, BY), run="assistants.tool_files:view", writes=False, method="-"),
-    "tool-file": Verb("", NONE, (_COMMAND, BY), run="assistants.tool_files:change", method="-"),
+    "tool-view": Verb("", NONE, (_COMMAND, BY), run="assistants.memory_tool:view", writes=False, method="-"),
+    "tool-file": Verb("", NONE, (_COMMAND, BY), run="assistants.memory_tool:change", method="-"),
 }

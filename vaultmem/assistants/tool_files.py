@@ -1,267 +1,225 @@
-"""The commands of the memory tool, carried out on the memory folder: new files are memories, deleting archives."""
+"""The memory folder as the memory tool sees it: what its paths stand for on the disk, and the text of its files."""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from vaultmem.adapter import Value
-from vaultmem.assistants import memory_tool
-from vaultmem.assistants.memory_tool import BY, FILENAME, ROOT, Place, Places, composed, edited
-from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories.asked import Asked
+from vaultmem.errors import VaultmemError
+from vaultmem.memories import model
 from vaultmem.memories.desk import Session
-from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
-from vaultmem.memories.reports import Report, header
-from vaultmem.reminders.pending_items import is_approved
-from vaultmem.text import secrets
-from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_path
-from vaultmem.vault.files import digest
-from vaultmem.vault.places import ARCHIVED_NOTES
+from vaultmem.text.titles import free_path, safe
+from vaultmem.vault import frontmatter, pages
+from vaultmem.vault.files import CAP, decode, open_inside
+from vaultmem.vault.places import ARCHIVE, is_in, is_kept_free
+from vaultmem.vault.walk import nfc
 
-ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dreams leave them where they are
-LEVELS = 2
-
-
-def view(session: Session, asked: Asked) -> Report:
-    """A file with line numbers, or a folder."""
-    command = memory_tool.command_of(asked.needed("command"))
-    given = memory_tool.text(command, "path")
-    places = Places(session)
-    place = places.find(memory_tool.inner(given))
-    if place is None and memory_tool.inner(given):
-        raise memory_tool.missing(given)
-    if place is None:  # nothing was ever written
-        return {"text": memory_tool.listing(given, 0, [])}
-    if not place.is_folder:
-        shown = memory_tool.numbered(given, places.text(place), command.get("view_range"))
-        return {"text": shown}
-    start = len(place.inner) + 1 if place.inner else 0
-    inside = list(places.inside(place, LEVELS))
-    items = [
-        (
-            places.size(each) if number < memory_tool.MOST_LISTED else 0,
-            each.inner[start:] + "/" * each.is_folder,
-        )
-        for number, each in enumerate(inside)
-    ]
-    return {"text": memory_tool.listing(given, places.size(place), items)}
+ROOT = "/memories"
+BY = "assistant"  # who asks, where nobody is named
+FILENAME = "filename"  # the property with the name of a file that cannot have it on the disk
+_ODD = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
+_UNPORTABLE = re.compile(r'[<>:"|?*]|[ .]$|^(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\.|$)', re.IGNORECASE)
+_LONGEST_PART, _LONGEST_PATH = 240, 1_000
 
 
-def change(session: Session, asked: Asked) -> Report:
-    """create, str_replace, insert, delete or rename; "text" is what the model is told."""
-    command = memory_tool.command_of(asked.needed("command"))
-    done = {
-        "create": _create,
-        "str_replace": _str_replace,
-        "insert": _insert,
-        "delete": _delete,
-        "rename": _rename,
-    }.get(str(command.get("command")))
-    if done is None:
-        raise VaultmemError(f"Unknown command: {str(command.get('command'))[:40]}")
-    return {"text": done(_Work(session, asked), command)}
+def inner_path(path: str) -> str:
+    """The path in the memory folder, "" for the folder itself. What leads out of it is refused, however it is
+    written."""
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise VaultmemError(f"Path must start with {ROOT}, got: {path[:_LONGEST_PATH]}")
+    for spelled in (path, unquote(path), unquote(unquote(path))):
+        if ".." in re.split(r"[/\\]", spelled) or "\0" in spelled:
+            raise VaultmemError(f"Path {path[:_LONGEST_PATH]} would escape {ROOT} directory")
+    parts = [part for part in path[len(ROOT) :].split("/") if part not in ("", ".")]
+    is_odd = any(_ODD.search(part) or len(part.encode()) > _LONGEST_PART for part in parts)
+    if len(path) > _LONGEST_PATH or is_odd:
+        raise VaultmemError(f"Path {path[:_LONGEST_PATH]!r} cannot be that of a file")
+    return "/".join(parts)
 
 
-class _Work:
-    """What one command works with."""
-
-    def __init__(self, session: Session, asked: Asked) -> None:
-        self.session, self.asked = session, asked
-        self.places = Places(session)
-        self.by = asked.text("by") or BY
-        self.now = stamp(session.now)
-
-    def memory(self, place: Place) -> Memory | None:
-        """The memory in a file, if it is one."""
-        return self.session.desk.collection.at(place.path)
-
-    def carry_out(self, why: str, changes: list[Change]) -> None:
-        """As one batch, all of it or an error."""
-        who = header(self.asked, why, self.session.now)._replace(by=self.by, kind="assistant")
-        outcome = self.session.carry_out(Plan("tool", tuple(changes)), who)
-        if outcome.skipped:
-            raise NoteChangedError(outcome.skipped[0][1])
-
-    def touched(self, memory: Memory | None) -> dict[str, Value]:
-        """Properties that say who edited: what an assistant has written into is no longer the person's word alone."""
-        if memory is None:
-            return {"agent": self.by}
-        self.refuse_approved(memory)
-        ours = {} if memory.text("agent") else {"agent": self.by}
-        return {**ours, "updated_at": self.now}
-
-    def refuse_approved(self, memory: Memory) -> None:
-        """What a person has approved must not become something else under their word."""
-        if is_approved(memory.id, self.session.desk.waiting.record.answers()):
-            raise VaultmemError(
-                f"{memory.title!r} was approved by a person and cannot be edited; write another file"
-            )
+def is_unportable(part: str) -> bool:
+    """Whether some system has no file of that name: the vault may be on a phone and on Windows as well."""
+    return _UNPORTABLE.search(part) is not None
 
 
-def _create(work: _Work, command: dict[str, object]) -> str:
-    given = memory_tool.text(command, "path")
-    content = _without_secrets(memory_tool.checked(memory_tool.text(command, "file_text")))
-    inner = memory_tool.inner(given)
-    if not inner or work.places.find(inner) is not None:
-        raise VaultmemError(f"File {given} already exists")
-    path, filename = work.places.new(inner)
-    top = inner.partition("/")[0] if "/" in inner else ""
-    category = top if top in CATEGORIES else ELSEWHERE
-    own = work.session.desk.new_id()
-    properties: dict[str, Value] = {
-        "id": own,
-        "phase": "inbox" if category == INBOX else "organized",
-        "category": category,
-        "scope": DEFAULT_SCOPE,
-        "agent": work.by,
-        "created_at": work.now,
-        "updated_at": work.now,
-        **({FILENAME: filename} if filename else {}),
-    }
-    data = composed(work.places.style(path), properties, content)
-    why = f"create {given}"
-    work.carry_out(why, [Change(CREATE, own, None, path, {}, None, None, why, data)])
-    return f"File created successfully at: {given}"
+def is_hidden(path: str) -> bool:
+    """Whether what lies there is none of the tool's business: the archive, conversations, pages that are written by
+    vaultmem, and what is hidden from editors."""
+    return is_kept_free(path) or is_in(path, ARCHIVE)
 
 
-def _without_secrets(text: str) -> str:
-    """An assistant writes what it has read somewhere."""
-    return secrets.redacted(text).text
+class Place(NamedTuple):
+    """A file or a folder that is there."""
+
+    inner: str  # in the memory folder, as the tool calls it
+    path: str  # of the vault, as it is called on the disk
+    is_folder: bool
 
 
-def _file(work: _Work, given: str) -> tuple[Place, str]:
-    """A file that may be edited, and its text."""
-    place = work.places.find(memory_tool.inner(given))
-    if place is None:
-        raise memory_tool.missing(given)
-    if place.is_folder:
-        raise VaultmemError(f"The path {given} is not a file.")
-    text = work.places.text(place)
-    if not work.places.style(place.path):
-        raise VaultmemError(f"The path {given} is no note; it can be viewed, not edited.")
-    return place, text
+class Folder:
+    """The memory folder as the tool sees it."""
+
+    def __init__(self, session: Session) -> None:
+        if not session.viewer.name:  # only a model speaks to the tool
+            session.viewer = model.viewer(BY)
+        self._session = session
+        self.path = session.desk.folder
+        self._named: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
+        self._names: dict[str, str] = {}  # and their filenames by path
+        self._private: dict[str, bool] = {}  # whether the person keeps it from assistants, by path
+        for each in session.desk.collection.live():
+            self._private[each.path] = not session.sees(each)
+            name = "" if self._private[each.path] else each.text(FILENAME)
+            if name and "/" not in name:
+                where = each.path.rpartition("/")[0]
+                if self._named.setdefault((where, name), each.path) == each.path:
+                    self._names[each.path] = name
+
+    def find(self, inner: str) -> Place | None:
+        """What is there, if anything; nothing that is hidden, and no links."""
+        found = self._at(inner)
+        if found is None and not inner.isascii():
+            found = self._at(nfc(inner))  # as new files are called
+        return found
+
+    def _at(self, inner: str) -> Place | None:
+        if inner and is_hidden(inner):
+            return None
+        path = f"{self.path}/{inner}" if inner else self.path
+        where, _, name = path.rpartition("/")
+        named = self._named.get((where, name)) if inner else None
+        if named is not None and not self._is_kept_back(named):
+            return Place(inner, named, is_folder=False)
+        full = f"{self._session.desk.vault}/{path}"
+        if path in self._names or self._has_link(path):
+            return None
+        if os.path.isdir(full):
+            return Place(inner, path, is_folder=True)
+        if not os.path.isfile(full) or self._is_kept_back(path):
+            return None
+        return Place(inner, path, is_folder=False)
+
+    def _is_kept_back(self, path: str) -> bool:
+        """Whether a file is not for the assistant by its own word of this moment, memory or not; where its properties
+        cannot be read, nobody knows."""
+        try:
+            text = decode(self._bytes(path, CAP))[0]
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        page = pages.read(self.style(path) or "frontmatter", text)
+        hidden = model.hidden(page.properties, self._session.viewer, memory=True)
+        return page.error is not None or bool(hidden)
+
+    def _has_link(self, path: str) -> bool:
+        full = self._session.desk.vault
+        for part in path.split("/"):
+            full = f"{full}/{part}"
+            if os.path.islink(full):
+                return True
+        return False
+
+    def new(self, inner: str) -> tuple[str, str | None]:
+        """A free path of the vault for a new file, and its property `filename` if it needs one."""
+        parts = inner.split("/")
+        for depth in range(1, len(parts)):
+            found = self.find("/".join(parts[:depth]))
+            if found is not None and not found.is_folder:
+                raise VaultmemError(f"The path {ROOT}/{found.inner} is not a directory.")
+        if is_hidden(inner):
+            raise VaultmemError(f"{ROOT}/{inner} is reserved; choose another name")
+        if self._has_link(f"{self.path}/{inner}"):
+            raise VaultmemError("Path would escape /memories directory via symlink")
+        *folders, name = parts
+        for part in folders:
+            if is_unportable(part):
+                raise VaultmemError(f"No folder can be called {part} on every system; choose another name")  # fmt: skip
+        own = nfc(name).removesuffix(".md")
+        own = f"{safe(own) if is_unportable(own) else own}.md"
+        wanted = "/".join((self.path, *map(nfc, folders), own))
+        path = free_path(wanted, self._session.desk.new_id(), self._session.view.exists)
+        return path, None if path.rpartition("/")[2] == name else name
+
+    def inside(self, place: Place, depth: int) -> Iterator[Place]:
+        """What is in a folder, so many levels deep, by name."""
+        try:
+            with os.scandir(f"{self._session.desk.vault}/{place.path}") as entries:
+                found = [each for each in entries if not each.is_symlink()]
+        except OSError:
+            return
+        named = []
+        for each in found:
+            path = f"{place.path}/{each.name}"
+            if each.is_file() and self._private.get(path) is not False and self._is_kept_back(path):
+                continue
+            name = self._names.get(path, each.name)
+            inner = f"{place.inner}/{name}" if place.inner else name
+            if not is_hidden(inner) and (each.is_dir() or each.is_file()):
+                named.append(Place(inner, path, each.is_dir()))
+        for one in sorted(named, key=lambda one: one.inner.rpartition("/")[2]):
+            yield one
+            if one.is_folder and depth > 1:
+                yield from self.inside(one, depth - 1)
+
+    def size(self, place: Place) -> int:
+        """Bytes of what the tool sees of a file; of a folder, what the disk says."""
+        if not place.is_folder:
+            try:
+                return len(self.text(place).encode())
+            except VaultmemError:
+                pass
+        return os.stat(f"{self._session.desk.vault}/{place.path}").st_size
+
+    def data(self, place: Place) -> bytes:
+        """The bytes of a file."""
+        try:
+            return self._bytes(place.path)
+        except OSError as error:
+            raise VaultmemError(f"The path {ROOT}/{place.inner} does not exist.") from error
+
+    def _bytes(self, path: str, most: int = -1) -> bytes:
+        with os.fdopen(open_inside(self._session.desk.vault, path), "rb") as file:
+            return file.read(most)
+
+    def text(self, place: Place) -> str:
+        """The text of a file without its properties: to the last byte, but for an outline, whose blocks are its
+        lines."""
+        style = self.style(place.path)
+        try:
+            found = self.data(place).decode()
+        except UnicodeDecodeError as error:
+            raise VaultmemError(f"path {f'{ROOT}/{place.inner}'!r} is not valid utf-8") from error
+        if style == pages.OUTLINE:
+            return pages.read(style, found.removeprefix("\ufeff").replace("\r\n", "\n")).content
+        block = frontmatter.locate(found) if style else None
+        return found[block.body :] if block else found
+
+    def style(self, path: str) -> str:
+        """How pages are written there; "" for what is none."""
+        return self._session.desk.rules.page_style(path) if path.lower().endswith(".md") else ""
 
 
-def _edit(work: _Work, place: Place, content: str, why: str) -> None:
-    memory = work.memory(place)
-    old = work.places.data(place)
-    new = edited(work.places.style(place.path), old, work.touched(memory), content)
-    own = memory.id if memory else ""
-    work.carry_out(
-        why, [Change(EDIT, own, place.path, place.path, {}, None, digest(old), why, new)]
-    )
+def composed(style: str, properties: Mapping[str, Value], content: str) -> bytes:
+    """A new file with this text."""
+    if style == pages.OUTLINE:
+        return pages.compose(style, properties, content)
+    return _with_text(pages.compose(style, properties, ""), content)
 
 
-def _str_replace(work: _Work, command: dict[str, object]) -> str:
-    given = memory_tool.text(command, "path")
-    place, content = _file(work, given)
-    old, new = (
-        memory_tool.text(command, "old_str"),
-        _without_secrets(str(command.get("new_str") or "")),
-    )
-    after, told = memory_tool.replaced(given, content, old, new)
-    _edit(work, place, memory_tool.checked(after), f"str_replace in {given}")
-    return told
+def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str) -> bytes:
+    """A file with another text, and with these properties."""
+    if style == pages.OUTLINE:
+        return pages.edited(style, data, sets, content)
+    return _with_text(pages.edited(style, data, sets, None), content)
 
 
-def _insert(work: _Work, command: dict[str, object]) -> str:
-    given = memory_tool.text(command, "path")
-    place, content = _file(work, given)
-    new = _without_secrets(memory_tool.text(command, "insert_text"))
-    after = memory_tool.inserted(content, command.get("insert_line"), new)
-    _edit(work, place, memory_tool.checked(after), f"insert into {given}")
-    return f"The file {given} has been edited."
-
-
-def _delete(work: _Work, command: dict[str, object]) -> str:
-    given = memory_tool.text(command, "path")
-    place = work.places.find(memory_tool.inner(given))
-    if not memory_tool.inner(given):
-        raise VaultmemError(f"Cannot delete the {ROOT} directory itself")
-    if place is None:
-        raise VaultmemError(f"The path {given} does not exist")
-    why = f"delete {given}"
-    draft, others = work.session.draft(), []
-    for each in _files_of(work, place):
-        memory = work.memory(each)
-        if memory is None:
-            others.append(_put_away(work, each, why))
-        else:
-            draft.archive(memory, work.by, why)
-    changes = [*draft.plan("tool").changes, *others]
-    if changes:
-        work.carry_out(why, changes)
-    if place.is_folder:
-        _remove_empty(f"{work.session.desk.vault}/{place.path}")
-    return f"Successfully deleted {given}"
-
-
-def _files_of(work: _Work, place: Place) -> list[Place]:
-    """A file, or all files in a folder."""
-    if not place.is_folder:
-        return [place]
-    return [each for each in work.places.inside(place, 100) if not each.is_folder]
-
-
-def _put_away(work: _Work, place: Place, why: str) -> Change:
-    """A file that is no memory goes to the archive, too."""
-    data = work.places.data(place)
-    kept = place.path[len(work.places.folder) + 1 :]
-    wanted = f"{work.places.folder}/{ARCHIVED_NOTES}/{kept}"
-    target = free_path(wanted, work.session.desk.new_id(), work.session.view.exists)
-    return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
-
-
-def _remove_empty(folder: str) -> None:
-    for place, _, _ in os.walk(folder, topdown=False):
-        with contextlib.suppress(OSError):  # hidden files are left in it
-            os.rmdir(place)
-
-
-def _rename(work: _Work, command: dict[str, object]) -> str:
-    old, new = memory_tool.text(command, "old_path"), memory_tool.text(command, "new_path")
-    place, target = work.places.find(memory_tool.inner(old)), memory_tool.inner(new)
-    if not memory_tool.inner(old):
-        raise VaultmemError(f"Cannot rename the {ROOT} directory itself")
-    if not target or work.places.find(target) is not None:
-        raise VaultmemError(f"The destination {new} already exists")
-    if place is None:
-        raise VaultmemError(f"The path {old} does not exist")
-    if f"{target}/".startswith(f"{place.inner}/"):
-        raise VaultmemError(f"The path {old} cannot be moved into itself")
-    why = f"rename {old} to {new}"
-    files = _files_of(work, place)
-    changes = [_moved(work, each, target + each.inner[len(place.inner) :], why) for each in files]
-    if changes:
-        work.carry_out(why, changes)
-    if place.is_folder:
-        work.places.new(f"{target}/x.md")  # refuses what may not be
-        _rename_folders(work, place.path, f"{work.places.folder}/{target}")
-    return f"Successfully renamed {old} to {new}"
-
-
-def _moved(work: _Work, place: Place, inner: str, why: str) -> Change:
-    """One file that is to be called otherwise."""
-    memory = work.memory(place)
-    path, filename = work.places.new(inner)
-    if memory is None:
-        if not place.path.endswith(".md"):
-            path = path.removesuffix(".md")
-        data = work.places.data(place)
-        return Change(MOVE, "", place.path, path, {}, None, digest(data), why, data)
-    sets = {**work.touched(memory), FILENAME: filename}
-    top = inner.partition("/")[0] if "/" in inner else ""
-    category = top if top in CATEGORIES else memory.category
-    sets |= {"category": category, "phase": "inbox" if category == INBOX else "organized"}
-    return Change(MOVE, memory.id, place.path, path, sets, None, memory.hash, why)
-
-
-def _rename_folders(work: _Work, old: str, new: str) -> None:
-    """Empty folders go along."""
-    vault = work.session.desk.vault
-    for place, _, _ in os.walk(f"{vault}/{old}"):
-        os.makedirs(f"{vault}/{new}{place[len(f'{vault}/{old}') :]}", exist_ok=True)
-    _remove_empty(f"{vault}/{old}")
+def _with_text(data: bytes, content: str) -> bytes:
+    found = data.decode()
+    block = frontmatter.locate(found)
+    assert block is not None  # there are properties in it
+    return (found[: block.body] + content).encode()

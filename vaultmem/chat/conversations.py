@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vaultmem.adapter import Value
-from vaultmem.chat.conversing import away, conversation_of
+from vaultmem.chat.conversing import conversation_of, put_away
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.conversation import (
@@ -48,8 +48,8 @@ def entries(desk: Desk, _: Reader, asked: Asked) -> Report:
         for one in every
         if (not kinds or KINDS[one.role] in kinds) and (asked.flag("deleted") or not one.deleted)
     ]
-    shown = [_shown(one, every) for one in found[-limit:]]
-    return {"conversation_id": conversation, "entries": shown, "count": len(shown)}
+    listed = [_with_state(one, every) for one in found[-limit:]]
+    return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
 def conversations(desk: Desk, _: Reader, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
@@ -60,12 +60,12 @@ def conversations(desk: Desk, _: Reader, asked: Asked) -> Report:  # noqa: ARG00
         troubles += [list(each) for each in talk.troubles]
         for one in talk.entries:
             found.setdefault((talk.folder, one.conversation), []).append(one)
-    listed = [_summed(folder, name, each) for (folder, name), each in found.items()]
+    listed = [_totals(folder, name, each) for (folder, name), each in found.items()]
     listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
     return {"conversations": listed, "count": len(listed), "troubles": troubles}
 
 
-def _summed(folder: str, conversation: str, found: list[Entry]) -> Report:
+def _totals(folder: str, conversation: str, found: list[Entry]) -> Report:
     living = [one for one in found if not one.deleted]
     counts = {
         kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
@@ -77,7 +77,7 @@ def _summed(folder: str, conversation: str, found: list[Entry]) -> Report:
     }  # fmt: skip
 
 
-def _shown(one: Entry, every: Sequence[Entry]) -> Report:
+def _with_state(one: Entry, every: Sequence[Entry]) -> Report:
     """An entry as JSON; the summary of all says whether it still may be told."""
     if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
         return record(one)
@@ -112,7 +112,7 @@ def title(one: Entry) -> str:
 
 def promote(session: Session, asked: Asked) -> Report:
     """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
-    fact = _meant(session, asked)
+    fact = _living(session, asked)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
     params = {
@@ -145,7 +145,7 @@ def promote(session: Session, asked: Asked) -> Report:
         kept = new.id
     who = header(asked, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
     plan = draft.plan("promote")
-    plan = plan._replace(changes=(*plan.changes, away(session, fact, who.by, kept)))
+    plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, kept)))
     if asked.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)
@@ -169,10 +169,10 @@ def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
 
 def forget(session: Session, asked: Asked) -> Report:
     """Put an entry away, and with it the summaries in which it is told on; they are made anew without it."""
-    one = _meant(session, asked)
+    one = _living(session, asked)
     who = header(asked, f"forget an entry of conversation {one.conversation}"[:200], session.now)
-    gone = [one, *_telling_on(session, one)]
-    plan = Plan("forget", tuple(away(session, each, who.by) for each in gone))
+    gone = [one, *_summaries_with(session, one)]
+    plan = Plan("forget", tuple(put_away(session, each, who.by) for each in gone))
     if asked.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)
@@ -184,9 +184,9 @@ def forget(session: Session, asked: Asked) -> Report:
     }  # fmt: skip
 
 
-def _telling_on(session: Session, one: Entry) -> list[Entry]:
-    """What of the conversation is told in its place: the summary of all, and that of its session. Not what a person
-    has written or keeps to themselves."""
+def _summaries_with(session: Session, one: Entry) -> list[Entry]:
+    """The summaries in which an entry is told: that of all, and that of its session. Not what a person has written or
+    keeps to themselves."""
     if one.role == SUMMARY:
         return []
     link = f"[[{one.path.rpartition('/')[2].removesuffix('.md')}]]"
@@ -210,20 +210,18 @@ def _is_session_of(each: Entry, link: str) -> bool:
     return is_sum and isinstance(links, list) and link in links
 
 
-def _meant(session: Session, asked: Asked) -> Entry:
+def _living(session: Session, asked: Asked) -> Entry:
     """The living entry that is meant. Raises NoteNotFoundError."""
-    given = asked.needed("id")
-    found = session.desk.talks.find(given)
+    id_ = asked.needed("id")
+    found = session.desk.talks.find(id_)
     living = [one for one in found if not one.deleted]
     if len(living) == 1:
         return living[0]
     if living:
         some = ", ".join(one.id for one in living[:3])
-        raise NoteNotFoundError(f"several entries have ids that begin with {given[:80]!r}: {some}")
+        raise NoteNotFoundError(f"several entries have ids that begin with {id_[:80]!r}: {some}")
     if found:
-        raise NoteNotFoundError(
-            f"{given[:80]!r} was put away already; vaultmem undo brings it back"
-        )
+        raise NoteNotFoundError(f"{id_[:80]!r} was put away already; vaultmem undo brings it back")
     raise NoteNotFoundError(
-        f"no entry of a conversation has the id {given[:80]!r}; vaultmem conversations show ID lists them"
+        f"no entry of a conversation has the id {id_[:80]!r}; vaultmem conversations show ID lists them"
     )

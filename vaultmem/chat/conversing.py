@@ -1,6 +1,6 @@
 """The verb `converse`: what a conversation adds to its entries, puts away and marks, as one batch.
 
-It can be said again after a kill: what has an id that is known is left alone. A conversation touches no entry but its
+It can be repeated after a kill: what has an id that is known is left alone. A conversation touches no entry but its
 own.
 """
 
@@ -32,15 +32,15 @@ LONGEST_WHY = 200  # characters of an entry of the history
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")  # it becomes part of a file's name
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")
 _KEY = re.compile(r"[^\W\d][\w -]{0,59}")
-_ABOUT = frozenset(("role", "content", "created_at", "id", "name", "of", "properties"))
-# What says what an entry is, which nobody may say otherwise.
-_OURS = frozenset(
+_FIELDS = frozenset(("role", "content", "created_at", "id", "name", "of", "properties"))
+# Properties that say what an entry is, which a caller may not set.
+_RESERVED = frozenset(
     ("id", "role", "phase", "category", "scope", "conversation_id", "created_at", "updated_at", "deleted_at",
      "replaced_by", "agent", "title", "decay_policy", "by", "content_hash")
 )  # fmt: skip
 
 
-class _Given(NamedTuple):
+class _New(NamedTuple):
     """An entry that is to be written."""
 
     id: str
@@ -51,29 +51,35 @@ class _Given(NamedTuple):
     of: tuple[str, ...]  # ids of the entries that it follows from
     properties: Mapping[str, Value]
 
+    def own_hash(self) -> dict[str, Value]:
+        """How we wrote a summary or an answer, to know it from what a person has made of it."""
+        is_summary = self.role == SUMMARY or self.properties.get("compression_source") is True
+        is_ours = is_summary or self.role == ASSISTANT
+        return {"content_hash": content_hash(self.content)} if is_ours else {}
+
 
 def converse(session: Session, asked: Asked) -> Report:
     """Write new entries, put others away, and set properties of others. Raises where an entry is none of this
     conversation's, and then nothing is done."""
-    work = _Work(session, asked)
-    for each in asked.records("new"):
-        work.write(work.given(each))
-    for each in asked.records("retire"):
-        work.retire(each)
-    for each in asked.records("mark"):
-        work.mark(each)
-    return work.done()
+    batch = _Batch(session, asked)
+    for record in asked.records("new"):
+        batch.write(batch.new_entry(record))
+    for record in asked.records("retire"):
+        batch.retire(record)
+    for record in asked.records("mark"):
+        batch.mark(record)
+    return batch.carry_out()
 
 
 def conversation_of(asked: Asked) -> str:
     """The id of the conversation that is meant. Raises UsageError in one line."""
-    given = asked.needed("conversation")
-    if why := talk.problem(given):
+    conversation = asked.needed("conversation")
+    if why := talk.problem(conversation):
         raise UsageError(f"the id of the conversation {why}")
-    return given
+    return conversation
 
 
-def away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Change:
+def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Change:
     """The change that puts an entry away."""
     folder = session.desk.folder
     wanted = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
@@ -81,239 +87,219 @@ def away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Change
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     if replaced_by:
         sets["replaced_by"] = replaced_by
-    said = "replaced" if replaced_by else "put away"
-    return Change(
-        TO_ARCHIVE,
-        one.id,
-        one.path,
-        target,
-        sets,
-        None,
-        content_hash(one.content),
-        f"{said} by {by}",
-    )
+    why = f"{'replaced' if replaced_by else 'put away'} by {by}"
+    return Change(TO_ARCHIVE, one.id, one.path, target, sets, None, content_hash(one.content), why)
 
 
-class _Work:
+class _Batch:
     """One request as it comes together."""
 
     def __init__(self, session: Session, asked: Asked) -> None:
-        self.session, self.asked = session, asked
-        self.conversation = conversation_of(asked)
-        self.changes: dict[str, Change] = {}  # by the target
-        self.lists: dict[str, list[str]] = {
+        self._session, self._asked = session, asked
+        self._conversation = conversation_of(asked)
+        self._changes: dict[str, Change] = {}  # by the target
+        self._lists: dict[str, list[str]] = {
             name: [] for name in ("written", "retired", "marked", "known")
         }
-        self.skipped: list[list[str]] = []
-        self.redacted: list[str] = []
+        self._skipped: list[list[str]] = []
+        self._redacted: list[str] = []
         self._kinds: dict[str, str] = {}  # by the target, which list the id belongs to
         self._names: dict[str, str] = {}  # of the files of new entries, by id
 
-    # --- What there is
-
     @cached_property
-    def entries(self) -> dict[str, Entry]:
+    def _entries(self) -> dict[str, Entry]:
         """All of the conversation by id, those that live before those that were put away."""
-        found = self.session.desk.talks.entries(self.conversation)
-        ordered = sorted(found, key=lambda one: not one.deleted)
-        return {one.id: one for one in ordered}
+        found = self._session.desk.talks.entries(self._conversation)
+        return {one.id: one for one in sorted(found, key=lambda one: not one.deleted)}
 
     @cached_property
-    def who(self) -> Header:
+    def _who(self) -> Header:
         """Who asks, and why."""
-        why = self.asked.told("why") or f"turn of conversation {self.conversation}"
-        return header(self.asked, why[:LONGEST_WHY], self.session.now)
+        why = self._asked.told("why") or f"turn of conversation {self._conversation}"
+        return header(self._asked, why[:LONGEST_WHY], self._session.now)
 
     def _own(self, id_: str) -> Entry:
-        one = self.entries.get(id_)
+        one = self._entries.get(id_)
         if one is None:
-            said = f"{id_[:80]!r} is no entry of the conversation {self.conversation}"
-            raise NoteNotFoundError(f"{said}; nothing was written")
+            what = f"{id_[:80]!r} is no entry of the conversation {self._conversation}"
+            raise NoteNotFoundError(f"{what}; nothing was written")
         return one
 
-    # --- What is asked for
+    # --- New entries
 
-    def given(self, told: Mapping[str, object]) -> _Given:
+    def new_entry(self, record: Mapping[str, object]) -> _New:
         """One new entry, checked. Raises UsageError."""
-        if unknown := sorted(told.keys() - _ABOUT):
-            raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(_ABOUT))}")
-        role = _text(told, "role")
-        if role and role not in ROLES:
-            raise UsageError(f"unknown role {role[:40]!r}; there are {', '.join(ROLES)}")
+        if unknown := sorted(record.keys() - _FIELDS):
+            raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(_FIELDS))}")
+        role, name = _text(record, "role"), _text(record, "name")
         if not role:
             raise UsageError(f'"role" is missing; one of {", ".join(ROLES)}')
-        name = _text(told, "name")
+        if role not in ROLES:
+            raise UsageError(f"unknown role {role[:40]!r}; there are {', '.join(ROLES)}")
         if bool(name) != (role == SUMMARY) or (name and not _NAME.fullmatch(name)):
             raise UsageError('"name" is that of a summary, such as L1/chunk_0, and of nothing else')
-        own = _text(told, "id") or self._new_id(name)
+        own = _text(record, "id") or self._new_id(name)
         if not _ID.fullmatch(own):
             raise UsageError(f"{own[:40]!r} can be no id: letters, digits, - and _, 80 at most")
-        created = seconds(told.get("created_at"))
-        of = told.get("of") or ()
+        of = record.get("of") or ()
         if not isinstance(of, (list, tuple)) or not all(isinstance(one, str) for one in of):
             raise UsageError('"of" must be a list of ids')
-        return _Given(
-            own, role, self._content(told), self.session.now if created is None else created, name, tuple(of),
-            _properties(told),
+        created = seconds(record.get("created_at"))
+        return _New(
+            own, role, self._content(record), self._session.now if created is None else created, name, tuple(of),
+            _properties(record),
         )  # fmt: skip
 
     def _new_id(self, name: str) -> str:
         if name:
-            return talk.derived_id(talk.scope_of(self.conversation), SUMMARY, name)
-        return self.session.desk.new_id()
+            return talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
+        return self._session.desk.new_id()
 
-    def _content(self, told: Mapping[str, object]) -> str:
+    def _content(self, record: Mapping[str, object]) -> str:
         """The words as a note can hold them, without secrets."""
-        text = told.get("content")
+        text = record.get("content")
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
         text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
         found = secrets.redacted(text)
-        self.redacted += found.kinds
+        self._redacted += found.kinds
         return bounded(found.text)
 
-    def write(self, new: _Given) -> None:
+    def write(self, new: _New) -> None:
         """A new entry, or a summary in the place of the one before."""
         if not new.content.strip():
-            self.skipped.append([new.id, "it is empty"])
+            self._skipped.append([new.id, "it is empty"])
             return
-        place = self._path(new)
-        if new.role == SUMMARY:
-            before = self._summary(new, place)
-            if before is not None:
-                self._replace(before, new, f"summed up anew in {self.conversation}")
-                return
-        elif new.id in self.entries and _goes_on(self.entries[new.id], new):
-            self._replace(self.entries[new.id], new, "the answer went on")
-            return
-        elif new.id in self.entries or self.session.view.has_id(new.id):
-            self._list("known", new.id)
-            return
-        if place in self.changes:
-            self._list("known", new.id)
-            return
-        self._names[new.id] = place.rpartition("/")[2].removesuffix(".md")
-        why = f"said in {self.conversation}"
-        properties = {**self._always(new), **self._linked(new)}
-        self._add(
-            "written", Change(CREATE, new.id, None, place, properties, new.content, None, why)
-        )
-
-    def _path(self, new: _Given) -> str:
         name = new.name or talk.name_of(stamp(new.created), new.id)
-        return f"{self.session.desk.folder}/{talk.place_of(self.conversation, new.role, name)}"
+        place = f"{self._session.desk.folder}/{talk.place_of(self._conversation, new.role, name)}"
+        before = self._entries.get(new.id)
+        if new.role == SUMMARY:
+            summary = self._summary(new, place)
+            if summary is not None:
+                self._replace(summary, new, f"summed up anew in {self._conversation}")
+                return
+        elif before is not None and _continues(before, new):
+            self._replace(before, new, "the answer went on")
+            return
+        elif before is not None or self._session.view.has_id(new.id):
+            self._list("known", new.id)
+            return
+        if place in self._changes:
+            self._list("known", new.id)
+            return
+        self._names[new.id] = _file_name(place)
+        why = f"said in {self._conversation}"
+        properties = {**self._base_properties(new), **self._linked(new)}
+        change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
+        self._add("written", change)
 
-    def _summary(self, new: _Given, place: str) -> Entry | None:
-        living = [one for one in self.entries.values() if not one.deleted and one.role == SUMMARY]
+    def _summary(self, new: _New, place: str) -> Entry | None:
+        living = [one for one in self._entries.values() if not one.deleted and one.role == SUMMARY]
         found = {one.path: one for one in living}.get(place)
         return found or next((one for one in living if one.id == new.id), None)
 
-    def _replace(self, before: Entry, new: _Given, why: str) -> None:
+    def _replace(self, before: Entry, new: _New, why: str) -> None:
         if is_edited(before):
-            self.skipped.append([before.id, "a person has edited it, and their words stay"])
+            self._skipped.append([before.id, "a person has edited it, and their words stay"])
             return
-        sets = {
-            key: value
-            for key, value in {**self._linked(new), **_written(new)}.items()
-            if before.properties.get(key) != value
-        }
+        wanted = {**self._linked(new), **new.own_hash()}
+        sets = {key: value for key, value in wanted.items() if before.properties.get(key) != value}
         same = content_hash(before.content) == content_hash(new.content)
         if same and not sets:
             self._list("known", before.id)
             return
-        content = None if same else new.content
         self._add("written", Change(
-            EDIT, before.id, before.path, before.path, {**sets, "updated_at": fine_stamp(self.session.now)},
-            content, content_hash(before.content), why,
+            EDIT, before.id, before.path, before.path, {**sets, "updated_at": fine_stamp(self._session.now)},
+            None if same else new.content, content_hash(before.content), why,
         ))  # fmt: skip
 
-    def _always(self, new: _Given) -> dict[str, Value]:
-        """What every entry says of itself. Nobody has vouched for it: so it is in the phase of what is new; it does
-        not fade, for conversations have a way of their own to put away what is old."""
-        made: dict[str, Value] = {
-            "id": new.id, "phase": INBOX, "category": INBOX, "scope": talk.scope_of(self.conversation),
-            "decay_policy": "stable", "conversation_id": self.conversation, "role": new.role,
-            "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self.session.now),
+    def _base_properties(self, new: _New) -> dict[str, Value]:
+        """The properties of every entry. Nobody has vouched for it: so it is in the phase of what is new; it does not
+        fade, for conversations have a way of their own to put away what is old."""
+        base: dict[str, Value] = {
+            "id": new.id, "phase": INBOX, "category": INBOX, "scope": talk.scope_of(self._conversation),
+            "decay_policy": "stable", "conversation_id": self._conversation, "role": new.role,
+            "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
         if new.role == SUMMARY:  # a level has one of each name in every conversation
-            made["title"] = f"{talk.folder_of(self.conversation)} {new.name.replace('/', ' ')}"
-        made |= _written(new)
-        by = self.asked.text("by")
-        return {**made, "agent": by} if by and by != talk.scope_of(self.conversation) else made
+            base["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
+        base |= new.own_hash()
+        by = self._asked.text("by")
+        return {**base, "agent": by} if by and by != talk.scope_of(self._conversation) else base
 
-    def _linked(self, new: _Given) -> dict[str, Value]:
-        links: list[Value] = [f"[[{name}]]" for one in new.of if (name := self._name(one))]
+    def _linked(self, new: _New) -> dict[str, Value]:
+        names = (
+            _file_name(self._entries[id_].path) if id_ in self._entries else self._names.get(id_)
+            for id_ in new.of
+        )
+        links: list[Value] = [f"[[{name}]]" for name in names if name]
         own = dict(new.properties)
         return {**own, "links": links} if links and "links" not in own else own
 
-    def _name(self, id_: str) -> str:
-        one = self.entries.get(id_)
-        path = one.path if one else self._names.get(id_, "")
-        return path.rpartition("/")[2].removesuffix(".md")
+    # --- Those that are there
 
-    def retire(self, told: Mapping[str, object]) -> None:
+    def retire(self, record: Mapping[str, object]) -> None:
         """Put an entry away."""
-        one = self._own(_text(told, "id"))
+        one = self._own(_text(record, "id"))
         if one.deleted:
             self._list("known", one.id)
             return
-        replaced_by = _text(told, "replaced_by")
+        replaced_by = _text(record, "replaced_by")
         if replaced_by and not _ID.fullmatch(replaced_by):
             raise UsageError(f"{replaced_by[:40]!r} can be no id")
-        change = away(self.session, one, self.who.by, replaced_by)
-        sets = {**change.properties, **_properties(told)}
+        change = put_away(self._session, one, self._who.by, replaced_by)
+        sets = {**change.properties, **_properties(record)}
         self._add("retired", change._replace(properties=sets))
 
-    def mark(self, told: Mapping[str, object]) -> None:
+    def mark(self, record: Mapping[str, object]) -> None:
         """Set properties of an entry."""
-        one = self._own(_text(told, "id"))
-        given = _properties(told)
-        sets = {key: value for key, value in given.items() if one.properties.get(key) != value}
+        one = self._own(_text(record, "id"))
+        wanted = _properties(record)
+        sets = {key: value for key, value in wanted.items() if one.properties.get(key) != value}
         if one.deleted or not sets:
             self._list("known", one.id)
             return
-        other = next((change for change in self.changes.values() if change.path == one.path), None)
+        other = next((change for change in self._changes.values() if change.path == one.path), None)
         if other is not None:
-            self.changes[other.target] = other._replace(properties={**other.properties, **sets})
+            sets = {**other.properties, **sets}
+            self._changes[other.target] = other._replace(properties=sets)
             return
-        why = f"marked in {self.conversation}"
+        why = f"marked in {self._conversation}"
         self._add("marked", Change(EDIT, one.id, one.path, one.path, sets, None, None, why))
 
     def _add(self, kind: str, change: Change) -> None:
-        if change.target in self.changes or change.id in self.lists[kind]:
+        if change.target in self._changes or change.id in self._lists[kind]:
             return
-        self.changes[change.target] = change
+        self._changes[change.target] = change
         self._kinds[change.target] = kind
         self._list(kind, change.id)
 
     def _list(self, kind: str, id_: str) -> None:
-        if id_ not in self.lists[kind]:
-            self.lists[kind].append(id_)
+        if id_ not in self._lists[kind]:
+            self._lists[kind].append(id_)
 
-    # --- The end
-
-    def done(self) -> Report:
+    def carry_out(self) -> Report:
         """Do it, or say what would be done."""
-        plan = Plan("converse", tuple(self.changes.values()))
-        if self.asked.flag("dry_run"):
-            return {**planned(self.session, plan), **self._report(None)}
-        outcome = self.session.carry_out(plan, self.who)
-        left = dict(outcome.skipped)
+        plan = Plan("converse", tuple(self._changes.values()))
+        if self._asked.flag("dry_run"):
+            return {**planned(self._session, plan), **self._report(None)}
+        outcome = self._session.carry_out(plan, self._who)
+        failed = dict(outcome.skipped)
         for change in plan.changes:
-            reason = left.get(change.path or change.target)
+            reason = failed.get(change.path or change.target)
             if reason is not None:
-                self.lists[self._kinds[change.target]].remove(change.id)
-                self.skipped.append([change.id, reason])
+                self._lists[self._kinds[change.target]].remove(change.id)
+                self._skipped.append([change.id, reason])
         return {"dry_run": False, **self._report(outcome.number)}
 
     def _report(self, batch: int | None) -> Report:
         return {
-            "conversation_id": self.conversation, **self.lists, "skipped": self.skipped, "redacted": self.redacted,
-            "batch": batch,
+            "conversation_id": self._conversation, **self._lists, "skipped": self._skipped,
+            "redacted": self._redacted, "batch": batch,
         }  # fmt: skip
 
 
-def _goes_on(before: Entry, new: _Given) -> bool:
+def _continues(before: Entry, new: _New) -> bool:
     """Whether it is the same answer and more of it: what was written while it came, and not what a person has made of
     it."""
     is_answer = before.role == new.role == ASSISTANT and not before.deleted
@@ -322,44 +308,42 @@ def _goes_on(before: Entry, new: _Given) -> bool:
     return is_answer and is_ours and len(now) > len(old) and now.startswith(old)
 
 
-def _written(new: _Given) -> dict[str, Value]:
-    """How we wrote a summary or an answer, to know it from what a person has made of it."""
-    is_summary = new.role == SUMMARY or new.properties.get("compression_source") is True
-    is_known = is_summary or new.role == ASSISTANT
-    return {"content_hash": content_hash(new.content)} if is_known else {}
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")
 
 
-def _text(told: Mapping[str, object], name: str) -> str:
-    given = told.get(name)
-    if given is None:
+def _text(record: Mapping[str, object], name: str) -> str:
+    value = record.get(name)
+    if value is None:
         return ""
-    if not isinstance(given, str) or len(given) > LONGEST_WHY:
+    if not isinstance(value, str) or len(value) > LONGEST_WHY:
         raise UsageError(f'"{name}" must be a short text')
-    return given.strip()
+    return value.strip()
 
 
-def _properties(told: Mapping[str, object]) -> dict[str, Value]:
+def _properties(record: Mapping[str, object]) -> dict[str, Value]:
     """Properties that a page can hold, none of those that are ours to set."""
-    given = told.get("properties")
-    if given is None:
+    if record.get("properties") is None:
         return {}
     try:
-        found = checked_properties(given)
+        found = checked_properties(record["properties"])
     except VaultmemError as error:
         raise UsageError(str(error)) from error
     for key in found:
-        if not _KEY.fullmatch(key) or key.lower().replace("-", "_") in _OURS:
+        if not _KEY.fullmatch(key) or key.lower().replace("-", "_") in _RESERVED:
             raise UsageError(f"{key[:40]!r} is no property that can be given to an entry")
-    return {key: _plain(value) for key, value in found.items()}
+    return {key: _printable(value) for key, value in found.items()}
 
 
-def _plain(value: Value) -> Value:
+def _printable(value: Value) -> Value:
     """A value whose texts a page can hold."""
     if isinstance(value, str):
         return CONTROL.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return {key: _plain(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _printable(each) for key, each in value.items()}
+    return value
 
 
 def bounded(text: str) -> str:
