@@ -50,16 +50,18 @@ Commands for a shell:
 
 
 def context(
-    name: str, vault: str, found: Mapping[str, list[Row]], recalled: Sequence[str] = ()
+    name: str, vault: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = ()
 ) -> str:
     """What to tell the assistant that the harness `name` starts: what waits in the vault, by section, memories in one
     line each, and what it may run."""
-    told = [f"[PROCEDURAL] {row['text']}{_said(row)}" for row in found.get("preferences", [])]
-    memories = [*told, *(f"[SEMANTIC] {line}" for line in recalled)]
+    preferences = [
+        f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in result.get("preferences", [])
+    ]
+    memories = [*preferences, *(f"[SEMANTIC] {line}" for line in recalled)]
     program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
     advice = ADVICE.format(program=program, vault=named, name=name)
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
-    shown = [*_block("memory", memories, half), *_block("pending", _waiting(found), half)]
+    shown = [*_block("memory", memories, half), *_block("pending", _waiting(result), half)]
     return "\n".join([INTRODUCTION, *shown, advice])
 
 
@@ -67,59 +69,59 @@ def holding(
     facts: Iterable[Fact], projects: Collection[str], to: Viewer, minute: str
 ) -> list[Fact]:
     """The facts that hold about the person and the project of a session, as far as its assistant may be told."""
-    told = [
+    visible = [
         one for one in facts if to.sees(one["scope"]) and (not one["ends"] or one["ends"] > minute)
     ]
-    person = [one for one in told if not one["project"]]
+    person = [one for one in visible if not one["project"]]
     named = {each.casefold() for each in projects}
-    project = [one for one in told if one["project"].casefold() in named]
+    project = [one for one in visible if one["project"].casefold() in named]
     project = project[: MOST_FACTS - min(len(person), LEAST_OF_PERSON)]
     return [*project, *person[: MOST_FACTS - len(project)]]
 
 
 def fact_line(one: Fact, to: Viewer) -> str:
     """A fact with its day and, where it is not the reader's own, its author, as in a recall."""
-    said = attribution(Origin(one["author"]), to)
-    marks = ", ".join(filter(None, [one["day"], said]))
+    author = attribution(Origin(one["author"]), to)
+    marks = ", ".join(filter(None, [one["day"], author]))
     return f"({marks}) {one['text']}" if marks else one["text"]
 
 
 def _block(name: str, lines: list[str], room: int) -> list[str]:
     """Lines between marks, as many as there is room for."""
-    kept: list[str] = []
+    chosen: list[str] = []
     for line in lines:
         room -= len(json.dumps(line, ensure_ascii=False))
         if room < 0:
             break
-        kept.append(line)
-    return [f"<{name}>", *kept, f"</{name}>"] if kept else []
+        chosen.append(line)
+    return [f"<{name}>", *chosen, f"</{name}>"] if chosen else []
 
 
-def _waiting(found: Mapping[str, list[Row]]) -> list[str]:
+def _waiting(result: Mapping[str, list[Row]]) -> list[str]:
     """What is due. What is to review may come from anybody, and is only counted."""
     lines: list[str] = []
     for section, title in SECTIONS.items():
-        rows = found.get(section, [])
+        rows = result.get(section, [])
         if rows:
             lines += [f"{title}: {len(rows):,}", *map(_line, rows[:MOST_ITEMS])]
         if len(rows) > MOST_ITEMS:
             lines.append(f"- +{len(rows) - MOST_ITEMS:,} more")
-    if older := len(found.get("older", [])):
+    if older := len(result.get("older", [])):
         lines.append(f"Overdue for more than two weeks: {older:,}")
-    review = len(found.get("review", []))
+    review = len(result.get("review", []))
     return [*lines, f"To review: {review:,}"] if review else lines
 
 
 def _line(row: Row) -> str:
     when = (row["due"] or "").replace("T", " ")
     place = f" ({row['place']})" if row["place"] else ""
-    return f"- {row['id']} {when}{' ' if when else ''}{row['text']}{_said(row)}{place}"
+    return f"- {row['id']} {when}{' ' if when else ''}{row['text']}{_remark(row)}{place}"
 
 
-def _said(row: Row) -> str:
+def _remark(row: Row) -> str:
     """How often it comes, and which assistant wrote it."""
-    said = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
-    return f" ({said})" if said else ""
+    marks = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
+    return f" ({marks})" if marks else ""
 
 
 # Memories that fit what a session is about.
@@ -129,9 +131,9 @@ BUDGET = 600  # tokens
 MOST_WORDS = 40  # of a prompt
 
 
-def recall(vault: Vault, prompt: str, told: frozenset[str], by: str) -> dict[str, str]:
+def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[str, str]:
     """Memories with words of the prompt for the assistant `by`, one line each by id, but not the facts and preferences
-    whose ids are `told` already. By words alone: what is only near in meaning would be told at every greeting, and a
+    whose ids are `known` already. By words alone: what is only near in meaning would be told at every greeting, and a
     hook is not to load a model. It is not counted as read here: the hook notes what it tells (reminders.listing)."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
@@ -140,16 +142,16 @@ def recall(vault: Vault, prompt: str, told: frozenset[str], by: str) -> dict[str
     from vaultmem.memories.desk import Desk
     from vaultmem.memories.reader import Reader
 
-    asked = {
-        "query": " ".join(words), "top_k": MOST_RECALLED + len(told), "budget": 2 * BUDGET,
+    params = {
+        "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
         "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
-    found = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", asked)
-    assert isinstance(found, dict)
+    result = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", params)
+    assert isinstance(result, dict)
     fresh = [
         one
-        for one in found["memories"]
-        if one["vouched"] and told.isdisjoint((one["id"], item_id(str(one["id"]), "preference")))
+        for one in result["memories"]
+        if one["vouched"] and known.isdisjoint((one["id"], item_id(str(one["id"]), "preference")))
     ]
     lines: dict[str, str] = {}
     left = BUDGET
@@ -274,12 +276,12 @@ def line_of(name: str, program: str, vault: str) -> str:
 def instructed(text: str, line: str) -> str:
     """The text with the line, once: where it was, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    found = _OURS.search(text)
-    if found:
-        ended = newline if found[0].endswith("\n") else ""
+    result = _OURS.search(text)
+    if result:
+        ended = newline if result[0].endswith("\n") else ""
         line = made(line) if is_made(text) else line
-        line = _opened(line) if OPEN in found[0] else line
-        return text[: found.start()] + line + ended + _OURS.sub("", text[found.end() :])
+        line = _opened(line) if OPEN in result[0] else line
+        return text[: result.start()] + line + ended + _OURS.sub("", text[result.end() :])
     if not text or text.endswith("\n"):
         return f"{text}{line}{newline}"
     return f"{text}{newline}{_opened(line)}{newline}"
@@ -287,9 +289,9 @@ def instructed(text: str, line: str) -> str:
 
 def uninstructed(text: str) -> str:
     """The text without it, and without the end that the line above it got by it, where nothing has followed since."""
-    found = list(_OURS.finditer(text))
+    result = list(_OURS.finditer(text))
     left = _OURS.sub("", text)
-    if found and OPEN in found[-1][0] and found[-1].end() == len(text):
+    if result and OPEN in result[-1][0] and result[-1].end() == len(text):
         return left.removesuffix("\n").removesuffix("\r")
     return left
 

@@ -43,12 +43,12 @@ def connected(text: str, harness: Harness, command: str) -> str:
     while len(_ours(parse(text), harness)) > 1:
         text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
-    if found := _ours(root, harness):
-        said = found[0][-1][0].items[found[0][-1][1]].get(harness.command)
+    if result := _ours(root, harness):
+        own = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
         command = _marked(command, _was(text, harness))
-        if said is None or said.text == command:
+        if own is None or own.text == command:
             return text
-        return text[: said.start] + json.dumps(command, ensure_ascii=False) + text[said.end :]
+        return text[: own.start] + json.dumps(command, ensure_ascii=False) + text[own.end :]
     return _put(text, root, harness, _marked(command, _is_now(root, harness)))
 
 
@@ -83,13 +83,13 @@ def _is_now(root: Node, harness: Harness) -> list[str]:
 
 def _was(text: str, harness: Harness) -> list[str]:
     """What our hooks say of the settings before them."""
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for way in _ours(parse(text), harness):
-        said = way[-1][0].items[way[-1][1]].get(harness.command)
-        words = shlex.split(said.text) if said else []
-        given = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
-        found |= dict.fromkeys(word for each in given for word in each.split(",") if word)
-    return list(found)
+        own = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(own.text) if own else []
+        raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
+        result |= dict.fromkeys(word for each in raw for word in each.split(",") if word)
+    return list(result)
 
 
 def _put(text: str, root: Node, harness: Harness, command: str) -> str:
@@ -105,9 +105,9 @@ def _put(text: str, root: Node, harness: Harness, command: str) -> str:
             text = added(text, hooks, [entry], harness.event)
         else:
             text = added(text, _expected(event, "list", harness.event), entry)
-    for name, given in harness.scaffold.items():
+    for name, member in harness.scaffold.items():
         if parse(text).get(name) is None:
-            text = added(text, parse(text), given, name)
+            text = added(text, parse(text), member, name)
     return text
 
 
@@ -145,10 +145,10 @@ def is_made(text: str, harness: Harness) -> bool:
 
 def _without_added(text: str, harness: Harness, was: Sequence[str]) -> str:
     """Without the members that we have added beside the hooks, where they still say what we wrote."""
-    for name, given in harness.scaffold.items():
+    for name, member in harness.scaffold.items():
         root = parse(text)
         there = root.get(name) if ADDED + name in was else None
-        if there is not None and text[there.start : there.end] == json.dumps(given):
+        if there is not None and text[there.start : there.end] == json.dumps(member):
             text = removed(text, root, root.names.index(name))
     return text
 
@@ -179,31 +179,31 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
     if hooks is None or event is None or event.kind != "list":
         return []
     start = [(root, root.names.index("hooks")), (hooks, hooks.names.index(harness.event))]
-    found: list[Way] = []
+    result: list[Way] = []
     for number, entry in enumerate(event.items):
         way = [*start, (event, number)]
         if not harness.grouped:
-            found += [way] if _is_ours(entry, harness) else []
+            result += [way] if _is_ours(entry, harness) else []
             continue
         group = entry.get("hooks") if entry.kind == "object" else None
         if group is None or group.kind != "list":
             continue
         inner = entry.names.index("hooks")
-        found += [
+        result += [
             [*way, (entry, inner), (group, place)]
             for place, hook in enumerate(group.items)
             if _is_ours(hook, harness)
         ]
-    return found
+    return result
 
 
 def _is_ours(hook: Node, harness: Harness) -> bool:
     """A hook is tagged by its own command: nobody else's asks vaultmem for the hook of this harness."""
-    said = hook.get(harness.command) if hook.kind == "object" else None
-    if said is None or said.kind != "text":
+    own = hook.get(harness.command) if hook.kind == "object" else None
+    if own is None or own.kind != "text":
         return False
     try:
-        words = shlex.split(said.text)
+        words = shlex.split(own.text)
     except ValueError:
         return False
     places = [n for n in range(1, len(words)) if words[n : n + 4] == tag(harness).split()]
@@ -238,12 +238,12 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
     folder, name = os.path.split(real)
     before = read(real)
     after = change(before)
-    found = Edited(real, before, after)
+    result = Edited(real, before, after)
     if dry_run or before == after:
-        return found
+        return result
     if not spare and not after:
         _remove(real, before)
-        return found
+        return result
 
     def edited(data: bytes) -> bytes:
         return change(_text(data, real)).encode()
@@ -258,7 +258,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
         raise VaultmemError(f"{real} is no file that can be edited") from error
     except OSError as error:
         raise VaultmemError(f"{real} cannot be written: {error.strerror}") from error
-    return found
+    return result
 
 
 def read(real: str) -> str:

@@ -46,14 +46,14 @@ _AROUND = 2  # lines before and behind a change in the answer
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def view(session: Session, asked: Asked) -> Report:
+def view(session: Session, params: Asked) -> Report:
     """A file with line numbers, or a folder."""
-    return {"text": _Tool(session, asked).view()}
+    return {"text": _Tool(session, params).view()}
 
 
-def change(session: Session, asked: Asked) -> Report:
+def change(session: Session, params: Asked) -> Report:
     """create, str_replace, insert, delete or rename; "text" is the answer to the model."""
-    tool = _Tool(session, asked)
+    tool = _Tool(session, params)
     commands: dict[str, Callable[[], str]] = {
         "create": tool.create, "str_replace": tool.str_replace, "insert": tool.insert, "delete": tool.delete,
         "rename": tool.rename,
@@ -67,15 +67,15 @@ def change(session: Session, asked: Asked) -> Report:
 class _Tool:
     """One command, with what it works on."""
 
-    def __init__(self, session: Session, asked: Asked) -> None:
+    def __init__(self, session: Session, params: Asked) -> None:
         try:
-            command = json.loads(asked.needed("command"))
+            command = json.loads(params.needed("command"))
         except (ValueError, RecursionError):
             command = None
         if not isinstance(command, dict):
             raise VaultmemError("a command of the memory tool is an object of JSON")
         self.command: dict[str, object] = command
-        self.session, self.asked = session, asked
+        self.session, self.params = session, params
         self.folder = Folder(session)
         self.by = session.viewer.name
         self.now = stamp(session.now)
@@ -137,7 +137,7 @@ class _Tool:
                 f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
             )
         if count > 1:
-            starts = (found.start() for found in re.finditer(f"(?={re.escape(old)})", content))
+            starts = (result.start() for result in re.finditer(f"(?={re.escape(old)})", content))
             lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
             raise VaultmemError(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
@@ -255,7 +255,7 @@ class _Tool:
         """As one batch, all of it or an error."""
         if not changes:
             return
-        who = header(self.asked, why, self.session.now)._replace(by=self.by, kind="assistant")
+        who = header(self.params, why, self.session.now)._replace(by=self.by, kind="assistant")
         outcome = self.session.carry_out(Plan("tool", tuple(changes)), who)
         if outcome.skipped:
             raise NoteChangedError(outcome.skipped[0][1])
@@ -281,8 +281,8 @@ class _Tool:
     def _put_away(self, place: Place, why: str) -> Change:
         """A file that is no memory goes to the archive, too."""
         data = self.folder.data(place)
-        kept = place.path[len(self.folder.path) + 1 :]
-        wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{kept}"
+        inner = place.path[len(self.folder.path) + 1 :]
+        wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
         target = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 

@@ -155,5 +155,5 @@ def answer(name: str, context: str) -> Json:
         return {"additionalContext": context}
     if name == "cursor":
         return {"additional_context": context}
-    told = {"hookEventName": "SessionStart", "additionalContext": context}
-    return {"hookSpecificOutput": told}
+    output = {"hookEventName": "SessionStart", "additionalContext": context}
+    return {"hookSpecificOutput": output}

@@ -65,10 +65,10 @@ def _form(harness: Harness) -> _Form:
 
 
 def _loaded(text: str, harness: Harness) -> Json:
-    found = _form(harness).load(text) if text else {}
-    if not isinstance(found, dict):
+    result = _form(harness).load(text) if text else {}
+    if not isinstance(result, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - told to the person like the others
-    return found
+    return result
 
 
 def _entry(text: str, harness: Harness) -> Json | None:
@@ -88,8 +88,8 @@ def _with(settings: Json, key: str, entry: Json | None) -> Json:
 
 def _is_command_of_ours(entry: Json) -> bool:
     """Whether an entry starts vaultmem as a server."""
-    given = [entry.get("command"), entry.get("args")]
-    words = [str(w) for one in given for w in (one if isinstance(one, list) else [one])]
+    raw = [entry.get("command"), entry.get("args")]
+    words = [str(w) for one in raw for w in (one if isinstance(one, list) else [one])]
     places = [n for n, word in enumerate(words) if word == "mcp"]
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
@@ -114,20 +114,20 @@ def _put_json(text: str, key: str, entry: Json) -> str:
         return added(text, servers, entry, NAME)
     for name, value in entry.items():
         there = _at(text, key, NAME)
-        said = there.get(name)
-        if said is None:
+        member = there.get(name)
+        if member is None:
             text = added(text, there, value, name)
-        elif json.loads(text[said.start : said.end]) != value:
-            text = _replaced(text, said, value)
+        elif json.loads(text[member.start : member.end]) != value:
+            text = _replaced(text, member, value)
     return text
 
 
 def _take_json(text: str, key: str) -> str:
     root, servers = parse(text), _at(text, key)
-    said = text[servers.start : servers.end]
-    if len(servers.items) > 1 or said != _on_one_line(json.loads(said)):
+    written = text[servers.start : servers.end]
+    if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
         return removed(text, servers, servers.names.index(NAME))
-    if text == f"{{{_on_one_line(key)}: {said}}}\n":
+    if text == f"{{{_on_one_line(key)}: {written}}}\n":
         return ""
     return removed(text, root, root.names.index(key))
 
@@ -135,10 +135,10 @@ def _take_json(text: str, key: str) -> str:
 def _at(text: str, *names: str) -> Node:
     node = parse(text)
     for name in names:
-        found = node.get(name)
-        if found is None:
+        result = node.get(name)
+        if result is None:
             raise ValueError(_ODD)
-        node = found
+        node = result
     return node
 
 
@@ -158,10 +158,10 @@ def _put_toml(text: str, key: str, entry: Json) -> str:
     lines = {name: f"{name} = {_on_one_line(value)}" for name, value in entry.items()}
     start, end, all_lines = _table(text, key)
     if start < end:
-        said = (re.match(r"(\w+)[ \t]*=", line) for line in all_lines[start:end])
+        names = (re.match(r"(\w+)[ \t]*=", line) for line in all_lines[start:end])
         new = [
-            lines[found[1]] + newline if found and found[1] in lines else line
-            for line, found in zip(all_lines[start:end], said, strict=True)
+            lines[result[1]] + newline if result and result[1] in lines else line
+            for line, result in zip(all_lines[start:end], names, strict=True)
         ]
         return "".join([*all_lines[:start], *new, *all_lines[end:]])
     table = [f"[{key}.{NAME}]", *lines.values(), ""]

@@ -46,10 +46,10 @@ class Files:
                 yield each
                 continue
             whole = below.prefix + each.path
-            found = marked(each.path, each.text, _kind(whole))
-            own = {**found.properties, **_project(below.home, whole)}
-            found = found._replace(properties=own, written=each.written)
-            yield beginning(found, self._most) if self._most else found
+            result = marked(each.path, each.text, _kind(whole))
+            own = {**result.properties, **_project(below.home, whole)}
+            result = result._replace(properties=own, written=each.written)
+            yield beginning(result, self._most) if self._most else result
 
     def _below(self, root: str) -> _Below:
         """In a part of the own folder, such as ~/.claude/projects, its files are meant by what they are to the whole;
@@ -85,11 +85,11 @@ def _kind(path: str) -> str:
 def _project(home: str, path: str) -> dict[str, Value]:
     """The project that a file of Claude Code belongs to: its folder there is called after the project's, with dashes
     for slashes; what is before is the home of whoever keeps it."""
-    found = _PROJECT.match(path)
-    if found is None:
+    result = _PROJECT.match(path)
+    if result is None:
         return {}
-    name = found[1].removeprefix(re.sub(r"[^A-Za-z0-9]", "-", home)).strip("-")
-    return {"project": name or found[1].strip("-")}
+    name = result[1].removeprefix(re.sub(r"[^A-Za-z0-9]", "-", home)).strip("-")
+    return {"project": name or result[1].strip("-")}
 
 
 claude = Files(

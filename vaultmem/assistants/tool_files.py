@@ -81,10 +81,10 @@ class Folder:
 
     def find(self, inner: str) -> Place | None:
         """What is there, if anything; nothing that is hidden, and no links."""
-        found = self._at(inner)
-        if found is None and not inner.isascii():
-            found = self._at(nfc(inner))  # as new files are called
-        return found
+        result = self._at(inner)
+        if result is None and not inner.isascii():
+            result = self._at(nfc(inner))  # as new files are called
+        return result
 
     def _at(self, inner: str) -> Place | None:
         if inner and is_hidden(inner):
@@ -128,9 +128,9 @@ class Folder:
         """A free path of the vault for a new file, and its property `filename` if it needs one."""
         parts = inner.split("/")
         for depth in range(1, len(parts)):
-            found = self.find("/".join(parts[:depth]))
-            if found is not None and not found.is_folder:
-                raise VaultmemError(f"The path {ROOT}/{found.inner} is not a directory.")
+            result = self.find("/".join(parts[:depth]))
+            if result is not None and not result.is_folder:
+                raise VaultmemError(f"The path {ROOT}/{result.inner} is not a directory.")
         if is_hidden(inner):
             raise VaultmemError(f"{ROOT}/{inner} is reserved; choose another name")
         if self._has_link(f"{self.path}/{inner}"):
@@ -149,11 +149,11 @@ class Folder:
         """What is in a folder, so many levels deep, by name."""
         try:
             with os.scandir(f"{self._session.desk.vault}/{place.path}") as entries:
-                found = [each for each in entries if not each.is_symlink()]
+                result = [each for each in entries if not each.is_symlink()]
         except OSError:
             return
         named = []
-        for each in found:
+        for each in result:
             path = f"{place.path}/{each.name}"
             if each.is_file() and self._private.get(path) is not False and self._is_kept_back(path):
                 continue
@@ -191,13 +191,13 @@ class Folder:
         lines."""
         style = self.style(place.path)
         try:
-            found = self.data(place).decode()
+            result = self.data(place).decode()
         except UnicodeDecodeError as error:
             raise VaultmemError(f"path {f'{ROOT}/{place.inner}'!r} is not valid utf-8") from error
         if style == pages.OUTLINE:
-            return pages.read(style, found.removeprefix("\ufeff").replace("\r\n", "\n")).content
-        block = frontmatter.locate(found) if style else None
-        return found[block.body :] if block else found
+            return pages.read(style, result.removeprefix("\ufeff").replace("\r\n", "\n")).content
+        block = frontmatter.locate(result) if style else None
+        return result[block.body :] if block else result
 
     def style(self, path: str) -> str:
         """How pages are written there; "" for what is none."""
@@ -219,7 +219,7 @@ def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str) -> 
 
 
 def _with_text(data: bytes, content: str) -> bytes:
-    found = data.decode()
-    block = frontmatter.locate(found)
+    result = data.decode()
+    block = frontmatter.locate(result)
     assert block is not None  # there are properties in it
-    return (found[: block.body] + content).encode()
+    return (result[: block.body] + content).encode()

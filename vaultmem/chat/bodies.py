@@ -108,16 +108,16 @@ def _completion(text: str, body: Members) -> Chat | None:
 def _response(text: str, body: Members) -> Chat | None:
     if "input" not in body:
         return None
-    given, previous = body["input"], _string(body, "previous_response_id")
+    raw, previous = body["input"], _string(body, "previous_response_id")
     about = _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem"))
-    if isinstance(given.value, str):
-        words = sound(given.value)
-        start, end = (len(text[:at].encode()) for at in (given.start, given.end))
+    if isinstance(raw.value, str):
+        words = sound(raw.value)
+        start, end = (len(text[:at].encode()) for at in (raw.start, raw.end))
         digest = _digest([previous, "user"], ["", words])
         return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
-    if not isinstance(given.value, list):
+    if not isinstance(raw.value, list):
         return None
-    items, _ = parts(text, given.start)
+    items, _ = parts(text, raw.start)
     roles = [_role(one.value) for one in items]
     if "user" not in roles:  # the results of tools alone: the server knows the question
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
@@ -159,13 +159,13 @@ def _digest(roles: Sequence[str], texts: Sequence[str]) -> str:
 
 def _string(members: Members, name: str) -> str:
     """A member that is a text; "" where there is none."""
-    found = members[name].value if name in members else None
-    return found if isinstance(found, str) else ""
+    result = members[name].value if name in members else None
+    return result if isinstance(result, str) else ""
 
 
 def _metadata(members: Members, name: str) -> object:
-    found = members["metadata"].value if "metadata" in members else None
-    return found.get(name) if isinstance(found, dict) else None
+    result = members["metadata"].value if "metadata" in members else None
+    return result.get(name) if isinstance(result, dict) else None
 
 
 def _conversation(members: Members) -> str:

@@ -88,8 +88,8 @@ class MemoryClient:
         with self._turn(messages, conversation, model, options) as turn:
             whole = whole_chat(self.vault.config, turn.body, answer, self._key)
             turn.finish(answer)
-        if found := json_object(whole):
-            return found
+        if result := json_object(whole):
+            return result
         raise LlmError("the service did not answer in JSON; look at llm.base_url")
 
     def stream(
@@ -115,10 +115,10 @@ class MemoryClient:
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
     ) -> dict[str, Any]:
         """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
-        said = _facts(facts)
+        texts = _facts(facts)
         source = Source(self._named(conversation), clock.seconds(), by=by)
         model = within_budget(self.vault.config, self._model(None))
-        return take_in(self.vault, source, said, model)._asdict()
+        return take_in(self.vault, source, texts, model)._asdict()
 
     def learn(self) -> int:
         """Learn from all turns that wait, now, or wait until another thread or process has; how many turns this client
@@ -170,10 +170,10 @@ class MemoryClient:
         )
 
     def _named(self, conversation: str | None) -> str:
-        given = conversation or self.vault.config.text("conversations.id")
-        if not isinstance(given, str):
+        name = conversation or self.vault.config.text("conversations.id")
+        if not isinstance(name, str):
             raise UsageError("the id of the conversation must be text")
-        id_ = given.strip()
+        id_ = name.strip()
         if why := problem(id_):
             raise UsageError(f"the id of the conversation {why}")
         return id_
@@ -204,10 +204,10 @@ def _facts(facts: str | Iterable[str]) -> list[str]:
     wrong = "facts must be text, or a list of texts"
     if isinstance(facts, (bytes, Mapping)) or not isinstance(facts, Iterable):
         raise UsageError(wrong)
-    said = [facts] if isinstance(facts, str) else list(facts)
-    if not all(isinstance(one, str) for one in said):
+    texts = [facts] if isinstance(facts, str) else list(facts)
+    if not all(isinstance(one, str) for one in texts):
         raise UsageError(wrong)
-    return said
+    return texts
 
 
 class Turn:

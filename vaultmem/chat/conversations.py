@@ -34,46 +34,46 @@ KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
 MOST = 1_000_000
 
 
-def entries(desk: Desk, _: Reader, asked: Asked) -> Report:
+def entries(desk: Desk, _: Reader, request: Asked) -> Report:
     """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
-    conversation = conversation_of(asked)
-    kinds = asked.texts("kinds")
+    conversation = conversation_of(request)
+    kinds = request.texts("kinds")
     for kind in kinds:
         if kind not in KINDS.values():
             raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
-    limit = asked.whole("limit", MOST)
+    limit = request.whole("limit", MOST)
     every = desk.talks.entries(conversation)
-    found = [
+    result = [
         one
         for one in every
-        if (not kinds or KINDS[one.role] in kinds) and (asked.flag("deleted") or not one.deleted)
+        if (not kinds or KINDS[one.role] in kinds) and (request.flag("deleted") or not one.deleted)
     ]
-    listed = [_with_state(one, every) for one in found[-limit:]]
+    listed = [_with_state(one, every) for one in result[-limit:]]
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
-def conversations(desk: Desk, _: Reader, asked: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
+def conversations(desk: Desk, _: Reader, request: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
     """All conversations, the one that spoke last first."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
     for talk in desk.talks.talks():
         troubles += [list(each) for each in talk.troubles]
         for one in talk.entries:
-            found.setdefault((talk.folder, one.conversation), []).append(one)
-    listed = [_totals(folder, name, each) for (folder, name), each in found.items()]
+            result.setdefault((talk.folder, one.conversation), []).append(one)
+    listed = [_totals(folder, name, each) for (folder, name), each in result.items()]
     listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
     return {"conversations": listed, "count": len(listed), "troubles": troubles}
 
 
-def _totals(folder: str, conversation: str, found: list[Entry]) -> Report:
-    living = [one for one in found if not one.deleted]
+def _totals(folder: str, conversation: str, result: list[Entry]) -> Report:
+    living = [one for one in result if not one.deleted]
     counts = {
         kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
     }
     return {
         "conversation_id": conversation, "folder": folder, **counts,
-        "created_at": stamp(min(one.created for one in found)),
-        "updated_at": fine_stamp(max(max(one.created, one.updated) for one in found)),
+        "created_at": stamp(min(one.created for one in result)),
+        "updated_at": fine_stamp(max(max(one.created, one.updated) for one in result)),
     }  # fmt: skip
 
 
@@ -105,32 +105,32 @@ def entry_of(record: Mapping[str, object]) -> Entry:
 
 def title(one: Entry) -> str:
     """What it is called: by its properties, else by its file."""
-    given = one.properties.get("title")
+    value = one.properties.get("title")
     name = one.path.rpartition("/")[2].removesuffix(".md")
-    return given if isinstance(given, str) and given else name
+    return value if isinstance(value, str) and value else name
 
 
-def promote(session: Session, asked: Asked) -> Report:
+def promote(session: Session, request: Asked) -> Report:
     """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
-    fact = _living(session, asked)
+    fact = _living(session, request)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
     params = {
         "content": fact.content,
-        "category": asked.text("category"),
-        "by": asked.text("by") or None,
+        "category": request.text("category"),
+        "by": request.text("by") or None,
     }
     own = Asked(params)
     content = own.content()
-    found = look(session, content, DEFAULT_SCOPE)
+    result = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
-    if found.same and is_private(fact.properties) and not is_private(found.same.properties):
+    if result.same and is_private(fact.properties) and not is_private(result.same.properties):
         raise VaultmemError(
-            f"the fact is private, and “{found.same.title}” says the same and is not; make that private first"
+            f"the fact is private, and “{result.same.title}” says the same and is not; make that private first"
         )
-    kept = found.same.id if found.same else ""
-    if not kept:
-        new = new_memory(session, own, content, found)
+    memory_id = result.same.id if result.same else ""
+    if not memory_id:
+        new = new_memory(session, own, content, result)
         name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
         private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
         link = fact.path.rpartition("/")[2].removesuffix(".md")
@@ -140,23 +140,23 @@ def promote(session: Session, asked: Asked) -> Report:
             ),
             f"promoted from the conversation {fact.conversation}",
         )
-        for old in () if private else superseded(session, own, new, found):
+        for old in () if private else superseded(session, own, new, result):
             replace(draft, old, new.id, f"replaced by {name}")
-        kept = new.id
-    who = header(asked, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
+        memory_id = new.id
+    who = header(request, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
     plan = draft.plan("promote")
-    plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, kept)))
-    if asked.flag("dry_run"):
+    plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, memory_id)))
+    if request.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
-    memory = found.same or next(
-        (one for one in session.desk.collection.live() if one.id == kept), None
+    memory = result.same or next(
+        (one for one in session.desk.collection.live() if one.id == memory_id), None
     )
     if memory is None:
         raise NoteChangedError("the memory was gone as soon as it was written")
-    duplicate = found.same.id if found.same else None
+    duplicate = result.same.id if result.same else None
     return {
         **session.record(memory), "created": duplicate is None, "duplicate_of": duplicate, "promoted": fact.id,
     }  # fmt: skip
@@ -167,13 +167,13 @@ def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
     return promote(session, Asked({"id": id_, "dry_run": dry_run}))
 
 
-def forget(session: Session, asked: Asked) -> Report:
-    """Put an entry away, and with it the summaries in which it is told on; they are made anew without it."""
-    one = _living(session, asked)
-    who = header(asked, f"forget an entry of conversation {one.conversation}"[:200], session.now)
+def forget(session: Session, request: Asked) -> Report:
+    """Put an entry away, and with it the summaries in which it is told on; they are made again without it."""
+    one = _living(session, request)
+    who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
     gone = [one, *_summaries_with(session, one)]
     plan = Plan("forget", tuple(put_away(session, each, who.by) for each in gone))
-    if asked.flag("dry_run"):
+    if request.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
@@ -210,17 +210,17 @@ def _is_session_of(each: Entry, link: str) -> bool:
     return is_sum and isinstance(links, list) and link in links
 
 
-def _living(session: Session, asked: Asked) -> Entry:
+def _living(session: Session, request: Asked) -> Entry:
     """The living entry that is meant. Raises NoteNotFoundError."""
-    id_ = asked.needed("id")
-    found = session.desk.talks.find(id_)
-    living = [one for one in found if not one.deleted]
+    id_ = request.needed("id")
+    result = session.desk.talks.find(id_)
+    living = [one for one in result if not one.deleted]
     if len(living) == 1:
         return living[0]
     if living:
         some = ", ".join(one.id for one in living[:3])
         raise NoteNotFoundError(f"several entries have ids that begin with {id_[:80]!r}: {some}")
-    if found:
+    if result:
         raise NoteNotFoundError(f"{id_[:80]!r} was put away already; vaultmem undo brings it back")
     raise NoteNotFoundError(
         f"no entry of a conversation has the id {id_[:80]!r}; vaultmem conversations show ID lists them"

@@ -58,22 +58,22 @@ class _New(NamedTuple):
         return {"content_hash": content_hash(self.content)} if is_ours else {}
 
 
-def converse(session: Session, asked: Asked) -> Report:
+def converse(session: Session, params: Asked) -> Report:
     """Write new entries, put others away, and set properties of others. Raises where an entry is none of this
     conversation's, and then nothing is done."""
-    batch = _Batch(session, asked)
-    for record in asked.records("new"):
+    batch = _Batch(session, params)
+    for record in params.records("new"):
         batch.write(batch.new_entry(record))
-    for record in asked.records("retire"):
+    for record in params.records("retire"):
         batch.retire(record)
-    for record in asked.records("mark"):
+    for record in params.records("mark"):
         batch.mark(record)
     return batch.carry_out()
 
 
-def conversation_of(asked: Asked) -> str:
+def conversation_of(params: Asked) -> str:
     """The id of the conversation that is meant. Raises UsageError in one line."""
-    conversation = asked.needed("conversation")
+    conversation = params.needed("conversation")
     if why := talk.problem(conversation):
         raise UsageError(f"the id of the conversation {why}")
     return conversation
@@ -94,9 +94,9 @@ def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Ch
 class _Batch:
     """One request as it comes together."""
 
-    def __init__(self, session: Session, asked: Asked) -> None:
-        self._session, self._asked = session, asked
-        self._conversation = conversation_of(asked)
+    def __init__(self, session: Session, params: Asked) -> None:
+        self._session, self._params = session, params
+        self._conversation = conversation_of(params)
         self._changes: dict[str, Change] = {}  # by the target
         self._lists: dict[str, list[str]] = {
             name: [] for name in ("written", "retired", "marked", "known")
@@ -109,14 +109,14 @@ class _Batch:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         """All of the conversation by id, those that live before those that were put away."""
-        found = self._session.desk.talks.entries(self._conversation)
-        return {one.id: one for one in sorted(found, key=lambda one: not one.deleted)}
+        result = self._session.desk.talks.entries(self._conversation)
+        return {one.id: one for one in sorted(result, key=lambda one: not one.deleted)}
 
     @cached_property
     def _who(self) -> Header:
         """Who asks, and why."""
-        why = self._asked.told("why") or f"turn of conversation {self._conversation}"
-        return header(self._asked, why[:LONGEST_WHY], self._session.now)
+        why = self._params.told("why") or f"turn of conversation {self._conversation}"
+        return header(self._params, why[:LONGEST_WHY], self._session.now)
 
     def _own(self, id_: str) -> Entry:
         one = self._entries.get(id_)
@@ -161,9 +161,9 @@ class _Batch:
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
         text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
-        found = secrets.redacted(text)
-        self._redacted += found.kinds
-        return bounded(found.text)
+        result = secrets.redacted(text)
+        self._redacted += result.kinds
+        return bounded(result.text)
 
     def write(self, new: _New) -> None:
         """A new entry, or a summary in the place of the one before."""
@@ -176,7 +176,7 @@ class _Batch:
         if new.role == SUMMARY:
             summary = self._summary(new, place)
             if summary is not None:
-                self._replace(summary, new, f"summed up anew in {self._conversation}")
+                self._replace(summary, new, f"summed up again in {self._conversation}")
                 return
         elif before is not None and _continues(before, new):
             self._replace(before, new, "the answer went on")
@@ -195,8 +195,8 @@ class _Batch:
 
     def _summary(self, new: _New, place: str) -> Entry | None:
         living = [one for one in self._entries.values() if not one.deleted and one.role == SUMMARY]
-        found = {one.path: one for one in living}.get(place)
-        return found or next((one for one in living if one.id == new.id), None)
+        result = {one.path: one for one in living}.get(place)
+        return result or next((one for one in living if one.id == new.id), None)
 
     def _replace(self, before: Entry, new: _New, why: str) -> None:
         if is_edited(before):
@@ -224,7 +224,7 @@ class _Batch:
         if new.role == SUMMARY:  # a level has one of each name in every conversation
             base["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
         base |= new.own_hash()
-        by = self._asked.text("by")
+        by = self._params.text("by")
         return {**base, "agent": by} if by and by != talk.scope_of(self._conversation) else base
 
     def _linked(self, new: _New) -> dict[str, Value]:
@@ -281,7 +281,7 @@ class _Batch:
     def carry_out(self) -> Report:
         """Do it, or say what would be done."""
         plan = Plan("converse", tuple(self._changes.values()))
-        if self._asked.flag("dry_run"):
+        if self._params.flag("dry_run"):
             return {**planned(self._session, plan), **self._report(None)}
         outcome = self._session.carry_out(plan, self._who)
         failed = dict(outcome.skipped)
@@ -326,13 +326,13 @@ def _properties(record: Mapping[str, object]) -> dict[str, Value]:
     if record.get("properties") is None:
         return {}
     try:
-        found = checked_properties(record["properties"])
+        result = checked_properties(record["properties"])
     except VaultmemError as error:
         raise UsageError(str(error)) from error
-    for key in found:
+    for key in result:
         if not _KEY.fullmatch(key) or key.lower().replace("-", "_") in _RESERVED:
             raise UsageError(f"{key[:40]!r} is no property that can be given to an entry")
-    return {key: _printable(value) for key, value in found.items()}
+    return {key: _printable(value) for key, value in result.items()}
 
 
 def _printable(value: Value) -> Value:
@@ -351,5 +351,5 @@ def bounded(text: str) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_TEXT:
         return text
-    kept = data[:MAX_TEXT].decode("utf-8", "ignore")
-    return f"{kept}\n\n[{len(text) - len(kept):,} more characters were said]"
+    beginning = data[:MAX_TEXT].decode("utf-8", "ignore")
+    return f"{beginning}\n\n[{len(text) - len(beginning):,} more characters were said]"

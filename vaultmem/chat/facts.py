@@ -87,12 +87,12 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
     known = entries(vault, item.conversation)
-    said, trouble = _meta_texts(item, FOUND) if words == item.user else [], ""
-    if not said and not _is_learned(vault, item):
-        said, trouble = find_facts(words, model, item.began)
-        if said and keep is not None:
-            keep(item, said)
-    learned = take_in(vault, source, said, model, known)
+    new_facts, trouble = _meta_texts(item, FOUND) if words == item.user else [], ""
+    if not new_facts and not _is_learned(vault, item):
+        new_facts, trouble = find_facts(words, model, item.began)
+        if new_facts and keep is not None:
+            keep(item, new_facts)
+    learned = take_in(vault, source, new_facts, model, known)
     end = max(item.finished or item.began, item.began) + 0.001
     return learned._replace(
         summary=summarizer.update(vault, item.conversation, model, end),
@@ -171,8 +171,8 @@ def _storable(text: str) -> str:
 
 def _meta_texts(item: Item, name: str) -> list[str]:
     """What an earlier try has left beside the turn: the facts it found, the ids of its notes."""
-    found = item.meta.get(name)
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    result = item.meta.get(name)
+    return [one for one in result if isinstance(one, str)] if isinstance(result, list) else []
 
 
 def _is_learned(vault: Vault, item: Item) -> bool:
@@ -196,18 +196,18 @@ def _is_fact(one: Entry) -> bool:
 
 
 def take_in(
-    vault: Vault, source: Source, said: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
+    vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Write facts down without their secrets, reconciled with those that the conversation knows."""
-    said = list(dict.fromkeys(secrets.redacted(one).text for one in said))
-    if not said:
+    new_facts = list(dict.fromkeys(secrets.redacted(one).text for one in new_facts))
+    if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known
     living = [one for one in every if _is_fact(one) and not is_private(one.properties)]
     most = vault.config.number("conversations.neighbours")
-    found = search_facts(vault, source.conversation, said, most) if len(living) > most else []
-    near = reconcile.neighbours(living, said, found, most)
-    decided, by_model, trouble = _decide(vault, said, near, model)
+    result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
+    near = reconcile.neighbours(living, new_facts, result, most)
+    decided, by_model, trouble = _decide(vault, new_facts, near, model)
     unwritten = _write(vault, source, decided)
     texts = {one.id: one.content for one in near}
     return Learned(
@@ -219,41 +219,41 @@ def take_in(
     )  # fmt: skip
 
 
-def write_down(vault: Vault, source: Source, said: Sequence[str]) -> Learned:
+def write_down(vault: Vault, source: Source, new_facts: Sequence[str]) -> Learned:
     """Write facts down as they are, whatever the conversation knows."""
-    texts = tuple(dict.fromkeys(said))
+    texts = tuple(dict.fromkeys(new_facts))
     trouble = _write(vault, source, Decisions(texts, (), ()))
     return Learned(source.conversation, list(texts), [], [], False, False, trouble)
 
 
 def _decide(
-    vault: Vault, said: Sequence[str], near: Sequence[Entry], model: Model | None
+    vault: Vault, new_facts: Sequence[str], near: Sequence[Entry], model: Model | None
 ) -> tuple[Decisions, bool, str]:
     """What is to be done; whether a model said so; why it did not, if one is set."""
     existing = [Existing(one.id, one.content) for one in near]
     if model is None:
-        return reconcile.by_rules(said, existing), False, ""
+        return reconcile.by_rules(new_facts, existing), False, ""
     strategy, answer, trouble = vault.config.text("llm.strategy"), None, ""
     try:
-        answer = model.ask(reconcile.question(said, existing, strategy)) if existing else None
+        answer = model.ask(reconcile.question(new_facts, existing, strategy)) if existing else None
     except LlmError as error:
         trouble = str(error)
-    return reconcile.decisions(answer, said, existing, strategy), not trouble, trouble
+    return reconcile.decisions(answer, new_facts, existing, strategy), not trouble, trouble
 
 
 def search_facts(
-    vault: Vault, conversation: str, said: Sequence[str], most: int
+    vault: Vault, conversation: str, new_facts: Sequence[str], most: int
 ) -> list[list[str]]:
     """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
     place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/{FACTS}/"
-    found: list[list[str]] = []
-    for text in said:
+    result: list[list[str]] = []
+    for text in new_facts:
         try:
             answer = vault.answer(Ask(plain(text), most, True, "note", (Filter("path", place),)))
         except VaultmemError:  # not indexed yet: the words of the facts themselves have to do
             return []
-        found.append([str(hit.properties.get("id")) for hit in answer.results])
-    return found
+        result.append([str(hit.properties.get("id")) for hit in answer.results])
+    return result
 
 
 def _write(vault: Vault, source: Source, decided: Decisions) -> str:

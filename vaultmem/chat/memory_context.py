@@ -72,9 +72,9 @@ def context_for(
     """The text for a question. `earlier` is what stands in its messages already. Raises VaultmemError."""
     summary = _summary(vault, conversation, limits.budget)
     left = limits.budget - (minilm.count(summary) if summary else 0)
-    found = recall(vault, conversation, question, limits._replace(budget=max(left, 1)))
-    text = compose(summary, [(_role(one), str(one["content"])) for one in found], earlier)
-    return text._replace(places=tuple(_place(found[at]) for at in text.chosen))
+    result = recall(vault, conversation, question, limits._replace(budget=max(left, 1)))
+    text = compose(summary, [(_role(one), str(one["content"])) for one in result], earlier)
+    return text._replace(places=tuple(_place(result[at]) for at in text.chosen))
 
 
 def recall(
@@ -84,20 +84,20 @@ def recall(
     scope = scope_of(conversation)
     if len(question) > 2 * _HALF:
         question = f"{question[:_HALF]}\n{question[-_HALF:]}"
-    found: list[dict[str, object]] = vault.recall(
+    result: list[dict[str, object]] = vault.recall(
         question, scope=[scope], by=scope, top_k=limits.top_k, budget=limits.budget, notes=limits.notes
     )["memories"]  # fmt: skip
-    return found
+    return result
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
     """The summary of all of a conversation, as far as it fits; none where it, or something in it, is private."""
     try:
-        found = vault.entries(conversation, kinds=[SUMMARIES])
+        result = vault.entries(conversation, kinds=[SUMMARIES])
     except VaultmemError as error:
         log.warning("a request goes without summary: %s", error)
         return ""
-    whole = [one for one in found if str(one["path"]).endswith(_FINAL)]
+    whole = [one for one in result if str(one["path"]).endswith(_FINAL)]
     if not whole or is_private(whole[0]["properties"]) or whole[0].get("outdated"):
         return ""
     summary = str(whole[0]["content"])[: 8 * budget]

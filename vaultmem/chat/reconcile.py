@@ -196,14 +196,14 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
 
 def _read(answer: object, existing: int) -> list[Decision]:
     """The decisions in an answer about so many existing facts."""
-    found: list[Decision] = []
+    result: list[Decision] = []
     for item in records(answer)[:MOST]:
         event, text = str(item.get("event")).strip().upper(), item.get("text")
         number = short_id(item.get("id"))
         place = number if number is not None and number < existing else None
         if event in EVENTS:
-            found.append(Decision(event, number, place, text if isinstance(text, str) else ""))
-    return found
+            result.append(Decision(event, number, place, text if isinstance(text, str) else ""))
+    return result
 
 
 def _updates(
@@ -211,17 +211,17 @@ def _updates(
 ) -> dict[int, str]:
     """Place in the neighbourhood: what replaces it. An update that has nothing to do with what was said is an
     invention, one to a text that is known already changes nothing, and the first of several is taken."""
-    found: dict[int, str] = {}
+    result: dict[int, str] = {}
     for one in listed:
-        if one.event != "UPDATE" or one.place is None or one.place in found:
+        if one.event != "UPDATE" or one.place is None or one.place in result:
             continue
         text, old = " ".join(one.text.split()), existing[one.place].text
         is_known = any(same(text, other.text) for other in existing)
         is_about = any(_words(text) & _words(fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         if key(text) and len(text) <= LONGEST and is_about and not is_known and not loses_new:
-            found[one.place] = text
-    return found
+            result[one.place] = text
+    return result
 
 
 def _deletes(
@@ -287,11 +287,11 @@ def _agrees(text: str, fact: str) -> bool:
 def _words(text: str) -> set[str]:
     """What a text is about: its words without endings and small words; Chinese in pairs of characters, and one
     character where it stands alone amid other words."""
-    found = [word for word in _WORD.findall(fold(text)) if word not in _SMALL]
-    pairs = {a + b for a, b in pairwise(found) if _is_han(a)}
+    result = [word for word in _WORD.findall(fold(text)) if word not in _SMALL]
+    pairs = {a + b for a, b in pairwise(result) if _is_han(a)}
     alone = (
         word
-        for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False)
+        for before, word, after in zip(["", *result], result, [*result[1:], ""], strict=False)
         if not (_is_han(word) and (_is_han(before) or _is_han(after)))
     )
     return pairs | {
@@ -312,7 +312,7 @@ def _unique(facts: Sequence[str]) -> list[str]:
 
 
 def neighbours(
-    known: Sequence[Entry], new: Sequence[str], found: Sequence[Sequence[str]], most: int
+    known: Sequence[Entry], new: Sequence[str], result: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
     """At most so many of the facts, the likeliest first. `found` has for each new fact the ids that a search gave."""
     if len(known) <= most:
@@ -326,7 +326,7 @@ def neighbours(
         on_topic = [id_ for id_ in newest if topics & about[id_][0]]
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         similar = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
-        rows += [on_topic, found[number] if number < len(found) else (), similar]
+        rows += [on_topic, result[number] if number < len(result) else (), similar]
     chosen = (id_ for turn in zip_longest(*rows, newest) for id_ in turn if id_ in by_id)
     return [by_id[id_] for id_ in list(dict.fromkeys(chosen))[:most]]
 

@@ -2,7 +2,7 @@
 after a turn. Without a model, the summaries are sentences as they were said.
 
 A summary says in `covers` of which words it was made. Where one of them was forgotten, corrected or made private since,
-it is made anew out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
+it is made again out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ class _Round:
         gone = {one.id for one in to_evict(self._entries, self._limits.most)}
         evict: list[Record] = [{"id": id_, "properties": {"evicted": True}} for id_ in sorted(gone)]
         marks = [one for one in self._marks if one["id"] not in gone]
-        found = Changes(self._new, marks, self._retire, evict)
-        return found if any(found) else None
+        result = Changes(self._new, marks, self._retire, evict)
+        return result if any(result) else None
 
     # --- Summaries
 
@@ -177,21 +177,21 @@ class _Round:
             return
         visible = [*self._sums.values(), *self._sources]
         if before is not None and (is_renewed or summaries.is_told_on(before, visible)):
-            self._retire.append({"id": before.id})  # unless it is written anew
+            self._retire.append({"id": before.id})  # unless it is rewritten
             before = None
-        facts = [one for one in self._said_by(MEMORY) if one.created > sums_up_to(before)]
+        facts = [one for one in self._sources_by(MEMORY) if one.created > sums_up_to(before)]
         summed = _number(before, "input_tokens")
         is_due = before is None or summaries.is_stale(tokens, summed, new_facts=bool(facts))
         if level != NONE and is_due:
             self._write_final(level, tokens, before, facts)
 
-    def _said_by(self, *roles: str) -> list[Entry]:
+    def _sources_by(self, *roles: str) -> list[Entry]:
         """The words that summaries are made of."""
         return [one for one in self._sources if one.role in roles]
 
     def _renew(self) -> bool:
-        """Make those parts anew of which something is gone; whether there were any."""
-        turns = self._said_by(USER, ASSISTANT)
+        """Make those parts again of which something is gone; whether there were any."""
+        turns = self._sources_by(USER, ASSISTANT)
         chunks = [self._renew_part(one, turns) for one in self._level("L1")]
         parts = [one for one in self._level("L1") if may_be_told(one)]
         return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
@@ -201,7 +201,7 @@ class _Round:
         if not is_ours(one) or not summaries.is_other(one, left):
             return False
         del self._sums[_name(one)]
-        self._retire.append({"id": one.id})  # unless it is written anew
+        self._retire.append({"id": one.id})  # unless it is rewritten
         if left:
             self._write_part(_name(one), left)
         return True
@@ -248,21 +248,23 @@ class _Round:
     ) -> None:
         most = summaries.aim(level, tokens)
         parts = self._parts() if summaries.is_chunked(level) else []
-        turns = self._said_by(USER, ASSISTANT)
+        turns = self._sources_by(USER, ASSISTANT)
         since = [one for one in turns if one.created > sums_up_to(before)]
         texts = [one.content for one in parts] or [summaries.spoken(since)[-LATELY:]]
         new = [one.content for one in facts]
         question = summaries.final(level, before.content if before else "", new, texts, most)
-        known = [one.content for one in self._facts]  # without a model all of them are weighed anew
-        said = [one.content for one in parts or self._turns]
+        known = [
+            one.content for one in self._facts
+        ]  # without a model all of them are weighed again
+        words = [one.content for one in parts or self._turns]
         if level == BRIEF:
             text, by = self._ask(question), MODEL
             if not text:
-                text, by = summaries.sentence(known, said, most, self._count), EXTRACTIVE
+                text, by = summaries.sentence(known, words, most, self._count), EXTRACTIVE
         else:
-            text, by = self._answer(question, known, said, most)
+            text, by = self._answer(question, known, words, most)
         newest = max(one.created for one in self._sources)
-        linked = parts or self._said_by(MEMORY)[-LINKED:]
+        linked = parts or self._sources_by(MEMORY)[-LINKED:]
         self._write(_Sum(FINAL, text, by, tokens, newest, linked, level))
 
     def _parts(self) -> list[Entry]:
@@ -274,8 +276,8 @@ class _Round:
 
     def _level(self, level: str) -> list[Entry]:
         """The summaries of a level in their order, those of this round among them."""
-        found = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
-        return sorted(found, key=_number_of)
+        result = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
+        return sorted(result, key=_number_of)
 
     def _next(self, level: str) -> int:
         return max((_number_of(one) for one in self._level(level)), default=-1) + 1
@@ -322,10 +324,10 @@ class _Round:
         ]
 
     def _renew_session(self, one: Entry) -> None:
-        """Make the summary of a session anew when something of it is gone."""
+        """Make the summary of a session again when something of it is gone."""
         if one.properties.get("compression_source") is not True or not is_ours(one):
             return
-        left = _linked(one, self._said_by(USER, ASSISTANT))
+        left = _linked(one, self._sources_by(USER, ASSISTANT))
         if not summaries.is_other(one, left):
             return
         self._retire.append({"id": one.id})
@@ -388,5 +390,5 @@ def _number_of(one: Entry) -> int:
 
 
 def _number(one: Entry | None, key: str) -> int:
-    found = one.properties.get(key) if one is not None else 0
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+    result = one.properties.get(key) if one is not None else 0
+    return result if isinstance(result, int) and not isinstance(result, bool) and result > 0 else 0

@@ -250,10 +250,10 @@ class Turns:
             return None
 
     def _set_aside(self, name: str, why: str) -> None:
-        kept = f"{self.folder}/{name}{_BROKEN}"
+        aside = f"{self.folder}/{name}{_BROKEN}"
         with contextlib.suppress(OSError):
-            os.replace(f"{self.folder}/{name}", kept)
-            log.error("a turn of a conversation was set aside as %s: %s", kept, why)
+            os.replace(f"{self.folder}/{name}", aside)
+            log.error("a turn of a conversation was set aside as %s: %s", aside, why)
 
     def _sweep(self) -> None:
         """Remove what writers have left that were killed before anybody heard of their turn."""
@@ -363,7 +363,7 @@ def read_counts(folder: str) -> dict[str, int] | None:
     """The counts of the proxy that started last; None where there was none."""
     try:
         with open(f"{folder}/{COUNTS}", encoding="ascii") as file:
-            found = json.load(file)
-        return {name: int(found[name]) for name in ("since", *OUTCOMES)}
+            result = json.load(file)
+        return {name: int(result[name]) for name in ("since", *OUTCOMES)}
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -250,6 +250,6 @@ class _Notes:
 
 def _opened(vault: Vault) -> Vault:
     """The same vault once more, for another thread."""
-    found = Vault(vault.path)
-    found.config = vault.config
-    return found
+    result = Vault(vault.path)
+    result.config = vault.config
+    return result

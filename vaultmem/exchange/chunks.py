@@ -32,27 +32,27 @@ def chunks(text: str) -> list[str]:
 
 def pieces(text: str) -> list[str]:
     """The paragraphs of a cleaned text, in order; one that is too long in several pieces."""
-    found: list[str] = []
+    result: list[str] = []
     for paragraph in _paragraphs(text):
-        found += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
-    return found
+        result += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
+    return result
 
 
 def joined(pieces: Iterable[str]) -> list[str]:
     """What is too short joins what comes next, where both together fit. What has become long enough takes up no
     more: a part is one memory, not a page."""
-    found: list[str] = []
+    result: list[str] = []
     for piece in pieces:
-        if found and _belong(found[-1], piece):
-            found[-1] = f"{found[-1]}\n\n{piece}"
+        if result and _belong(result[-1], piece):
+            result[-1] = f"{result[-1]}\n\n{piece}"
         else:
-            found.append(piece)
-    return found
+            result.append(piece)
+    return result
 
 
 def _paragraphs(text: str) -> list[str]:
     """What stands between empty lines; a fence keeps its empty lines."""
-    found: list[list[str]] = [[]]
+    result: list[list[str]] = [[]]
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -61,10 +61,10 @@ def _paragraphs(text: str) -> list[str]:
         elif mark:
             fence = mark[1]
         elif not line.strip():
-            found.append([])
+            result.append([])
             continue
-        found[-1].append(line)
-    return ["\n".join(lines) for lines in found if lines]
+        result[-1].append(line)
+    return ["\n".join(lines) for lines in result if lines]
 
 
 def _cut(paragraph: str) -> list[str]:
@@ -76,19 +76,19 @@ def _cut(paragraph: str) -> list[str]:
 
 def _fitting(parts: Iterable[str]) -> list[str]:
     """The parts, and those that are too long for themselves in several."""
-    found: list[str] = []
+    result: list[str] = []
     for part in parts:
         fits = count_tokens(part) <= MAX_TOKENS
-        found += [part] if fits else _packed(_words(part), " ")
-    return found
+        result += [part] if fits else _packed(_words(part), " ")
+    return result
 
 
 def _words(sentence: str) -> list[str]:
     """Words, or pieces of text that is written without blanks."""
-    found: list[str] = []
+    result: list[str] = []
     for word in sentence.split():
-        found += [word[at : at + MAX_TOKENS] for at in range(0, len(word), MAX_TOKENS)]
-    return found
+        result += [word[at : at + MAX_TOKENS] for at in range(0, len(word), MAX_TOKENS)]
+    return result
 
 
 def _packed(parts: list[str], glue: str) -> list[str]:

@@ -49,14 +49,14 @@ class _Place(NamedTuple):
     path: str
 
 
-def export(session: Session, asked: Asked) -> Report:
+def export(session: Session, params: Asked) -> Report:
     """The lines `after` a place ("[]" for the first ones): "lines", "next" (None at the end), and of how many files
     nothing can be told, "left_out"."""
-    shape = asked.text("shape") or JSONL
-    after = _after(asked)
+    shape = params.text("shape") or JSONL
+    after = _after(params)
     lines: list[str] = []
     size = 0
-    for place, each in _chosen(session, asked):
+    for place, each in _chosen(session, params):
         if after is not None and place <= after:
             continue
         try:
@@ -69,12 +69,12 @@ def export(session: Session, asked: Asked) -> Report:
     return {"lines": lines, "next": None, "left_out": len(session.desk.collection.troubles())}
 
 
-def _after(asked: Asked) -> _Place | None:
+def _after(params: Asked) -> _Place | None:
     try:
-        given = json.loads(asked.needed("after"))
+        value = json.loads(params.needed("after"))
     except (ValueError, RecursionError):
-        given = None
-    match given:
+        value = None
+    match value:
         case []:
             return None
         case [float() | int() as created, str() as own, str() as path]:
@@ -82,16 +82,16 @@ def _after(asked: Asked) -> _Place | None:
     raise UsageError('"after" must be "[]", or what "next" was')
 
 
-def _chosen(session: Session, asked: Asked) -> list[tuple[_Place, Memory]]:
+def _chosen(session: Session, params: Asked) -> list[tuple[_Place, Memory]]:
     """What is wanted, the oldest first."""
     collection = session.desk.collection
-    found = list(collection.live())
-    if asked.flag("include_archived"):
-        found += collection.archived()
-    scope, category = asked.scope(), asked.text("category")
+    result = list(collection.live())
+    if params.flag("include_archived"):
+        result += collection.archived()
+    scope, category = params.scope(), params.text("category")
     places = [
         (_Place(_created(each), each.id, each.path), each)
-        for each in found
+        for each in result
         if (not scope or each.scope == scope) and (not category or each.category == category)
     ]
     return sorted(places, key=lambda pair: pair[0])
@@ -99,8 +99,8 @@ def _chosen(session: Session, asked: Asked) -> list[tuple[_Place, Memory]]:
 
 def _created(each: Memory) -> float:
     """When it was written, by its own word: the time of a file is another one in another vault."""
-    found = seconds(each.properties.get("created_at"))
-    return _UNKNOWN if found is None else found
+    result = seconds(each.properties.get("created_at"))
+    return _UNKNOWN if result is None else result
 
 
 def _line(session: Session, each: Memory, shape: str) -> str:
@@ -120,7 +120,7 @@ def _line(session: Session, each: Memory, shape: str) -> str:
 
 
 def _comes_back(line: str, style: str, data: bytes) -> bool:
-    """Whether the file can be written anew from the line, to the last byte."""
+    """Whether the file can be rewritten from the line, to the last byte."""
     try:
         back = memory(parsed(line))
         return pages.compose(style, back.properties, back.content) == data
@@ -135,8 +135,8 @@ _PART = 1 << 20
 _LOOK_EVERY = 0.2  # seconds
 
 
-def exported(ask: Ask, told: Callable[[int], None], **which: object) -> Iterator[str]:
-    """All lines that are wanted, without their ends. `told` hears how many files cannot be exported."""
+def exported(ask: Ask, on_unreadable: Callable[[int], None], **which: object) -> Iterator[str]:
+    """All lines that are wanted, without their ends. `on_unreadable` hears how many files cannot be exported."""
     after: object = "[]"
     while after is not None:
         page = ask("export", after=after, **which)
@@ -145,7 +145,7 @@ def exported(ask: Ask, told: Callable[[int], None], **which: object) -> Iterator
         yield from lines
         left_out = page["left_out"]
         if isinstance(left_out, int) and left_out:
-            told(left_out)
+            on_unreadable(left_out)
 
 
 def imported(

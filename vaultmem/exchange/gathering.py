@@ -67,38 +67,38 @@ class Piece(NamedTuple):
 
     def record(self) -> dict[str, object]:
         """As the verb wants it. What names the text goes with its first part."""
-        found = self.found
-        names = found if self.is_first else found._replace(title="", aliases=(), links=())
+        document = self.found
+        names = document if self.is_first else document._replace(title="", aliases=(), links=())
         return {
-            "path": found.path, "text": self.text, "title": names.title, "tags": list(found.tags),
-            "aliases": list(names.aliases), "links": list(names.links), "properties": _properties(found),
-            "day": found.day, "written": found.written,
+            "path": document.path, "text": self.text, "title": names.title, "tags": list(document.tags),
+            "aliases": list(names.aliases), "links": list(names.links), "properties": _properties(document),
+            "day": document.day, "written": document.written,
         }  # fmt: skip
 
 
-def pieces(found: Found) -> Iterator[Piece]:
+def pieces(document: Found) -> Iterator[Piece]:
     """A text in parts that can be sent, at its paragraphs where that can be. Secrets are taken out first: half of one
     would not be seen."""
-    text, kinds = secrets.redacted(found.text)
+    text, kinds = secrets.redacted(document.text)
     at, first = 0, True
     while first or at < len(text):
         end = len(text)
         if end - at > _LONGEST_PART:
             gap = text.rfind("\n\n", at + _LONGEST_PART // 2, at + _LONGEST_PART)
             end = gap if gap > 0 else at + _LONGEST_PART
-        yield Piece(found, text[at:end], kinds if first else (), first)
+        yield Piece(document, text[at:end], kinds if first else (), first)
         at, first = end, False
 
 
-def _properties(found: Found) -> dict[str, Value]:
+def _properties(document: Found) -> dict[str, Value]:
     """No more of them than a note should have."""
-    kept: dict[str, Value] = {}
+    chosen: dict[str, Value] = {}
     size = 0
-    for key, value in found.properties.items():
+    for key, value in document.properties.items():
         size += len(key) + len(str(value))
         if size < _MOST_OF_PROPERTIES:
-            kept[key] = value
-    return kept
+            chosen[key] = value
+    return chosen
 
 
 def batches(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
@@ -121,14 +121,14 @@ def ingest(
 ) -> dict[str, Any]:
     """Take in what one source, or all, have; the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
-    found = chosen(source, path, vault.path, home, vault.config.text)
+    selection = chosen(source, path, vault.path, home, vault.config.text)
     run = _Run(vault, wish, progress or Silent())
-    for place in found.places:
+    for place in selection.places:
         if not run.take_in(place):
-            found.remarks.append(f"{place.root} has nothing of this: {place.source.about}")
+            selection.remarks.append(f"{place.root} has nothing of this: {place.source.about}")
     return {
-        "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in found.places],
-        "counts": run.counts(), "files": run.files, "left": len(run.left), "remarks": found.remarks,
+        "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in selection.places],
+        "counts": run.counts(), "files": run.files, "left": len(run.left), "remarks": selection.remarks,
     }  # fmt: skip
 
 

@@ -73,10 +73,10 @@ class _Outcome(NamedTuple):
 class _Run:
     """One import: what was there when it began, and what became of each line."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.by = asked.text("by")
-        self.conflict = asked.text("on_conflict")
+    def __init__(self, params: Asked) -> None:
+        self.params = params
+        self.by = params.text("by")
+        self.conflict = params.text("on_conflict")
         self.hashes: set[tuple[str, str]] = set()  # content and scope of what was there
         self.seen: dict[str, int] = {}  # the line of each id of the file
         self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
@@ -86,14 +86,14 @@ class _Run:
         self.reports: list[Report] = []
 
 
-def import_lines(desk: Desk, reader: Reader, asked: Asked) -> Report:
+def import_lines(desk: Desk, reader: Reader, params: Asked) -> Report:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
     "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
-    name, writes = asked.needed("file"), not asked.flag("dry_run")
+    name, writes = params.needed("file"), not params.flag("dry_run")
     if not _NAME.fullmatch(name):
         raise UsageError('"file" must be the name of a file that waits to be imported')
-    shape = asked.text("shape") or JSONL
-    run = _Run(asked)
+    shape = params.text("shape") or JSONL
+    run = _Run(params)
     with desk.session(reader, writes=False) as session:
         run.hashes = {(each.hash, each.scope) for each in session.desk.collection.live()}
     try:
@@ -240,12 +240,12 @@ class _Batch:
                 at[change.path or change.target] = line.number
                 self._taken.add(change.target.lower())
         plan = Plan("import", tuple(changes))
-        if run.asked.flag("dry_run"):
+        if run.params.flag("dry_run"):
             run.reports.append(planned(session, plan))
         elif changes:
             first, last = batch[0].number, batch[-1].number
             take_back(session, self._reworded)
-            who = header(run.asked, f"import lines {first} to {last}", session.now)
+            who = header(run.params, f"import lines {first} to {last}", session.now)
             outcome = session.carry_out(plan, who)
             run.failed += [_Outcome(at.get(path, first), why) for path, why in outcome.skipped]
             run.reports.append(done(plan, outcome))
@@ -342,23 +342,23 @@ def _link(session: Session, run: _Run) -> None:
             why = "linked as imported"
             changes.append(Change(EDIT, own, each.path, each.path, sets, None, None, why))
     if changes:
-        who = header(run.asked, "import: links", session.now)
+        who = header(run.params, "import: links", session.now)
         session.carry_out(Plan("import", tuple(changes)), who)
 
 
 def _report(run: _Run) -> Report:
     changes: list[object] = []
     for report in run.reports:
-        found = report["changes"]
-        assert isinstance(found, list)
-        changes += found
+        result = report["changes"]
+        assert isinstance(result, list)
+        changes += result
     actions = [change["action"] for change in changes if isinstance(change, dict)]
     return {
-        "job": "import", "dry_run": run.asked.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
+        "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
         "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _listed(run.kept),
         "failed": _listed(sorted(run.failed)), "failures": len(run.failed),
     }  # fmt: skip
 
 
-def _listed(found: list[_Outcome]) -> list[dict[str, object]]:
-    return [each._asdict() for each in found[:MOST_LISTED]]
+def _listed(result: list[_Outcome]) -> list[dict[str, object]]:
+    return [each._asdict() for each in result[:MOST_LISTED]]

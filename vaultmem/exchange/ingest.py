@@ -52,20 +52,20 @@ class Part(NamedTuple):
 Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
 
 
-def ingest_text(session: Session, asked: Asked) -> Report:
+def ingest_text(session: Session, params: Asked) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
-    found = secrets.redacted(without_editor_markup(asked.whole_text("text")))
-    parts = judge(session, asked, found.text)
+    clean = secrets.redacted(without_editor_markup(params.whole_text("text")))
+    parts = judge(session, params, clean.text)
     draft = session.draft()
     for part in parts:
         if part.new is not None:
             create(draft, part.new, part.text, session.now)
     plan = draft.plan("ingest")
-    about = {"parts": [_part_report(part) for part in parts], "redacted": list(found.kinds)}
-    if asked.flag("dry_run"):
+    about = {"parts": [_part_report(part) for part in parts], "redacted": list(clean.kinds)}
+    if params.flag("dry_run"):
         return {**planned(session, plan), **about}
-    who = header(asked, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
+    who = header(params, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
     return {**done(plan, session.carry_out(plan, who)), **about}
 
 
@@ -84,17 +84,17 @@ def _part_report(part: Part) -> dict[str, object]:
 # What is new in a text
 
 
-def judge(session: Session, asked: Asked, text: str, known: Known = lambda _: None) -> list[Part]:
+def judge(session: Session, params: Asked, text: str, known: Known = lambda _: None) -> list[Part]:
     """Each paragraph for itself: whether it is known, or stands in the text twice. What is left between those joins
     into parts, which are weighed."""
-    scope = asked.scope() or DEFAULT_SCOPE
+    scope = params.scope() or DEFAULT_SCOPE
     parts: list[Part] = []
     fresh: list[str] = []
     hashes: set[str] = set()
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, asked, each, scope) for each in chunks.joined(fresh)
+            known(each) or _weigh(session, params, each, scope) for each in chunks.joined(fresh)
         )
         fresh.clear()
 
@@ -109,12 +109,12 @@ def judge(session: Session, asked: Asked, text: str, known: Known = lambda _: No
     return parts
 
 
-def whole_text(session: Session, asked: Asked, text: str) -> Part:
+def whole_text(session: Session, params: Asked, text: str) -> Part:
     """A text that is short enough for one memory, whatever its importance: somebody has written it down."""
-    found = look(session, text, asked.scope() or DEFAULT_SCOPE, contradictions=False)
-    if same := _same(session, text, found):
+    matches = look(session, text, params.scope() or DEFAULT_SCOPE, contradictions=False)
+    if same := _same(session, text, matches):
         return Part(text, known=same.id)
-    return Part(text, new_memory(session, asked, text, found))
+    return Part(text, new_memory(session, params, text, matches))
 
 
 def create(draft: Draft, new: New, text: str, now: float) -> None:
@@ -128,26 +128,26 @@ def create(draft: Draft, new: New, text: str, now: float) -> None:
 def _repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
     """Why a paragraph says nothing new, to the letter; None when it does. `hashes` are those of this text."""
     hash_ = similarity.content_hash(piece)
-    found = [
+    matches = [
         each
         for each in session.desk.collection.with_hash(hash_)
         if is_visible_to(each, scope) and session.sees(each)
     ]
-    if found:
-        return Part(piece, known=min(found, key=lambda each: (each.created, each.path)).id)
+    if matches:
+        return Part(piece, known=min(matches, key=lambda each: (each.created, each.path)).id)
     if hash_ in hashes:
         return Part(piece, reason="it stands in this text before")
     hashes.add(hash_)
     return None
 
 
-def _weigh(session: Session, asked: Asked, text: str, scope: str) -> Part:
-    found = look(session, text, scope, contradictions=False)
-    if same := _same(session, text, found):
+def _weigh(session: Session, params: Asked, text: str, scope: str) -> Part:
+    matches = look(session, text, scope, contradictions=False)
+    if same := _same(session, text, matches):
         return Part(text, known=same.id)
     if _is_empty_talk(text):
         return Part(text, reason="nothing in it to remember")
-    new = new_memory(session, asked, text, found)
+    new = new_memory(session, params, text, matches)
     weight = new.properties["importance"]
     assert isinstance(weight, float)
     if weight < importance.THRESHOLD:
@@ -156,11 +156,11 @@ def _weigh(session: Session, asked: Asked, text: str, scope: str) -> Part:
     return Part(text, new, importance=weight)
 
 
-def _same(session: Session, text: str, found: Found) -> Memory | None:
+def _same(session: Session, text: str, matches: Found) -> Memory | None:
     """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
-    if found.same:
-        return found.same
-    for memory, resemblance in found.similar:
+    if matches.same:
+        return matches.same
+    for memory, resemblance in matches.similar:
         if is_same(text, session.desk.collection.content(memory), resemblance):
             return memory
     return None
@@ -237,17 +237,17 @@ def hash_of(text: str) -> str:
     return similarity.content_hash(text)[:_HASH_LENGTH]
 
 
-def take_in(session: Session, asked: Asked) -> Report:
+def take_in(session: Session, params: Asked) -> Report:
     """Take in what is new of the items of one source; "results" tells of each what became of it, in their order. At
     most `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it.
     """
-    items = [item_of(asked, record) for record in asked.records("items")]
-    room = asked.whole("limit", 1_000_000)
+    items = [item_of(params, record) for record in params.records("items")]
+    room = params.whole("limit", 1_000_000)
     seen = _Seen(session)
     draft = session.draft()
     results: list[_Result] = []
     for item in items:
-        result = _limited(_judge_item(session, asked, item, seen), room)
+        result = _limited(_judge_item(session, params, item, seen), room)
         results.append(result)
         for part in result.parts:
             if part.new is not None:
@@ -258,9 +258,9 @@ def take_in(session: Session, asked: Asked) -> Report:
             break
     plan = draft.plan("ingest")
     failed: dict[str, str] = {}
-    if not asked.flag("dry_run"):
-        why = f"ingest from {asked.needed('source')}: {len(plan.changes)} memories"
-        failed = dict(session.carry_out(plan, header(asked, why, session.now)).skipped)
+    if not params.flag("dry_run"):
+        why = f"ingest from {params.needed('source')}: {len(plan.changes)} memories"
+        failed = dict(session.carry_out(plan, header(params, why, session.now)).skipped)
         ids = {change.id for change in plan.changes if change.target in failed}
         whole = [one for one in results if not any(p.new and p.new.id in ids for p in one.parts)]
         take(session.desk.ledger, {each for one in whole for each in one.hashes}, session.now)
@@ -280,15 +280,15 @@ def _limited(result: _Result, room: int) -> _Result:
     return result._replace(parts=parts, hashes=hashes, rest=len(fresh) - room)
 
 
-def _judge_item(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Result:
-    found = secrets.redacted(item.text)
-    text = similarity.normal(without_editor_markup(found.text))
+def _judge_item(session: Session, params: Asked, item: Item, seen: _Seen) -> _Result:
+    clean = secrets.redacted(item.text)
+    text = similarity.normal(without_editor_markup(clean.text))
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
     known = seen.part(text)
     if known is not None:
         return _Result([known], [hash_of(text)])
-    if _is_one(text, asked.needed("source")):
+    if _is_one(text, params.needed("source")):
         parts = [whole_text(session, item.about, text)]
     else:
         parts = judge(session, item.about, text, seen.part)
@@ -296,7 +296,7 @@ def _judge_item(session: Session, asked: Asked, item: Item, seen: _Seen) -> _Res
     begins = None if is_known else next((each for each in parts if each.new), None)
     placed = [_placed(part, item, first=part is begins) for part in parts]
     hashes = [hash_of(text), *(hash_of(part.text) for part in parts)]
-    return _Result(placed, hashes, (*found.kinds, *item.redacted))
+    return _Result(placed, hashes, (*clean.kinds, *item.redacted))
 
 
 def _is_one(text: str, source: str) -> bool:

@@ -38,7 +38,7 @@ class Item(NamedTuple):
     redacted: tuple[str, ...] = ()  # what was taken out of all that names the text
 
 
-def item_of(asked: Asked, record: Mapping[str, object]) -> Item:
+def item_of(params: Asked, record: Mapping[str, object]) -> Item:
     """The text with what is said about it; what is odd there is left out. Raises UsageError when there is no text."""
     text = record.get("text")
     if not isinstance(text, str):
@@ -48,7 +48,7 @@ def item_of(asked: Asked, record: Mapping[str, object]) -> Item:
     held = held if isinstance(held, dict) else {}
     properties = lines.properties(held)
     about = {
-        "source": asked.needed("source"), "tags": lines.tags(record.get("tags")), "by": asked.text("by") or None,
+        "source": params.needed("source"), "tags": lines.tags(record.get("tags")), "by": params.text("by") or None,
         "project": lines.line(properties.pop("project", "")), "type": lines.line(properties.pop("type", "")),
     }  # fmt: skip
     links: list[Value] = [
@@ -80,8 +80,8 @@ def _date(record: Mapping[str, object], properties: Mapping[str, object], path: 
 
 def _line(value: object, most: int = _LONGEST) -> Redacted:
     """One line without secrets: they are looked for before it is cut."""
-    found = secrets.redacted(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
-    return found._replace(text=found.text[:most])
+    result = secrets.redacted(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
+    return result._replace(text=result.text[:most])
 
 
 class _Lines:
@@ -92,20 +92,20 @@ class _Lines:
 
     def line(self, value: object, most: int = _LONGEST) -> str:
         """One of them."""
-        found = _line(value, most)
-        self.kinds += found.kinds
-        return found.text
+        result = _line(value, most)
+        self.kinds += result.kinds
+        return result.text
 
     def listed(self, value: object) -> list[str]:
         """Each of a list once."""
         items = value if isinstance(value, (list, tuple)) else []
-        found = (self.line(each) for each in items if isinstance(each, (str, int)))
-        return [*dict.fromkeys(each for each in found if each)][:_MOST_LISTED]
+        result = (self.line(each) for each in items if isinstance(each, (str, int)))
+        return [*dict.fromkeys(each for each in result if each)][:_MOST_LISTED]
 
     def names(self, value: object) -> list[str]:
         """The same, of names: a mark of something taken out is none."""
-        kept = map(secrets.title_without_marks, self.listed(value))
-        return [*dict.fromkeys(each for each in kept if each)]
+        names = map(secrets.title_without_marks, self.listed(value))
+        return [*dict.fromkeys(each for each in names if each)]
 
     def tags(self, value: object) -> list[str]:
         """Those that can be tags."""
@@ -115,16 +115,16 @@ class _Lines:
     def properties(self, held: Mapping[str, object]) -> dict[str, Value]:
         """Properties of another program's note that say nothing to vaultmem but may to the person; `private` and `url`
         are among them. What vaultmem writes itself nobody else may set."""
-        found: dict[str, Value] = {}
+        result: dict[str, Value] = {}
         for key, value in held.items():
             own = key_of(key)
             if own in ("project", "type") and isinstance(value, str):
-                found[own] = value
+                result[own] = value
             elif own not in KEYS and own.lower() not in _NOT_TAKEN and _KEY.fullmatch(key):
                 plain = self._value(key, value)
-                if plain is not None and len(found) < _MOST_KEYS:
-                    found[key] = plain
-        return found
+                if plain is not None and len(result) < _MOST_KEYS:
+                    result[key] = plain
+        return result
 
     def _value(self, key: str, value: object) -> Value:
         """A value that is one line, a number, true or false, or a list of lines; None for what is not. A secret is
@@ -135,9 +135,9 @@ class _Lines:
             return [*self.listed(value)] or None
         if not isinstance(value, str):
             return None
-        kept = secrets.behind(key, self.line(value, 1_000))
-        self.kinds += kept.kinds
-        return kept.text or None
+        plain = secrets.behind(key, self.line(value, 1_000))
+        self.kinds += plain.kinds
+        return plain.text or None
 
 
 # What stands in a note for its editor alone, and says nothing where there is no such editor.
@@ -166,5 +166,5 @@ def without_editor_markup(text: str) -> str:
 
 
 def _without_markup(text: str) -> str:
-    found = _MARKUP.sub(lambda match: match["label"] or "", text)
-    return text if found == text else _BULLET.sub("", found)
+    result = _MARKUP.sub(lambda match: match["label"] or "", text)
+    return text if result == text else _BULLET.sub("", result)

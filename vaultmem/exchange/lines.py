@@ -2,7 +2,7 @@
 
 {"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
 
-`path` is that in the memory folder. `file` is there where its properties and content, written anew, would be other
+`path` is that in the memory folder. `file` is there where its properties and content, rewritten, would be other
 bytes than the file has: then these are kept as they are.
 """
 
@@ -56,7 +56,7 @@ class Exchanged(NamedTuple):
 
 def written(memory: Exchanged) -> str:
     """The line, without its end."""
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         "id": memory.id,
         "path": memory.path,
         "archived": memory.archived,
@@ -65,100 +65,100 @@ def written(memory: Exchanged) -> str:
     }
     if memory.file is not None:
         data = base64.b64encode(memory.file.data).decode()
-        found["file"] = {"style": memory.file.style, "base64": data}
-    return json_line(found)
+        result["file"] = {"style": memory.file.style, "base64": data}
+    return json_line(result)
 
 
-def json_line(found: object) -> str:
+def json_line(result: object) -> str:
     """JSON on one line that any reader of UTF-8 takes; a number that JSON does not know becomes null."""
     try:
-        line = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        line = json.dumps(result, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        line = json.dumps(_finite(found), ensure_ascii=False)
+        line = json.dumps(_finite(result), ensure_ascii=False)
     if any("\ud800" <= letter <= "\udfff" for letter in line):
         return json.dumps(json.loads(line))
     return _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", line)
 
 
-def _finite(found: object) -> object:
-    if isinstance(found, float):
-        return found if found - found == 0 else None
-    if isinstance(found, dict):
-        return {key: _finite(value) for key, value in found.items()}
-    return [_finite(each) for each in found] if isinstance(found, list) else found
+def _finite(result: object) -> object:
+    if isinstance(result, float):
+        return result if result - result == 0 else None
+    if isinstance(result, dict):
+        return {key: _finite(value) for key, value in result.items()}
+    return [_finite(each) for each in result] if isinstance(result, list) else result
 
 
 def parsed(line: str) -> dict[str, object]:
     """A line as an object. Raises VaultmemError, whatever the line is."""
     try:
-        found = json.loads(line, parse_constant=_no_number)
+        result = json.loads(line, parse_constant=_no_number)
     except RecursionError as error:
         raise VaultmemError("it is nested too deeply") from error
     except ValueError as error:
         raise VaultmemError("it is not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise VaultmemError("it is not an object of JSON")
-    return found
+    return result
 
 
 def _no_number(word: str) -> float:
     raise ValueError(word)
 
 
-def memory(found: dict[str, object]) -> Exchanged:
+def memory(result: dict[str, object]) -> Exchanged:
     """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
-    if unknown := found.keys() - set(_KNOWN):
+    if unknown := result.keys() - set(_KNOWN):
         raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has")
-    if "properties" not in found or "content" not in found:
+    if "properties" not in result or "content" not in result:
         raise VaultmemError('it lacks "properties" or "content"')
-    archived = found.get("archived", False)
+    archived = result.get("archived", False)
     if not isinstance(archived, bool):
         raise VaultmemError('"archived" is not true or false')
-    path = inner_path(text(found, "path")) if found.get("path") else ""
-    properties = checked_properties(found["properties"])
-    own = checked_id(text(found, "id")) if found.get("id") else ""
-    return Exchanged(own, path, archived, properties, text(found, "content"), _file(found))
+    path = inner_path(text(result, "path")) if result.get("path") else ""
+    properties = checked_properties(result["properties"])
+    own = checked_id(text(result, "id")) if result.get("id") else ""
+    return Exchanged(own, path, archived, properties, text(result, "content"), _file(result))
 
 
-def text(found: dict[str, object], name: str) -> str:
+def text(result: dict[str, object], name: str) -> str:
     """A text of a line; "" where there is none."""
-    value = found.get(name)
+    value = result.get(name)
     if not isinstance(value, str | None):
         raise VaultmemError(f'"{name}" is not text')
     return value or ""
 
 
-def checked_content(given: str) -> str:
+def checked_content(raw: str) -> str:
     """A text that a memory can hold."""
-    if odd := _NO_TEXT.search(given):
+    if odd := _NO_TEXT.search(raw):
         raise VaultmemError(
             f"its content holds a control character (U+{ord(odd[0]):04X} at character {odd.start() + 1})"
         )
-    return given
+    return raw
 
 
-def checked_id(given: str) -> str:
+def checked_id(raw: str) -> str:
     """An id that a property can hold."""
-    own = given.strip()
+    own = raw.strip()
     if not own.isprintable() or not 0 < len(own) <= LONGEST_ID:
         raise VaultmemError(f'"id" must be one line of at most {LONGEST_ID} characters')
     return own
 
 
-def inner_path(given: str) -> str:
+def inner_path(raw: str) -> str:
     """A place in the memory folder where a memory may lie, as any system can have it. Raises VaultmemError for any
     other."""
-    said = f"its path {given[:60]!r}"
-    if _CONTROL.search(given) or len(given) > _LONGEST_PATH:
-        raise VaultmemError(f"{said} is none")
-    path = portable(given)
+    what = f"its path {raw[:60]!r}"
+    if _CONTROL.search(raw) or len(raw) > _LONGEST_PATH:
+        raise VaultmemError(f"{what} is none")
+    path = portable(raw)
     parts = path.split("/")
     if any(not 0 < len(part.encode()) <= _LONGEST_PART for part in parts):
-        raise VaultmemError(f"{said} is none")
+        raise VaultmemError(f"{what} is none")
     if any(part.startswith(".") or part != part.strip() for part in parts):
-        raise VaultmemError(f"{said} is hidden, or leads elsewhere")
+        raise VaultmemError(f"{what} is hidden, or leads elsewhere")
     if is_kept_free(path) or not path.lower().endswith(".md"):
-        raise VaultmemError(f"{said} is not that of a memory")
+        raise VaultmemError(f"{what} is not that of a memory")
     return path
 
 
@@ -167,11 +167,11 @@ def in_archive(path: str) -> bool:
     return path.startswith(f"{ARCHIVE}/")
 
 
-def checked_properties(given: object) -> dict[str, Value]:
+def checked_properties(raw: object) -> dict[str, Value]:
     """Properties that a page can hold, as far as their form goes."""
-    if not isinstance(given, dict):
+    if not isinstance(raw, dict):
         raise VaultmemError('"properties" is not an object')
-    left: list[tuple[object, int]] = [(given, 0)]  # no recursion, for they may be nested deeply
+    left: list[tuple[object, int]] = [(raw, 0)]  # no recursion, for they may be nested deeply
     count = 0
     while left:
         value, depth = left.pop()
@@ -180,20 +180,20 @@ def checked_properties(given: object) -> dict[str, Value]:
             raise VaultmemError("its properties are nested too deeply, or too many")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # fmt: skip
         left += [(each, depth + 1) for each in inner]
-    return given
+    return raw
 
 
-def _file(found: dict[str, object]) -> File | None:
-    given = found.get("file")
-    if given is None:
+def _file(result: dict[str, object]) -> File | None:
+    raw = result.get("file")
+    if raw is None:
         return None
-    if not isinstance(given, dict) or given.keys() != {"style", "base64"}:
+    if not isinstance(raw, dict) or raw.keys() != {"style", "base64"}:
         raise VaultmemError('"file" must have "style" and "base64"')
     try:
-        data = base64.b64decode(text(given, "base64"), validate=True)
+        data = base64.b64decode(text(raw, "base64"), validate=True)
     except (binascii.Error, ValueError) as error:
         raise VaultmemError('"file" holds no base64') from error
-    return File(text(given, "style"), data)
+    return File(text(raw, "style"), data)
 
 
 # A file of lines, read one by one whatever is in it: huge lines are skipped, broken ones reported.
@@ -230,16 +230,16 @@ def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
 def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
     """The memory of one line, or all that a search of **memories** has answered (its section 4.2)."""
     try:
-        found = parsed(data.decode())
+        result = parsed(data.decode())
     except UnicodeDecodeError:
         yield Line(number, len(data), None, "it is not UTF-8")
         return
     except VaultmemError as error:
         yield Line(number, len(data), None, str(error))
         return
-    results = found.get("results") if shape == MEMORIES and "content" not in found else None
+    results = result.get("results") if shape == MEMORIES and "content" not in result else None
     if not isinstance(results, list):
-        results = [found]
+        results = [result]
     for each in results:
         if not isinstance(each, dict):
             yield Line(number, 0, None, "one of its results is not an object of JSON")
@@ -271,36 +271,36 @@ _CLI_FIELDS = {
 def to_memories(record: MemoryRecord) -> dict[str, object]:
     """A memory as **memories** shows it."""
     fields: dict[str, object] = {**record}
-    found = {name: fields[name] for name in _MEMORIES_FIELDS}
-    return {**found, "last_reinforced_at": record["last_reinforced_at"] or ""}
+    result = {name: fields[name] for name in _MEMORIES_FIELDS}
+    return {**result, "last_reinforced_at": record["last_reinforced_at"] or ""}
 
 
 def to_memory_cli(record: MemoryRecord) -> dict[str, object]:
     """A memory as **memory-cli** writes it."""
     fields: dict[str, object] = {**record}
-    found = {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()}
+    result = {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()}
     hash_ = hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest()
-    return {**found, "ContentHash": hash_}
+    return {**result, "ContentHash": hash_}
 
 
-def from_memories(found: dict[str, object]) -> Exchanged:
+def from_memories(result: dict[str, object]) -> Exchanged:
     """The memory of a line of **memories**. Confidence is computed, never kept."""
-    own, content = _identity(found)
+    own, content = _identity(result)
     properties: dict[str, Value] = {
         "phase": INBOX,
         "category": INBOX,
         "scope": DEFAULT_SCOPE,
-        **{name: _short(found, name) for name in ("agent", "personality", "project", "type")},
-        "global": _flag(found, "global") or None,
-        "decay_policy": _policy(text(found, "decay_policy")),
-        **_moments(found, "created_at", "updated_at", "last_reinforced_at"),
+        **{name: _short(result, name) for name in ("agent", "personality", "project", "type")},
+        "global": _flag(result, "global") or None,
+        "decay_policy": _policy(text(result, "decay_policy")),
+        **_moments(result, "created_at", "updated_at", "last_reinforced_at"),
     }
-    return Exchanged(own, "", _flag(found, "deleted"), _with_id(own, properties), content)
+    return Exchanged(own, "", _flag(result, "deleted"), _with_id(own, properties), content)
 
 
-def from_memory_cli(found: dict[str, object]) -> Exchanged:
+def from_memory_cli(result: dict[str, object]) -> Exchanged:
     """The memory of a line of **memory-cli**, whether its fields are spelled as in Go or as in its files."""
-    named = {name.replace("_", "").lower(): value for name, value in found.items()}
+    named = {name.replace("_", "").lower(): value for name, value in result.items()}
     known = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
     fields = {ours: named[theirs] for theirs, ours in known.items() if theirs in named}
     own, content = _identity(fields)
@@ -335,21 +335,21 @@ WRITERS: dict[str, Callable[[MemoryRecord], dict[str, object]]] = {
 }
 
 
-def _identity(found: dict[str, object]) -> tuple[str, str]:
-    content = text(found, "content")
+def _identity(result: dict[str, object]) -> tuple[str, str]:
+    content = text(result, "content")
     if not content.strip():
         raise VaultmemError("it has no content")
-    return (checked_id(text(found, "id")) if found.get("id") else ""), content
+    return (checked_id(text(result, "id")) if result.get("id") else ""), content
 
 
 def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
     """The properties that say something, with the id in front."""
-    kept = {key: value for key, value in properties.items() if value not in (None, "", [])}
-    return {**({"id": own} if own else {}), **kept}
+    present = {key: value for key, value in properties.items() if value not in (None, "", [])}
+    return {**({"id": own} if own else {}), **present}
 
 
-def _short(found: dict[str, object], name: str) -> str:
-    return " ".join(text(found, name).split())
+def _short(result: dict[str, object], name: str) -> str:
+    return " ".join(text(result, name).split())
 
 
 def _policy(name: str) -> str:
@@ -359,11 +359,11 @@ def _policy(name: str) -> str:
     return policy
 
 
-def _moments(found: dict[str, object], *names: str) -> dict[str, Value]:
+def _moments(result: dict[str, object], *names: str) -> dict[str, Value]:
     """Times as we write them; those that were never set are left out."""
     moments: dict[str, Value] = {}
     for name in names:
-        moment = _FRACTION.sub(r"\1", text(found, name))
+        moment = _FRACTION.sub(r"\1", text(result, name))
         if not moment or moment == _NEVER:
             continue
         at = seconds(moment)
@@ -375,22 +375,22 @@ def _moments(found: dict[str, object], *names: str) -> dict[str, Value]:
     return moments
 
 
-def _flag(found: dict[str, object], name: str) -> bool:
-    value = found.get(name)
+def _flag(result: dict[str, object], name: str) -> bool:
+    value = result.get(name)
     if not isinstance(value, bool | None):
         raise VaultmemError(f'"{name}" is not true or false')
     return value or False
 
 
-def _count(found: dict[str, object], name: str) -> int:
-    value = found.get(name) or 0
+def _count(result: dict[str, object], name: str) -> int:
+    value = result.get(name) or 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
         raise VaultmemError(f'"{name}" is no count')
     return value
 
 
-def _texts(found: dict[str, object], name: str) -> list[str]:
-    value = found.get(name) or []
+def _texts(result: dict[str, object], name: str) -> list[str]:
+    value = result.get(name) or []
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise VaultmemError(f'"{name}" is no list of texts')
     return [each for each in value if each.strip()]

@@ -94,14 +94,14 @@ class Chosen(NamedTuple):
 @cache
 def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
     """All sources by name, and a line for each package that has one that cannot be loaded: the others work on."""
-    found: dict[str, Source] = {}
+    result: dict[str, Source] = {}
     troubles: list[str] = []
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:
-            found.setdefault(point.name, point.load())
+            result.setdefault(point.name, point.load())
         except Exception as error:  # noqa: BLE001 - the border to another's package
             troubles.append(f"the source {point.name!r} cannot be loaded: {error}")
-    return found, tuple(troubles)
+    return result, tuple(troubles)
 
 
 Setting = Callable[[str], str]  # the text of a setting
@@ -125,48 +125,48 @@ def chosen(name: str, path: str | None, vault: str, home: str, setting: Setting 
     if path is not None:
         if name == ALL:
             raise UsageError("--path goes with one source; name it instead of all")
-        return Chosen([Place(known[name], _given(path, vault), _apart(vault))], [*troubles])
+        return Chosen([Place(known[name], _checked_root(path, vault), _apart(vault))], [*troubles])
     wanted = [*known.values()] if name == ALL else [known[name]]
-    found = Chosen([], [*troubles])
+    result = Chosen([], [*troubles])
     for source in wanted:
         if name == ALL and setting(f"ingestion.{source.name}.enabled") == "off":
-            found.remarks.append(f"{source.name}: it is off in the settings")
+            result.remarks.append(f"{source.name}: it is off in the settings")
             continue
         named = setting(f"ingestion.{source.name}.path")
         roots = (os.path.expanduser(named),) if named else source.places(home)
-        _add_places(found, source, roots, vault)
-    if not found.places:
+        _add_places(result, source, roots, vault)
+    if not result.places:
         advice = "name a folder with --path" if name != ALL else "name a source and its --path"
         raise VaultmemError(f"there is nothing to read for {name}; {advice}")
-    return found
+    return result
 
 
-def _add_places(found: Chosen, source: Source, roots: Iterable[str], vault: str) -> None:
+def _add_places(result: Chosen, source: Source, roots: Iterable[str], vault: str) -> None:
     for root in roots:
         if not os.path.isdir(root):
-            found.remarks.append(f"{source.name}: {root} is not there")
+            result.remarks.append(f"{source.name}: {root} is not there")
         elif is_inside(root, vault):
-            found.remarks.append(f"{source.name}: {root} belongs to the vault itself")
+            result.remarks.append(f"{source.name}: {root} belongs to the vault itself")
         elif is_inside(root, state_root()):
-            found.remarks.append(f"{source.name}: {root} is what vaultmem keeps of its vaults")
+            result.remarks.append(f"{source.name}: {root} is what vaultmem keeps of its vaults")
         else:
-            found.places.append(Place(source, root, _apart(vault)))
+            result.places.append(Place(source, root, _apart(vault)))
 
 
 def _apart(vault: str) -> Apart:
     """The vault, and what vaultmem keeps of vaults: what lies there came from where it is read, or is read already."""
-    found: dict[tuple[int, int], str] = {}
+    result: dict[tuple[int, int], str] = {}
     for path, why in (
         (state_root(), "it is what vaultmem keeps of its vaults"),
         (vault, "it is the vault itself"),
     ):
         with suppress(OSError):
             stat = os.stat(path)
-            found[stat.st_dev, stat.st_ino] = why
-    return found
+            result[stat.st_dev, stat.st_ino] = why
+    return result
 
 
-def _given(path: str, vault: str) -> str:
+def _checked_root(path: str, vault: str) -> str:
     full = os.path.abspath(os.path.expanduser(path))
     if not os.path.exists(full):
         raise VaultmemError(f"{path} is not there; name a folder or a file with --path")
@@ -268,15 +268,15 @@ class Tree:
         return bool(self._apart) and bool(self._folder_apart(raw.rpartition("/")[0]))
 
     def _folder_apart(self, raw: str) -> str:
-        found = self._within.get(raw)
-        if found is None:
-            found = self._folder_apart(raw.rpartition("/")[0])
-            why = "" if found else self._apart.get(_identity(f"{self.root}/{raw}"), "")
+        result = self._within.get(raw)
+        if result is None:
+            result = self._folder_apart(raw.rpartition("/")[0])
+            why = "" if result else self._apart.get(_identity(f"{self.root}/{raw}"), "")
             if why:
-                found = raw
+                result = raw
                 self._met[raw] = why
-            self._within[raw] = found
-        return found
+            self._within[raw] = result
+        return result
 
     def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Passed]:
         """The same, read."""
@@ -288,20 +288,20 @@ class Tree:
         path = printable(entry.path)
         if entry.size > MOST_BYTES:
             return Passed(path, f"{entry.size / 1e6:,.1f} MB long, and a note has {_MOST} at most")
-        found = vault.read(self.root, entry.raw)
-        if found.trouble:
-            return Passed(path, found.trouble)
-        text = _CONTROL.sub(" ", found.text.replace("\r", "\n"))
+        result = vault.read(self.root, entry.raw)
+        if result.trouble:
+            return Passed(path, result.trouble)
+        text = _CONTROL.sub(" ", result.text.replace("\r", "\n"))
         return Text(path, text, entry.mtime_ns / 1e9)
 
 
-def beginning(found: Found, most: int) -> Found:
+def beginning(result: Found, most: int) -> Found:
     """No more than the first characters of a text; says so when there were more."""
-    size = len(found.text)
+    size = len(result.text)
     if size <= most:
-        return found
-    return found._replace(
-        text=found.text[: _before_secret(found.text, most)],
+        return result
+    return result._replace(
+        text=result.text[: _before_secret(result.text, most)],
         cut=f"only the first {most:,} of {size:,} characters are taken",
     )
 
@@ -328,10 +328,10 @@ def printable(path: str) -> str:
 
 def _identity(path: str) -> tuple[int, int]:
     try:
-        found = os.lstat(path)
+        result = os.lstat(path)
     except (OSError, ValueError):
         return (0, 0)
-    return (found.st_dev, found.st_ino)
+    return (result.st_dev, result.st_ino)
 
 
 def _reason(error: VaultmemError) -> str:

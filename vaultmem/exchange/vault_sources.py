@@ -36,40 +36,40 @@ def marked(path: str, text: str, kind: str) -> Found:
     page = pages.read("frontmatter", text)
     if page.error:
         return Found(path, text, kind=kind)
-    given = page.properties
-    title = next((str(given[key]) for key in _TITLES if isinstance(given.get(key), str)), "")
+    raw = page.properties
+    title = next((str(raw[key]) for key in _TITLES if isinstance(raw.get(key), str)), "")
     return Found(
-        path, page.content, title, names(given.get("tags")), names(given.get("aliases")),
-        link_targets(given.get("links")), given, kind,
+        path, page.content, title, names(raw.get("tags")), names(raw.get("aliases")),
+        link_targets(raw.get("links")), raw, kind,
     )  # fmt: skip
 
 
-def said_by(title: str, properties: Mapping[str, Value]) -> str:
+def text_of_properties(title: str, properties: Mapping[str, Value]) -> str:
     """A page with properties and no text, as text: its title, its description, all else line by line; "" where they say
     nothing but when it was made or how it looks."""
-    told = {
-        key: _shown(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
+    fields = {
+        key: _as_line(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
     }
-    told = {key: value for key, value in told.items() if value}
-    if not told:
+    fields = {key: value for key, value in fields.items() if value}
+    if not fields:
         return ""
-    described = [told.pop(key) for key in _DESCRIPTIONS if key in told]
+    described = [fields.pop(key) for key in _DESCRIPTIONS if key in fields]
     first = ": ".join([title, *described[:1]]) if title else "".join(described[:1])
-    lines = [first, *described[1:], *(f"{key}: {value}" for key, value in told.items())]
+    lines = [first, *described[1:], *(f"{key}: {value}" for key, value in fields.items())]
     return "\n".join(line for line in lines if line)
 
 
-def _shown(value: Value) -> str:
+def _as_line(value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(shown for one in value if (shown := _shown(one)))
+        return ", ".join(shown for one in value if (shown := _as_line(one)))
     return " ".join(str(value).split()) if isinstance(value, (str, int, float)) else ""
 
 
-def names(given: Value) -> tuple[str, ...]:
+def names(raw: Value) -> tuple[str, ...]:
     """A list of names as people write it: a list, or one text with commas."""
-    listed = given.split(",") if isinstance(given, str) else given
+    listed = raw.split(",") if isinstance(raw, str) else raw
     if not isinstance(listed, list):
         return ()
     texts = (str(one).strip().lstrip("#") for one in listed if isinstance(one, (str, int)))
@@ -120,7 +120,7 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
     page = pages.read(rules.page_style(path), read.text)
     text = read.text if page.error else page.content
     if not text.strip():
-        text = said_by(note.title, page.properties)
+        text = text_of_properties(note.title, page.properties)
     links = tuple(
         dict.fromkeys(each.path for each in note.links if each.kind in ("frontmatter", "property"))
     )
@@ -135,8 +135,8 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
 def _listed(home: str, folder: str) -> list[str]:
     """The vaults in one list of Obsidian's."""
     try:
-        given = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
-        known = given["vaults"].values()
+        raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
+        known = raw["vaults"].values()
         return sorted(each["path"] for each in known if isinstance(each["path"], str))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
@@ -159,8 +159,8 @@ class Texts(NamedTuple):
             if isinstance(each, Passed):
                 yield each
             else:
-                found = marked(each.path, each.text, "text")
-                yield found._replace(written=each.written)
+                result = marked(each.path, each.text, "text")
+                yield result._replace(written=each.written)
 
 
 obsidian = Notes("obsidian", "notes of an Obsidian vault")
@@ -199,27 +199,27 @@ def store(folder: str) -> Store:
     if not os.path.isdir(f"{root}/categories"):
         raise VaultmemError(f"{folder} is no store of memory-cli: it has no folder categories")
     lines: list[str] = []
-    found: list[str] = []
+    result: list[str] = []
     for each in Tree(f"{root}/categories").texts(_MEMORY):
-        found.append(f"categories/{each.path}")
+        result.append(f"categories/{each.path}")
         if isinstance(each, Passed):
             lines.append("{}")
             continue
         page = pages.read("frontmatter", each.text)
         lines.append(json_line({**page.properties, "content": page.content.strip("\n")}))
-    return Store("".join(f"{line}\n" for line in lines).encode(), found, _meant(config))
+    return Store("".join(f"{line}\n" for line in lines).encode(), result, _meant(config))
 
 
 def _config(root: str) -> dict[str, object]:
     """Its settings by their full names."""
     try:
         with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
-            given = yaml12.read(file.read(65_536)).properties
+            raw = yaml12.read(file.read(65_536)).properties
     except (OSError, yaml12.UnreadableError):
         return {}
     return {
         f"{part}.{key}": value
-        for part, held in given.items()
+        for part, held in raw.items()
         if isinstance(held, dict)
         for key, value in held.items()
     }
@@ -238,6 +238,6 @@ def _meant(config: dict[str, object]) -> dict[str, object]:
         for key in ("path", "enabled"):
             if isinstance(own, dict) and key in own:
                 value = own[key]
-                given = ("on" if value else "off") if isinstance(value, bool) else value
-                meant[f"ingestion.{name}.{key}"] = given
+                raw = ("on" if value else "off") if isinstance(value, bool) else value
+                meant[f"ingestion.{name}.{key}"] = raw
     return meant

@@ -37,10 +37,10 @@ def parse_json(text: str, schema: Mapping[str, object] | None = None) -> object:
     wanted = schema.get("type") if schema else None
     text = text[:MOST].strip("\ufeff \t\r\n")
     try:
-        found: list[object] = [_DECODER.decode(text)]
+        result: list[object] = [_DECODER.decode(text)]
     except (ValueError, RecursionError):
-        found = list(_values(without_thoughts(text)))
-    values = [_bounded(value) for value in found if value is not None]
+        result = list(_values(without_thoughts(text)))
+    values = [_bounded(value) for value in result if value is not None]
     if wanted == "array" and len(values) > 1 and all(isinstance(one, dict) for one in values):
         return values  # one object a line
     if not values:
@@ -79,8 +79,8 @@ def _finished(value: object) -> tuple[object, bool]:
     if isinstance(value, list):
         apart = [_RUN_TOGETHER.split(one) if isinstance(one, str) else [one] for one in value]
         items = [_finished(one) for group in apart for one in group]
-        kept = [one for one, whole in items if whole or (one and isinstance(one, list))]
-        return kept, all(whole for _, whole in items)
+        finished = [one for one, whole in items if whole or (one and isinstance(one, list))]
+        return finished, all(whole for _, whole in items)
     if isinstance(value, dict):
         members = {key: _finished(one) for key, one in value.items() if _END not in key}
         is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
@@ -151,21 +151,21 @@ def short_id(value: object) -> int | None:
 
 def without_thoughts(text: str) -> str:
     """The text without what a model thought aloud before it, be its thoughts opened, closed, or both."""
-    kept: list[str] = []
+    outside: list[str] = []
     depth = end = 0
     for mark in _THOUGHTS.finditer(text):
         if mark[0].startswith("</"):
             if depth == 0:  # opened by the prompt, so all up to here was thought
-                kept.clear()
+                outside.clear()
             depth = 0
         else:
             if depth == 0:
-                kept.append(text[end : mark.start()])
+                outside.append(text[end : mark.start()])
             depth = 1
         end = mark.end()
     if depth == 0:
-        kept.append(text[end:])
-    return "".join(kept).strip()
+        outside.append(text[end:])
+    return "".join(outside).strip()
 
 
 def sound(text: str) -> str:
@@ -191,10 +191,10 @@ def text_of(message: object, between: str = "\n") -> str:
 def json_object(text: str | bytes) -> dict[str, object]:
     """JSON that is an object; an empty one for everything else."""
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
 def error_message(body: bytes | str) -> str:
@@ -221,8 +221,8 @@ def status(code: int, body: bytes) -> int:
     if code != 200 or b'"error"' not in body or b'"choices"' in body:
         return code
     error = json_object(body).get("error")
-    found = error.get("code") if isinstance(error, dict) else None
-    return found if isinstance(found, int) and 400 <= found < 600 else code
+    result = error.get("code") if isinstance(error, dict) else None
+    return result if isinstance(result, int) and 400 <= result < 600 else code
 
 
 class Answer:
@@ -268,8 +268,8 @@ class Answer:
             return "the model declined to answer"
         if self.reason == "length":
             return "the model used up all its tokens before it answered"
-        said_nothing = "the model said nothing"
-        return self.error or (said_nothing if self.is_begun else "the reply is no chat completion")
+        silent = "the model said nothing"
+        return self.error or (silent if self.is_begun else "the reply is no chat completion")
 
     def feed(self, data: str) -> None:
         """Read the data of one event of a stream."""

@@ -65,13 +65,13 @@ def find(
 def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
     """The key by proxy.key that clients of the proxy must have; None when they need none. Raises LlmError when there
     shall be one and is not."""
-    found = _lookup(setting, "proxy.key", environ)
-    if found is None and setting != OFF:
+    result = _lookup(setting, "proxy.key", environ)
+    if result is None and setting != OFF:
         name = setting.partition(":")[2]
         raise LlmError(
             f"proxy.key names the environment variable {name}, and it is not set: set it, or proxy.key to off"
         )
-    return found
+    return result
 
 
 def _lookup(setting: str, named_by: str, environ: Mapping[str, str]) -> Key | None:
@@ -109,14 +109,14 @@ def _from_keyring(service: str, user: str, named_by: str) -> str:
     from keyring.errors import KeyringError
 
     try:
-        found = keyring.get_password(service, user)
+        result = keyring.get_password(service, user)
     except (KeyringError, RuntimeError, OSError) as error:
         raise LlmError(
             f"the keyring cannot be asked for the key ({type(error).__name__}); unlock it, or set {named_by} to "
             "env:NAME"
         ) from None
-    if not found:
+    if not result:
         raise LlmError(
             f"the keyring keeps no key as {service}/{user}; put it there: keyring set {service} {user}"
         )
-    return found
+    return result

@@ -211,15 +211,15 @@ def _item(one: Doubt) -> dict[str, str]:
 def read(answer: object, doubts: Sequence[Doubt]) -> list[Advice]:
     """The advice in an answer. Ids outside the list are left out; an unknown choice, and one that contradicts another
     on the same id, count as none."""
-    found: dict[int, Advice] = {}
+    result: dict[int, Advice] = {}
     for item in records(answer)[: 10 * len(doubts)]:
         place = short_id(item.get("id"))
         if place is None or place >= len(doubts):
             continue
         choice, reason = str(item.get("choice", "")).strip().lower(), item.get("reason")
         known = FILES if len(doubts[place].texts) == 1 else _PAIR
-        if choice not in known or (place in found and found[place].choice != choice):
+        if choice not in known or (place in result and result[place].choice != choice):
             choice = ""
         text = one_line(reason, REASON) if isinstance(reason, str) and reason.strip() else ""
-        found[place] = Advice(place, choice, text)
-    return [found[place] for place in sorted(found)]
+        result[place] = Advice(place, choice, text)
+    return [result[place] for place in sorted(result)]

@@ -215,13 +215,13 @@ class Exchange:
             why = "the turn goes on" if chat.question.strip() else "the user says nothing"
             self._recall = f"none: {why}"
             return Context("", 0)
-        found = await self._parts.memory.recall(self._conversation, chat.question, chat.earlier)
-        self._recall = _summary(found)
-        outcome = found.dropped or (RECALLED if found.context.text else NOTHING)
+        result = await self._parts.memory.recall(self._conversation, chat.question, chat.earlier)
+        self._recall = _summary(result)
+        outcome = result.dropped or (RECALLED if result.context.text else NOTHING)
         _in_thread(self._parts.counts.add, outcome)
-        if found.dropped:
-            log.warning("a request goes without memory: %s", found.why)
-        return found.context
+        if result.dropped:
+            log.warning("a request goes without memory: %s", result.why)
+        return result.context
 
     def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
         """The turn is kept, and open: nobody learns from it before its key is known."""
@@ -289,17 +289,17 @@ class Exchange:
         parts = [f"chat {self._status or '-'} {self._end} in {seconds:.2f} s"]
         if self._conversation:
             is_answered = self._turn is not None and self._turn.is_answered
-            kept = "answered" if is_answered else "kept" if self._turn else "not kept"
+            state = "answered" if is_answered else "kept" if self._turn else "not kept"
             parts.append(f"conversation {self._conversation!r}")
-            parts += [f"recall: {self._recall.partition(';')[0]}", f"turn {kept}"]
+            parts += [f"recall: {self._recall.partition(';')[0]}", f"turn {state}"]
         return ", ".join(parts)
 
 
-def _summary(found: Recalled) -> str:
+def _summary(result: Recalled) -> str:
     """What was recalled, for a header: how much, and where it stands; or why nothing was."""
-    context = found.context
+    context = result.context
     if not context.text:
-        return f"none: {found.why or 'nothing fits'}"
+        return f"none: {result.why or 'nothing fits'}"
     parts = [plural(context.memories, "memory", "memories")] if context.memories else []
     parts += ["the summary"] if context.lines[0].startswith("[summary]") else []
     places = ", ".join(quote(place, safe="/ :") for place in context.places)

@@ -93,10 +93,10 @@ class Guard:
     def _is_key(self, value: str) -> bool:
         return self._key is not None and self._key.matches(value)
 
-    def _is_ours(self, given: str) -> bool:
+    def _is_ours(self, raw: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
         can have a name that leads here, and no address that is not its own."""
-        name, port = _parted(given.lower())
+        name, port = _parted(raw.lower())
         if port != str(self._port):
             return False
         if name in self._names:
@@ -112,12 +112,12 @@ def _bare(value: str) -> str:
     return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 
-def _parted(given: str) -> tuple[str, str]:
+def _parted(raw: str) -> tuple[str, str]:
     """Name and port; the brackets of an IPv6 address are not part of its name."""
-    if given.startswith("["):
-        name, _, rest = given[1:].partition("]")
+    if raw.startswith("["):
+        name, _, rest = raw[1:].partition("]")
         return name, _port(rest)
-    name, colon, port = given.partition(":")
+    name, colon, port = raw.partition(":")
     return name, _port(colon + port)
 
 

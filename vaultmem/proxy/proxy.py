@@ -54,32 +54,32 @@ class Overrides(NamedTuple):
 
 def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.environ) -> Config:
     """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
-    given = {
+    value = {
         "proxy.host": overrides.host, "proxy.port": str(overrides.port) if overrides.port else None,
         "llm.base_url": overrides.upstream, "conversations.id": overrides.conversation,
         "proxy.notes": None if overrides.notes is None else "on" if overrides.notes else "off",
     }  # fmt: skip
-    found = settings.load(folder, environ)
-    if overrides.host is None and not is_loopback(found.text("proxy.host")):
-        host = found.text("proxy.host")
+    result = settings.load(folder, environ)
+    if overrides.host is None and not is_loopback(result.text("proxy.host")):
+        host = result.text("proxy.host")
         raise ConfigError(
             f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
         )
-    if overrides.upstream and not _is_same(overrides.upstream, found.text("llm.base_url")):
-        given["llm.key"] = (
+    if overrides.upstream and not _is_same(overrides.upstream, result.text("llm.base_url")):
+        value["llm.key"] = (
             credentials.OFF
         )  # it is for another service, like the model: that of each request learns
-        given["llm.model"] = ""
-    wanted = {settings.variable(key): text for key, text in given.items() if text is not None}
+        value["llm.model"] = ""
+    wanted = {settings.variable(key): text for key, text in value.items() if text is not None}
     try:
-        found = settings.load(folder, {**environ, **wanted})
+        result = settings.load(folder, {**environ, **wanted})
     except ConfigError as error:
         raise UsageError(_as_option(str(error))) from error
-    if not found.text("llm.base_url"):
+    if not result.text("llm.base_url"):
         raise ConfigError(
             "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
         )
-    return found
+    return result
 
 
 def _as_option(message: str) -> str:
@@ -144,11 +144,11 @@ class Proxy:
         vault is opened for it."""
         try:
             with self._vault() as vault:
-                found = vault.entries(conversation, kinds=[TURNS])
+                result = vault.entries(conversation, kinds=[TURNS])
         except VaultmemError as error:
             log.warning("earlier turns are not known: %s", error)
             return None
-        turns = [one for one in found if one["role"] == USER]
+        turns = [one for one in result if one["role"] == USER]
         return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
 
     def serve(self) -> None:

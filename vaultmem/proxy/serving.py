@@ -43,8 +43,8 @@ def listen(host: str, port: int) -> socket.socket:
 def _resolved(
     host: str, port: int, family: socket.AddressFamily
 ) -> tuple[socket.AddressFamily, tuple[object, ...]]:
-    found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
-    return found[0], found[4]
+    result = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
+    return result[0], result[4]
 
 
 class Connection(H11Protocol):

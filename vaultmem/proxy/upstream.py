@@ -131,13 +131,13 @@ def end_to_end(headers: Headers) -> Headers:
 def for_upstream(headers: Headers, length: int | None = None) -> Headers:
     """The headers of a client's request as they go on; `length` is that of a body that is known. Then the answer is to
     be read as well, so it is asked for unpacked."""
-    kept = [pair for pair in end_to_end(headers) if pair[0].lower() not in _OURS]
+    passed = [pair for pair in end_to_end(headers) if pair[0].lower() not in _OURS]
     if length is None:
         if header(headers, b"transfer-encoding"):  # it goes before a length that is named besides
-            return kept
+            return passed
         lengths = [pair for pair in headers if pair[0].lower() == b"content-length"]
-        return [*kept, *lengths[:1]]
-    others = [pair for pair in kept if pair[0].lower() != b"accept-encoding"]
+        return [*passed, *lengths[:1]]
+    others = [pair for pair in passed if pair[0].lower() != b"accept-encoding"]
     return [
         *others,
         (b"accept-encoding", b"identity"),
