@@ -262,29 +262,6 @@ def settings(draw: st.DrawFn) -> tuple[Harness, str]:
     return harness, draw(BLANK) + text + draw(BLANK)
 
 
-@st.composite
-def emptied(draw: st.DrawFn) -> tuple[Harness, str]:
-    """A harness, and settings of it with little or nothing in them."""
-    harness = draw(st.sampled_from([*HOOKED.values()]))
-    event = [f'"{harness.event}"{draw(BLANK)}:{wrapped(draw, "[]", [])}'] * draw(st.integers(0, 1))
-    inner = [*event, *draw(st.lists(st.just('"Other": []'), max_size=1))]
-    members = [f'"hooks" :{wrapped(draw, "{}", inner)}'] * draw(st.integers(0, 1))
-    members += draw(
-        st.lists(st.sampled_from(['"a":{}', '"version":1', '"version" : 2']), max_size=1)
-    )
-    return harness, draw(BLANK) + wrapped(draw, "{}", members) + draw(BLANK)
-
-
-@given(emptied())
-def test_nothing_is_given_back_as_it_was(found: tuple[Harness, str]) -> None:
-    harness, before = found
-    after = hooks.connected(before, harness, COMMAND.format(harness.name))
-    assert commands_in(json.loads(after), harness)
-    assert hooks.connected(after, harness, COMMAND.format(harness.name)) == after
-    assert not hooks.is_made(after, harness)
-    assert hooks.disconnected(after, harness) == before
-
-
 @given(settings())
 def test_whatever_the_formatting_the_rest_stays(found: tuple[Harness, str]) -> None:
     harness, before = found

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,10 +15,8 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.conftest import Write
 from tests.kill_points import kill_everywhere
-from tests.test_conversation import HOSTILE
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.conversation import folder_of
 from vaultmem.memories.entries import ConversationFiles
 from vaultmem.vault import pages
 
@@ -249,38 +246,6 @@ def test_an_id_that_can_be_none_is_refused_everywhere(
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 200
     assert notes(vault) == {}
-
-
-@pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
-def test_any_other_id_is_a_conversation_of_its_own(
-    vault: Path, dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_DIALECT", dialect)
-    wanted = [one for one in HOSTILE if one == one.strip()]
-    with Vault(str(vault)) as opened:
-        for number, conversation in enumerate(wanted):
-            opened.converse(
-                conversation, new=[said(f"u{number}", conversation), fact(f"f{number}", "x"), final(f"about {conversation}")]
-            )  # fmt: skip
-        for number, conversation in enumerate(wanted):
-            told = [normalize("NFC", one["content"]) for one in opened.entries(conversation)]
-            assert told == [
-                normalize("NFC", one) for one in (conversation, "x", f"about {conversation}")
-            ]
-            assert ids(opened, conversation)[:2] == [f"u{number}", f"f{number}"]
-        listed = opened.conversations()
-        assert sorted(one["conversation_id"] for one in listed) == sorted(wanted)
-        assert opened.ask("conversations")["troubles"] == []
-        assert all((one["turns"], one["facts"], one["summaries"]) == (1, 1, 1) for one in listed)
-        assert {one.parts[2] for one in (Path(name) for name in notes(vault))} == set(
-            map(folder_of, wanted)
-        )
-        names = [
-            name.rpartition("/")[2].lower() for name in notes(vault) if "/summaries/" not in name
-        ]
-        assert len(set(names)) == len(names), "a name is enough for a link"
-        titles = [one["title"] for conversation in wanted for one in opened.entries(conversation)]
-        assert len(set(titles)) == len(titles)
 
 
 @settings(

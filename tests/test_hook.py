@@ -329,18 +329,6 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
         assert text.count("<memory>") == text.count("</memory>") == 1
 
 
-def test_of_very_many_tasks_only_the_first_are_told(vault: Path, write: Write) -> None:
-    write("Clippings/Page.md", "".join(f"- [ ] buy course {n} 📅 2026-11-20\n" for n in range(30)))
-    write("Home.md", "".join(f"- [ ] task {n} 📅 2026-11-20\n" for n in range(200)))
-    synced(vault)
-    text = told(vault)
-    assert "Overdue: 200" in text
-    assert "task 7 " in text
-    assert "+192 more" in text
-    assert "To review: 3" in text  # two of them, and a line for all others
-    assert "course" not in text
-
-
 def test_it_never_indexes(vault: Path, write: Write) -> None:
     write("Home.md", "- [ ] call 📅 2020-01-01\n")
     ended = asked(vault)

@@ -226,11 +226,6 @@ def test_whatever_comes_back_no_new_fact_is_lost_and_no_old_one(
     assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
 
 
-def test_only_deletes_still_add(opened: Vault) -> None:
-    decided(opened, {"decisions": [{"id": 0, "event": "DELETE"}]}, ["User left Lisbon for good"])
-    assert "User left Lisbon for good" in facts(opened)
-
-
 def test_with_nothing_known_the_model_is_not_asked(opened: Vault) -> None:
     model = Scripted()
     assert said(opened, ["User has a cat"], model).added == ["User has a cat"]
@@ -468,22 +463,3 @@ def test_old_turns_and_facts_are_put_away_above_the_limit(
             "answer 4",
         ]
         assert len(vault.entries("c", deleted=True)) == 10
-
-
-def test_a_long_talk_is_summed_up_and_again(opened: Vault) -> None:
-    made = iter(range(100))
-    model = Scripted(facts={"facts": []}, summary=lambda _: f"Summary number {next(made)}")
-    summed = [
-        learning.learn(opened, item("We talk about the harbour. " * 30, "And about boats. " * 30, id_=str(number), at=AT + number), model).summary
-        for number in range(4)
-    ]  # fmt: skip
-    assert any(summed)
-    sums = opened.entries("c", ["summaries"])
-    assert sums
-    assert all(one["content"].startswith("Summary number") for one in sums)
-
-
-def test_what_a_person_is_told(opened: Vault) -> None:
-    model = Scripted(facts={"facts": ["User has a cat"]})
-    learned = learning.learn(opened, item("I have a cat"), model)
-    assert learned == learning.Learned("c", ["User has a cat"], [], [], False, True, "")

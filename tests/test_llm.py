@@ -18,17 +18,13 @@ from tests.scripted_llm import (
     Reply,
     ScriptedLlm,
     as_json,
-    broken,
-    fenced,
     hang,
     hang_up,
     huge,
-    prose,
     raw,
     status,
     stream_error,
     text,
-    thinking,
     too_many,
 )
 from vaultmem import config
@@ -194,20 +190,6 @@ def test_no_model_is_named(make: Make, scripted_llm: ScriptedLlm) -> None:
 # --- JSON
 
 
-@pytest.mark.parametrize("wrapped", [as_json, fenced, prose, thinking])
-def test_json_however_it_is_wrapped(
-    scripted_llm: ScriptedLlm, make: Make, wrapped: Callable[[object], object]
-) -> None:
-    for value in ({"answer": ["a", "b"]}, ["a", "b"], {"facts": ["a", "b"]}):
-        scripted_llm.play(wrapped(value))  # type: ignore[arg-type]
-        assert make().ask(asked(FACTS)) == ["a", "b"]
-
-
-def test_json_that_was_cut_off(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(broken(["apple", "banana", "cherry"]))
-    assert make().ask(asked(FACTS)) == ["apple", "banana"]
-
-
 def test_no_json_at_all(scripted_llm: ScriptedLlm, make: Make) -> None:
     for said in ("I found nothing.", "{", "<think>[1]</think>", "###"):
         scripted_llm.play(text(said))
@@ -270,19 +252,6 @@ def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make
         False,
         False,
     )
-
-
-def test_a_refusal_of_something_else_is_no_reason_to_be_simpler(
-    scripted_llm: ScriptedLlm, make: Make
-) -> None:
-    scripted_llm.play(
-        status(400, "the context is too long"), status(400, "invalid schema of the message")
-    )
-    assert "(the context is too long)" in failed(make(), asked(FACTS))
-    assert len(scripted_llm.requests) == 1
-    failed(make())  # without a schema of ours
-    assert len(scripted_llm.requests) == 2
-    assert llm._forms == {}
 
 
 def test_a_service_that_refuses_everything_is_left_alone(
@@ -377,17 +346,6 @@ def test_nobody_listens(make: Make, pauses: Pauses) -> None:
     assert "cannot be reached" in said
     assert "llm.base_url" in said
     assert len(pauses) == 2
-
-
-def test_a_host_that_is_none(make: Make) -> None:
-    assert "cannot be reached" in failed(make(url="http://no-such-host.invalid/v1", retries=0))
-
-
-@pytest.mark.parametrize("retries", [0, 1, 4])
-def test_as_often_as_the_settings_say(scripted_llm: ScriptedLlm, make: Make, retries: int) -> None:
-    scripted_llm.otherwise = status(503)
-    failed(make(retries=retries))
-    assert len(scripted_llm.requests) == retries + 1
 
 
 # --- time and size
@@ -498,17 +456,6 @@ def test_an_error_under_a_status_of_200(scripted_llm: ScriptedLlm, make: Make) -
     assert make().ask(asked()) == "up"
 
 
-def test_content_in_parts(scripted_llm: ScriptedLlm, make: Make) -> None:
-    parts = [
-        {"type": "text", "text": "one "},
-        {"type": "image"},
-        {"type": "text", "text": "two"},
-        "x",
-    ]
-    scripted_llm.play(raw(json.dumps({"choices": [{"message": {"content": parts}}]}).encode()))
-    assert make().ask(asked()) == "one two"
-
-
 def test_what_a_service_says_cannot_take_over_the_terminal(
     scripted_llm: ScriptedLlm, make: Make
 ) -> None:
@@ -579,14 +526,6 @@ def failed_by(make: Make, scripted_llm: ScriptedLlm, reply: Reply) -> str:
     return failed(make())
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_chat_in_an_encoding_that_was_not_asked_for(
-    scripted_llm: ScriptedLlm, chatting: config.Config, stream: bool
-) -> None:
-    scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
-    assert "encoding" in refused(chatting, stream=stream)
-
-
 def test_a_whole_chat_has_its_time_and_a_stream_goes_on(
     scripted_llm: ScriptedLlm, chatting: config.Config
 ) -> None:
@@ -637,23 +576,6 @@ def test_a_budget_of_calls(scripted_llm: ScriptedLlm, make: Make) -> None:
     assert "all 2 calls" in said
     assert "llm.calls" in said
     assert len(scripted_llm.requests) == 2
-
-
-def test_threads_share_a_budget(make: Make) -> None:
-    model, done = Budget(make(), 5), []
-
-    def ask() -> None:
-        try:
-            done.append(str(model.ask(asked())))
-        except LlmError:
-            done.append("")
-
-    threads = [threading.Thread(target=ask) for _ in range(9)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert sorted(done) == [""] * 4 + ["OK"] * 5
 
 
 # --- the key stays where it is

@@ -149,22 +149,6 @@ def test_learning_waits_for_the_thread_that_is_at_it(
         assert client.learn() == 2
 
 
-def test_learning_waits_for_another_process(client: MemoryClient, indexed: Path) -> None:
-    with Vault(str(indexed)) as other:
-        claim = Turns(other.state.path(FOLDER)).claim()
-    assert claim is not None
-    learning = threading.Thread(target=client.learn)
-    with claim:
-        client.chat("My wife is Anne.")
-        learning.start()
-        learning.join(0.3)
-        assert learning.is_alive()
-        assert client.is_waiting(client.turn)
-    learning.join(30)
-    assert not learning.is_alive()
-    assert ("memory", FACT) in roles(indexed)
-
-
 def test_who_asks_for_a_stream_is_told_where_it_is(
     client: MemoryClient, scripted_llm: ScriptedLlm
 ) -> None:
@@ -203,18 +187,6 @@ def test_a_stream_that_ends_in_an_error_says_so_and_keeps_only_what_the_user_sai
     assert roles(indexed) == [("user", "Good morning.")]
 
 
-def test_a_stream_that_is_cut_keeps_only_what_the_user_said(
-    client: MemoryClient, indexed: Path, scripted_llm: ScriptedLlm
-) -> None:
-    scripted_llm.play(
-        text("A long answer that nobody hears the end of.").slowly(0.0).cut_after(300)
-    )
-    with pytest.raises(LlmError):
-        list(client.stream("Good morning."))
-    client.learn()
-    assert roles(indexed) == [("user", "Good morning.")]
-
-
 def test_an_answer_that_is_no_json_is_told(client: MemoryClient, scripted_llm: ScriptedLlm) -> None:
     scripted_llm.play(raw(b"<html>Welcome</html>"))
     with pytest.raises(LlmError, match="did not answer in JSON"):
@@ -237,16 +209,6 @@ def test_a_model_has_to_be_named(indexed: Path, scripted_llm: ScriptedLlm) -> No
         pytest.raises(LlmError, match=r"llm\.base_url"),
     ):
         client.chat("Hello")
-
-
-def test_without_service_and_model_both_are_named(indexed: Path) -> None:
-    with (
-        MemoryClient(str(indexed)) as client,
-        pytest.raises(UsageError, match=r"llm\.base_url and llm\.model"),
-    ):
-        client.chat("Hello")
-    said = one_line(ran("chat", "--vault", str(indexed), "--format", "text", "Hi"))
-    assert "llm.base_url and llm.model" in said
 
 
 @pytest.mark.parametrize(
@@ -324,32 +286,6 @@ def test_what_others_have_said_is_not_shown_as_learned_from_this(
     assert done.data["learned"]["added"] == []
     assert ("memory", FACT) in roles(indexed, "elsewhere")
 
-
-def test_nobody_waits_for_what_another_process_learns(
-    indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is at it while this one asks, and has learned from the turn before this one could."""
-    monkeypatch.setattr(chat, "LEARNING", 600.0)
-    begun = time.monotonic()
-    with Vault(str(indexed)) as vault:
-        turns = Turns(vault.state.path(FOLDER))
-        claim = turns.claim()
-    assert claim is not None
-    with claim:
-        other = threading.Thread(target=_take_all, args=(turns,))
-        other.start()
-        done = ran(*words(indexed, scripted_llm, "--format", "text", "Hello"))
-        other.join()
-    assert time.monotonic() - begun < 600
-    assert (done.code, done.out) == (0, "OK\n")
-    assert "learned later, or by another process" in one_line(done)
-
-
-def _take_all(turns: Turns) -> None:
-    """As another process takes the first turn that is over out of the queue."""
-    while not (over := [one for one in turns.waiting() if not one.is_open]):
-        time.sleep(0.02)
-    turns.done(over[0])
 
 
 def test_what_is_not_learned_in_time_is_learned_later(

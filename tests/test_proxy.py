@@ -104,17 +104,6 @@ def test_a_body_gets_one_message_and_no_other_byte(
     assert "[memory] The user likes tea" in put["content"]
 
 
-def test_it_can_be_put_first(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    synced(vault)
-    with proxied(vault, scripted_llm, environ={"VAULTMEM_PROXY_PLACE": "start"}) as proxy:
-        proxy.remembers("The user likes tea")
-        proxy.chat(ODD)
-    sent = scripted_llm.chats[0]
-    assert sent.body.startswith(b'{ "messages":[{"role"')
-    assert "tea" in sent.messages[0]["content"]
-    assert sent.messages[1] == {"role": "system", "content": None}
-
-
 def test_nothing_to_tell_changes_nothing(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
     proxy.chat(ODD)
     assert scripted_llm.chats[0].body == ODD
@@ -267,17 +256,6 @@ def test_an_error_within_a_stream_is_no_answer(proxy: Proxied, scripted_llm: Scr
     assert proxy.ended_turns(1)[0].assistant is None
 
 
-def test_a_client_that_leaves_is_survived(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    scripted_llm.play(text("word " * 400).slowly(0.02), text("next"))
-    with proxy.client().chat.completions.create(
-        model="m", messages=[user("left early")], stream=True
-    ) as stream:  # type: ignore[call-overload]
-        next(iter(stream))
-    kept = proxy.ended_turns(1)[0]
-    assert (kept.user, kept.assistant) == ("left early", None)
-    assert proxy.ask("b").data["choices"][0]["message"]["content"] == "next"
-
-
 def test_a_client_that_leaves_before_the_first_word_stops_the_upstream(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
@@ -374,14 +352,6 @@ def test_asked_again_is_the_same_turn(proxy: Proxied, scripted_llm: ScriptedLlm)
     assert ids[0] == ids[1] == ids[2]
     assert len({ids[0], ids[3], ids[4]}) == 3
     assert [one.assistant for one in kept] == [None, "A", "B", "C", "D"]
-
-
-def test_yes_twice_are_two_turns(proxy: Proxied) -> None:
-    proxy.ask("yes")
-    assistant = {"role": "assistant", "content": "ok"}
-    proxy.chat({"messages": [user("yes"), assistant, user("yes")]})
-    first, second = proxy.ended_turns(2)
-    assert first.user_id != second.user_id
 
 
 def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
@@ -770,20 +740,6 @@ def test_what_learns_uses_the_clients_key_where_there_is_no_other(
     assert background
     assert {one.headers.get("authorization") for one in background} == {"Bearer theirs"}
     assert {one.data["model"] for one in background} == {"m"}
-
-
-def test_a_turn_without_a_key_is_not_learned_with_that_of_another_client(
-    vault: Path, scripted_llm: ScriptedLlm
-) -> None:
-    synced(vault)
-    with proxied(vault, scripted_llm, learns=True) as proxy:
-        proxy.ask("My brother Ottokar has a cello.", headers={"Authorization": "Bearer theirs"})
-        until(lambda: not proxy.turns(), 30)
-        proxy.ask("My sister Adelheid has a harp.", headers={"Authorization": "Bearer vaultmem"})
-        until(lambda: not proxy.turns(), 30)
-    background = [one for one in scripted_llm.chats if one.headers.get("user-agent") == "vaultmem"]
-    keys = {one.headers.get("authorization") for one in background if b"harp" in one.body}
-    assert keys == {None}
 
 
 def test_no_line_of_the_log_tells_what_was_said(

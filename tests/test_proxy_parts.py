@@ -285,22 +285,6 @@ def test_an_answer_that_grows_is_kept_whole(tmp_path: Path) -> None:
     assert [one.assistant for one in kept.items] == ["one two"]
 
 
-def test_many_threads_of_one_conversation(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-
-    def work(number: int) -> None:
-        turn = kept.begin(f"n{number}")
-        turn.answer(f"A{number}")
-        turn.end(False)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert {one.user: one.assistant for one in kept.items} == {f"n{n}": f"A{n}" for n in range(20)}
-
-
 def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.begin("x" * 300_000).answer("y" * 300_000)
@@ -308,22 +292,6 @@ def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
     for said in (item.user, item.assistant or ""):
         assert len(said) < 210_000
         assert said.endswith(turns.CUT)
-
-
-def test_a_full_disk_keeps_nobody_from_asking(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = Kept(tmp_path)
-    turn = kept.begin("a")
-
-    def full(*_: object, **__: object) -> Item:
-        raise StateError("no room")
-
-    for name in ("begin", "finish", "close"):
-        monkeypatch.setattr(kept.turns, name, full)
-    turn.answer("x")
-    turn.end(False)
-    assert kept.chats.begin("c", chat("b")) is None
 
 
 # --- Memory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +23,6 @@ from vaultmem.memories.conversation import (
     Entry,
     derived_id,
     place_of,
-    scope_of,
     sessions,
     to_compress,
     to_evict,
@@ -33,7 +31,6 @@ from vaultmem.memories.summaries import (
     BRIEF,
     CHUNK,
     DETAILED,
-    GROUP,
     HIERARCHICAL,
     LEVELS,
     NONE,
@@ -41,12 +38,11 @@ from vaultmem.memories.summaries import (
     Spoken,
     aim,
     full_chunks,
-    full_groups,
     is_outdated,
     level_of,
 )
 from vaultmem.text.similarity import content_hash
-from vaultmem.text.times import fine_stamp, seconds
+from vaultmem.text.times import seconds
 
 TALK = "trip"
 START = 1_790_000_000.0
@@ -158,12 +154,6 @@ def test_chunks_keep_the_order_and_are_full(sizes: list[int]) -> None:
     assert all(sum(one.tokens for one in chunk) >= CHUNK for chunk in found)
     assert sum(one.tokens for one in turns[len(flat) :]) < CHUNK
     assert all(sum(one.tokens for one in chunk[:-1]) < CHUNK for chunk in found)
-
-
-def test_groups_are_of_five_chunks_and_none_twice() -> None:
-    assert full_groups(4, 0) == []
-    assert [list(one) for one in full_groups(11, 1)] == [[5, 6, 7, 8, 9]]
-    assert GROUP == 5
 
 
 # Rounds
@@ -636,23 +626,3 @@ def test_long_texts_cost_no_more_than_their_beginning(text: str) -> None:
 
 
 # Places
-
-
-@given(st.text(min_size=1, max_size=60))
-def test_a_folder_is_safe_whatever_the_conversation_is_called(name: str) -> None:
-    folder = place_of(name, USER, "x").split("/")[1]
-    assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", folder)
-    assert not folder.endswith(".")
-    assert place_of(name, USER, "x") == f"entries/{folder}/turns/user/x.md"
-    assert place_of(name, MEMORY, "x", deleted=True) == f"entries/{folder}/deleted/facts/x.md"
-
-
-@given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=6, unique=True))
-def test_no_two_conversations_share_a_folder(names: list[str]) -> None:
-    assert len({place_of(name, USER, "x").lower() for name in names}) == len(names)
-
-
-def test_moments_to_the_millisecond_come_back() -> None:
-    assert fine_stamp(START + 0.1239) == "2026-09-21T14:13:20.123Z"
-    assert seconds(fine_stamp(START + 0.123)) == pytest.approx(START + 0.123, abs=0.001)
-    assert scope_of("x") == "conversation:x"

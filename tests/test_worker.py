@@ -24,10 +24,10 @@ from vaultmem import Vault
 from vaultmem.chat import facts as learning
 from vaultmem.chat import worker as working
 from vaultmem.chat.facts import Learned
-from vaultmem.chat.turn_queue import OPEN_FOR, Item, Turns
+from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.chat.worker import Worker
 from vaultmem.client import AgentError
-from vaultmem.errors import ConfigError, StateError, UsageError, VaultmemError
+from vaultmem.errors import ConfigError, StateError, VaultmemError
 from vaultmem.llm.request import Question
 from vaultmem.vault.write import create as real_create
 
@@ -71,15 +71,6 @@ def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault
     assert worker.turns.count() == 0
     assert worker.work_once() == 0
     assert [one.conversation for one in learned] == ["c"] * 4
-
-
-def test_a_later_fact_replaces_an_earlier_one(opened: Vault) -> None:
-    worker = Worker(opened)
-    speak(worker, "I live in Lisbon.")
-    speak(worker, "I live in Porto.")
-    worker.work_once()
-    [fact] = facts(opened)
-    assert "Porto" in fact
 
 
 def test_an_open_turn_holds_up_its_own_conversation_only(opened: Vault) -> None:
@@ -255,46 +246,9 @@ def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
     assert said(opened) == ["x", "ok"]
 
 
-def test_what_is_wrong_with_the_turn_itself_counts_as_a_try(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = UsageError("no id")
-    monkeypatch.setattr(working, "learn", lambda *_: (_ for _ in ()).throw(wrong))
-    worker = Worker(opened)
-    speak(worker, "x")
-    for _ in range(working.TRIES):
-        assert worker.turns.broken() == []
-        worker.work_once()
-        _rested(worker)
-    assert len(worker.turns.broken()) == 1
-
-
 def _rested(worker: Worker) -> None:
     """As if the rest between two tries were over."""
     worker._failed = {key: (tries, -2 * working.REST) for key, (tries, _) in worker._failed.items()}
-
-
-def test_a_turn_that_is_answered_while_it_fails_for_the_last_time_is_not_put_aside(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worker = Worker(opened)
-    item = worker.turns.begin("c", "x", time.time() - 2 * OPEN_FOR)
-    real = learning.learn
-    tries = itertools.count(1)
-
-    def learn(vault: Vault, given: Item, model: Any, *_: Any) -> Learned:
-        if next(tries) > working.TRIES:
-            return real(vault, given, model)
-        if worker._failed.get(item.id, (0, 0.0))[0] == working.TRIES - 1:
-            worker.turns.finish(item, "late", time.time())
-        raise ValueError("a bug")
-
-    monkeypatch.setattr(working, "learn", learn)
-    for _ in range(working.TRIES):
-        worker.work_once()
-        _rested(worker)
-    assert worker.turns.broken() == []
-    assert said(opened) == ["x", "late"]
 
 
 def test_each_turn_that_waits_is_read_about_once(
@@ -465,21 +419,6 @@ def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vaul
         assert worker.turns.count() == 0
         assert said(opened, kind) == ["I live in Porto.", "ok"]
         assert len(facts(opened, kind)) == 1
-
-
-def test_a_full_disk_is_no_fault_of_a_turn(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise VaultmemError("a note cannot be written") from OSError(errno.ENOSPC, "no space")
-
-    worker = Worker(opened)
-    speak(worker, "I live in Porto.")
-    with monkeypatch.context() as patched:
-        patched.setattr(learning, "keep_turn", full)
-        for _ in range(working.TRIES + 1):
-            _once_now(worker)
-    assert (worker.turns.count(), worker.turns.broken()) == (1, [])
-    _once_now(worker)
-    assert said(opened) == ["I live in Porto.", "ok"]
 
 
 def test_a_disk_that_is_full_after_the_first_fact_costs_none(
