@@ -182,7 +182,8 @@ def test_what_is_cut_is_said(tree: Tree) -> None:
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut(tree: Tree, secret: str) -> None:
     root = tree({"a.md": "word " * 995 + secret + " more\n"})
     text = found("car-agent", root)["a.md"].text
-    assert text.strip().removesuffix("password:").strip() == ("word " * 995).strip()
+    assert text.startswith(("word " * 995).strip())
+    assert not any(part in text for part in ("aB3", "Sup3r"))
 
 
 def test_a_secret_before_the_cut_takes_nothing_along(tree: Tree) -> None:

@@ -189,7 +189,7 @@ class _Batch:
             return
         self._names[new.id] = _file_name(place)
         why = f"said in {self._conversation}"
-        properties = {**self._base_properties(new), **self._linked(new)}
+        properties = {**self._common_properties(new), **self._linked(new)}
         change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
         self._add("written", change)
 
@@ -213,19 +213,19 @@ class _Batch:
             None if same else new.content, content_hash(before.content), why,
         ))  # fmt: skip
 
-    def _base_properties(self, new: _New) -> dict[str, Value]:
+    def _common_properties(self, new: _New) -> dict[str, Value]:
         """The properties of every entry. Nobody has vouched for it: so it is in the phase of what is new; it does not
         fade, for conversations have a way of their own to put away what is old."""
-        base: dict[str, Value] = {
+        own: dict[str, Value] = {
             "id": new.id, "phase": INBOX, "category": INBOX, "scope": talk.scope_of(self._conversation),
             "decay_policy": "stable", "conversation_id": self._conversation, "role": new.role,
             "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
         if new.role == SUMMARY:  # a level has one of each name in every conversation
-            base["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
-        base |= new.own_hash()
+            own["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
+        own |= new.own_hash()
         by = self._params.text("by")
-        return {**base, "agent": by} if by and by != talk.scope_of(self._conversation) else base
+        return {**own, "agent": by} if by and by != talk.scope_of(self._conversation) else own
 
     def _linked(self, new: _New) -> dict[str, Value]:
         names = (

@@ -37,8 +37,8 @@ ModelFor = Callable[[Item], Model | None]
 
 def service_of(config: Config) -> str:
     """The origin of the service that is asked; "" where none is set."""
-    base = config.text("llm.base_url")
-    return urls.origin(urls.endpoint(base)) if base else ""
+    address = config.text("llm.base_url")
+    return urls.origin(urls.endpoint(address)) if address else ""
 
 
 def no_model(_: Item) -> Model | None:

@@ -203,10 +203,7 @@ def is_inside(path: str, folder: str) -> bool:
 MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029]")
-_BLANK = re.compile(r"\s")
-_LONGEST_KEY = 8_000  # characters of a key or token
-_TOKEN = re.compile(r"[^\s]{0,40}?eyJ[\w-]{10}")  # of several parts, known for one by all of them
-_BEFORE_KEY = 200  # characters that tell what a password is
+_LONG_WORD = re.compile(r"[!-~]{20,}\Z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -295,30 +292,21 @@ class Tree:
         return Text(path, text, entry.mtime_ns / 1e9)
 
 
-def beginning(result: Found, most: int) -> Found:
-    """No more than the first characters of a text; says so when there were more."""
-    size = len(result.text)
+def beginning(found: Found, most: int) -> Found:
+    """No more than the first characters of a text; says so when there were more. Secrets are taken out first, and no
+    long word is cut in two: half of a secret would not be seen."""
+    size = len(found.text)
     if size <= most:
-        return result
-    return result._replace(
-        text=result.text[: _before_secret(result.text, most)],
-        cut=f"only the first {most:,} of {size:,} characters are taken",
+        return found
+    text = redacted(found.text).text
+    if len(text) <= most:
+        return found._replace(text=text)
+    start = text[:most]
+    if not text[most].isspace():
+        start = _LONG_WORD.sub("", start) or start
+    return found._replace(
+        text=start, cut=f"only the first {most:,} of {size:,} characters are taken"
     )
-
-
-def _before_secret(text: str, at: int) -> int:
-    """Where to cut instead of `at`: half a key is not known for one, and would be kept."""
-    rest = _BLANK.search(text, at)
-    end = min(rest.start() if rest else len(text), at + _LONGEST_KEY)
-    first = max(0, at - _LONGEST_KEY)
-    start = max((m.end() for m in _BLANK.finditer(text, first, at)), default=at if first else 0)
-    if start < at < end and _TOKEN.match(text, start, end):
-        return start
-    if at in (end, start) or not start:
-        return at
-    line = max(0, start - _BEFORE_KEY)
-    is_key = len(redacted(text[line:end]).kinds) > len(redacted(text[line:start]).kinds)
-    return start if is_key else at
 
 
 def printable(path: str) -> str:

@@ -19,25 +19,14 @@ from typing import NamedTuple
 from vaultmem.languages import pattern, words
 from vaultmem.languages.intentions import prose
 from vaultmem.llm.answers import parse_json, shape
-from vaultmem.llm.request import Message, Question
+from vaultmem.llm.request import Message, Question, list_schema
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy
 
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at
 LONGEST = 300  # characters of a fact
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {"type": "string", "maxLength": LONGEST},
-            "maxItems": MOST,
-        }
-    },
-    "required": ["facts"],
-    "additionalProperties": False,
-}
+SCHEMA = list_schema("facts", {"type": "string", "maxLength": LONGEST}, MOST)
 _HAN = lazy(r"[\u4e00-\u9fff]")
 _PAST = lazy(r"\b(?:was|did|had|used to|moved|got|quit|started|left|bought|sold|\w+ed)\b|了|过")
 _WEEKDAY = lazy(

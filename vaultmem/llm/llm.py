@@ -70,11 +70,11 @@ class Service(NamedTuple):
 
 def service_of(settings: Settings) -> Service | None:
     """The service of the settings, if one is set."""
-    base = settings.text("llm.base_url")
-    if not base:
+    address = settings.text("llm.base_url")
+    if not address:
         return None
     seconds = times.duration_seconds(settings.text("llm.timeout"))
-    return Service(urls.endpoint(base), settings.text("llm.key"), seconds)
+    return Service(urls.endpoint(address), settings.text("llm.key"), seconds)
 
 
 def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:

@@ -54,32 +54,30 @@ class Overrides(NamedTuple):
 
 def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.environ) -> Config:
     """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
-    value = {
+    changes = {
         "proxy.host": overrides.host, "proxy.port": str(overrides.port) if overrides.port else None,
         "llm.base_url": overrides.upstream, "conversations.id": overrides.conversation,
         "proxy.notes": None if overrides.notes is None else "on" if overrides.notes else "off",
     }  # fmt: skip
-    result = settings.load(folder, environ)
-    if overrides.host is None and not is_loopback(result.text("proxy.host")):
-        host = result.text("proxy.host")
+    config = settings.load(folder, environ)
+    if overrides.host is None and not is_loopback(config.text("proxy.host")):
+        host = config.text("proxy.host")
         raise ConfigError(
             f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
         )
-    if overrides.upstream and not _is_same(overrides.upstream, result.text("llm.base_url")):
-        value["llm.key"] = (
-            credentials.OFF
-        )  # it is for another service, like the model: that of each request learns
-        value["llm.model"] = ""
-    wanted = {settings.variable(key): text for key, text in value.items() if text is not None}
+    if overrides.upstream and not _is_same(overrides.upstream, config.text("llm.base_url")):
+        # They are for another service: the model and the key of each request learn from it.
+        changes |= {"llm.key": credentials.OFF, "llm.model": ""}
+    wanted = {settings.variable(key): text for key, text in changes.items() if text is not None}
     try:
-        result = settings.load(folder, {**environ, **wanted})
+        config = settings.load(folder, {**environ, **wanted})
     except ConfigError as error:
         raise UsageError(_as_option(str(error))) from error
-    if not result.text("llm.base_url"):
+    if not config.text("llm.base_url"):
         raise ConfigError(
             "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
         )
-    return result
+    return config
 
 
 def _as_option(message: str) -> str:

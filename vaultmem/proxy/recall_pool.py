@@ -17,7 +17,7 @@ log = logging.getLogger("vaultmem.proxy")
 
 WARM = 30.0  # seconds that the first request waits for recall to be ready
 THREADS = 2  # each has a vault of its own
-MOST_WAITING = 24  # requests: who comes later would wait in vain, and goes without at once
+MOST_WAITING = 48  # requests: one that comes later would wait in vain, and goes without at once
 SLOW, BUSY, FAILED = "slow", "busy", "failed"  # why nothing was recalled
 
 
