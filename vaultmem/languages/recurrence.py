@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
 from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 
+from vaultmem.languages.when_parts import MONTHS, WEEKDAYS, day_after, month_after
 from vaultmem.text.values import lazy
 
 _TOKEN = lazy(
@@ -21,11 +22,6 @@ _TOKEN = lazy(
 Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
 _UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
 _DAYS = {"mon": MO, "tue": TU, "wed": WE, "thu": TH, "fri": FR, "sat": SA, "sun": SU}
-_DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_MONTH_NAMES = [
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-]  # fmt: skip
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
 _WORKDAYS = [MO, TU, WE, TH, FR]
@@ -253,17 +249,14 @@ class _Reader:
 
 
 def _weekday(word: str) -> Weekday | None:
-    for name in _DAY_NAMES:
-        if len(word) > 1 and name.startswith(word.removesuffix("s") if len(word) > 5 else word):
-            return _DAYS[name[:3]]
-    return None
+    singular = word.removesuffix("s") if len(word) > 5 else word
+    names = (name.lower() for name in WEEKDAYS if name.lower().startswith(singular))
+    return next((_DAYS[name[:3]] for name in names if len(word) > 1), None)
 
 
 def _month(word: str) -> int:
-    for number, name in enumerate(_MONTH_NAMES, start=1):
-        if len(word) > 2 and name.startswith(word):
-            return number
-    return 0
+    numbers = (at for at, name in enumerate(MONTHS, 1) if name.lower().startswith(word))
+    return next((number for number in numbers if len(word) > 2), 0)
 
 
 def _day(words: list[str]) -> date | None:
@@ -297,14 +290,9 @@ def _next_match(rule: Rule, start: date) -> date | None:
 
 
 def _step(rule: Rule, start: date) -> date | None:
-    try:
-        if rule.unit in {DAILY, WEEKLY}:
-            return start + timedelta(days=rule.interval * (7 if rule.unit == WEEKLY else 1))
-        count = start.month - 1 + rule.interval * (12 if rule.unit == YEARLY else 1)
-        year, month = start.year + count // 12, count % 12 + 1
-        return date(year, month, min(start.day, monthrange(year, month)[1]))
-    except (OverflowError, ValueError):  # beyond the year 9999
-        return None
+    if rule.unit in {DAILY, WEEKLY}:
+        return day_after(start, rule.interval * (7 if rule.unit == WEEKLY else 1))
+    return month_after(start, rule.interval * (12 if rule.unit == YEARLY else 1))
 
 
 def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from vaultmem.text.values import lazy
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
@@ -303,7 +303,7 @@ def _endless(sense: Sense, interval: int) -> str | None:
     if repeat.weekdays == (0, 1, 2, 3, 4) and repeat.unit == "week" and interval == 1:
         return "every weekday"
     if sense.month and sense.number:
-        return f"every {_MONTHS[sense.month - 1]} on the {_ordinal(sense.number)}"
+        return f"every {MONTHS[sense.month - 1]} on the {_ordinal(sense.number)}"
     many = f"every {interval} {repeat.unit}s" if interval > 1 else f"every {repeat.unit}"
     if sense.number:
         return f"{many} on the {_ordinal(sense.number)}"
