@@ -6,10 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from itertools import islice
 
 from vaultmem.adapter import Note
-from vaultmem.languages import pattern
+from vaultmem.languages import pattern, words
 from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
@@ -30,18 +31,15 @@ _OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
 _CUE = pattern("intentions", "cue", 0)
 _BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
 _AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
-_VERBS = frozenset(
-    """add answer apply arrange ask attend back backup bake book bring buy call cancel check clean close collect
-    complete confirm contact cook deliver discuss do download draft drop email feed file fill finish fix follow
-    get give go hand help install invite join leave mail make meet message move order organise organize pack
-    paint pay phone pick plan plant post practice practise prepare present print publish put read register renew
-    rent repair reply report request reserve return review ring schedule see sell send ship sign sort start
-    stop study submit sync take talk tell test text throw tidy transfer try turn update upload vacuum visit
-    wash watch water withdraw work wrap write""".split()
-)
 _HAN_DO = pattern("intentions", "han_do", 0)
 _STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
 _NEAR = 300  # characters of a sentence that are looked at on each side
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    """What an order to oneself begins with."""
+    return frozenset(words("intentions", "verbs").split())
 
 
 def prose(text: str) -> str:
@@ -92,11 +90,11 @@ def is_plain(text: str, start: int, end: int) -> bool:
 def _is_imperative(before: str, after: str) -> bool:
     opening = _OPENING.match(before.lower())
     rest = before.lower()[opening.end() :] if opening else before.lower()
-    words = rest.split(maxsplit=1)
-    if not words:  # "tomorrow call Bob", 后天下午三点半开会
+    opens = rest.split(maxsplit=1)
+    if not opens:  # "tomorrow call Bob", 后天下午三点半开会
         following = after.lower().lstrip(" ,，:").split(maxsplit=1)
-        return bool(following and following[0] in _VERBS) or bool(_HAN_DO.match(after))
-    if words[0].strip("*_:,.") in _VERBS:
+        return bool(following and following[0] in _verbs()) or bool(_HAN_DO.match(after))
+    if opens[0].strip("*_:,.") in _verbs():
         return True
     return rest.strip() in {"我", "我们", "咱们"} and bool(_HAN_DO.match(after))
 
@@ -257,25 +255,17 @@ def task_moment(text: str, written: datetime) -> Moment | None:
 
 def _times(text: str, written: datetime) -> list[Moment]:
     """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
-    from vaultmem.languages.when import find
+    from vaultmem.languages.when import find, is_to_come
 
     open_text = prose(text)
     result = [each for each in find(open_text, written) if not _is_owner(text, each)]
     return (
-        [each for each in result if _is_to_come(each, written)]
-        if len(result) <= _MOST_TIMES
-        else []
+        [each for each in result if is_to_come(each, written)] if len(result) <= _MOST_TIMES else []
     )
 
 
 def _is_owner(text: str, result: Moment) -> bool:
     return text[result.end : result.end + 2] in ("'s", "’s")  # today's date
-
-
-def _is_to_come(result: Moment, written: datetime) -> bool:
-    if result.all_day:
-        return result.when.date() >= written.date()
-    return result.when.timestamp() >= written.timestamp()
 
 
 def _is_meant(text: str, result: Moment, written: datetime) -> bool:
