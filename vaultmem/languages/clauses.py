@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from vaultmem.languages import pattern, slots
 from vaultmem.languages.slots import Fact, fixed_fact, settled
 from vaultmem.languages.when_words import han_number
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, table
 
 _LONGEST = 240  # characters of a clause that is still read
 _SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
@@ -76,30 +77,40 @@ _NOT = (
     r"(?:(?P<not>do not|don['’]?t|does not|doesn['’]?t|never|no longer|(?:have\s+)?(?:decided|agreed)\s+not\s+to)"
     r"\s+)?"
 )
-_WRITTEN = {  # canonical: as written
-    "prefers": ("prefer",), "likes": ("like", "love", "enjoy"), "uses": ("use",), "speaks": ("speak",),
-    "owns": ("own",), "drinks": ("drink",), "eats": ("eat",), "drives": ("drive",), "plays": ("play",),
-    "needs": ("need",), "wants": ("want",), "supports": ("support",), "requires": ("require",), "allows": ("allow",),
-    "knows": ("know",), "lives in": ("live in",), "works at": ("work at", "work for"), "has": ("have",),
-    "smokes": ("smoke",), "chooses": ("choose", "chose", "picked", "selected"), "port": ("listen on", "run on port"),
-}  # fmt: skip
-_VERBS = {  # as written: (canonical, whether it denies)
-    **{verb: (canonical, False) for canonical, verbs in _WRITTEN.items() for verb in verbs},
-    **dict.fromkeys(("hate", "dislike", "stand"), ("likes", True)),
-}
-_THIRD = {
-    "has": "have",
-    **{
-        " ".join([plain.split()[0] + "s", *plain.split()[1:]]): plain
-        for plain in _VERBS
-        if plain not in ("have", "stand")
-    },
-}
+
+
+@cache
+def _verbs(language: str) -> dict[str, tuple[str, bool]]:
+    """Verbs as they are written: the canonical one, and whether it denies."""
+    tables: dict[str, str] = table("vaultmem.languages", "words")[f"{language}_verbs"]
+    return {
+        verb: (kind.removeprefix("not "), kind.startswith("not "))
+        for kind, verbs in tables.items()
+        for verb in verbs.split(", ")
+    }
+
+
+@cache
+def _third_persons() -> dict[str, str]:
+    """The same of "she", with the plain verb: lives in = live in."""
+    plain = (verb.partition(" ") for verb in _verbs("english") if verb not in ("have", "stand"))
+    return {
+        "has": "have",
+        **{f"{verb}s{gap}{rest}": verb + gap + rest for verb, gap, rest in plain},
+    }
+
+
+def _longest_first(*verbs: str) -> str:
+    return "|".join(sorted(verbs, key=len, reverse=True))
+
+
 _WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
 _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
 _VERB_FACT = lazy(
-    rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
-    rf"(?P<verb>{'|'.join(sorted([*_VERBS, *_THIRD], key=len, reverse=True))})\s+(?P<value>\S.*)$",
+    lambda: (
+        rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
+        rf"(?P<verb>{_longest_first(*_verbs('english'), *_third_persons())})\s+(?P<value>\S.*)$"
+    ),
     re.IGNORECASE,
 )
 _COPULA_FACT = lazy(
@@ -142,8 +153,8 @@ def _read(clause: str) -> list[Fact]:
 def _verb(match: re.Match[str]) -> list[Fact]:
     written = " ".join(match["verb"].lower().split())
     subject = (match["subject"] or "").strip()
-    plain = _THIRD.get(written, written)
-    kind, denies = _VERBS[plain]
+    plain = _third_persons().get(written, written)
+    kind, denies = _verbs("english")[plain]
     denied = match["not"] is not None or match["cannot"] is not None
     if not _is_verb(written, subject, denied=denied) or _SAID_OF.search(subject):
         return []
@@ -160,7 +171,7 @@ def _is_verb(written: str, subject: str, *, denied: bool) -> bool:
     """Whether it can be the verb of that subject: not in "things like tea", nor in "the drink menu"."""
     if written == "stand":
         return denied
-    return written not in _VERBS or denied or _PLAIN_AFTER.search(subject) is not None
+    return written not in _verbs("english") or denied or _PLAIN_AFTER.search(subject) is not None
 
 
 def _port(subject: str, value: str, denied: bool) -> list[Fact]:
@@ -248,21 +259,13 @@ _HAN_ADVERB = (
     r"的确|确实|已经|决定)*"
 )
 _HAN_NOT = r"(?P<not>不太|不怎么|并不|再也不|不再|从来不|从不|不|没有?)?(?:很|太|那么|再|想)?"
-_HAN_WRITTEN = {
-    "prefers": "更喜欢 偏好 偏爱 更愿意用 倾向于 更爱", "likes": "喜欢 喜爱 热爱",
-    "eats": "爱吃 吃", "drinks": "爱喝 喝", "lives in": "住在 居住在", "uses": "使用 采用 用",
-    "chooses": "选择 选用 选了", "speaks": "会说", "supports": "支持", "needs": "需要",
-    "has": "养了", "port": "监听",
-}  # fmt: skip
-_HAN_VERBS = {
-    **{verb: (kind, False) for kind, verbs in _HAN_WRITTEN.items() for verb in verbs.split()},
-    **dict.fromkeys(("讨厌", "反感", "受不了"), ("likes", True)),
-}
 _HAN_NO_VERB = r"(?<![信试公改调作费利通引启占专常滥急食实备聘套适应]用)"  # 信用, 试用, 公用
 _HAN_VERB_FACT = lazy(
-    rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}{_HAN_ADVERB}"
-    rf"(?<!最)(?P<verb>{'|'.join(sorted(_HAN_VERBS, key=len, reverse=True))}){_HAN_NO_VERB}"
-    r"(?!户|来|例|法|途|品|量|不|了|的(?!是))(?:的是)?\s*(?P<value>\S.*)$"
+    lambda: (
+        rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}{_HAN_ADVERB}"
+        rf"(?<!最)(?P<verb>{_longest_first(*_verbs('chinese'))}){_HAN_NO_VERB}"
+        r"(?!户|来|例|法|途|品|量|不|了|的(?!是))(?:的是)?\s*(?P<value>\S.*)$"
+    )
 )
 _HAN_WORKS = lazy(
     rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}在(?P<value>.{{1,24}}?)(?:工作|上班|任职)(?:了)?$"
@@ -313,7 +316,7 @@ def _han_allergy(match: re.Match[str]) -> list[Fact]:
 
 
 def _han_verb(match: re.Match[str]) -> list[Fact]:
-    kind, denies = _HAN_VERBS[match["verb"]]
+    kind, denies = _verbs("chinese")[match["verb"]]
     subject, value = match["subject"].strip(), _HAN_TAIL.sub("", match["value"].strip())
     if match["verb"] in ("用", "喝", "吃") and not (subject and len(subject) <= 8 and value):
         return []
