@@ -201,3 +201,20 @@ def test_the_package_itself_is_lazy() -> None:
     code = "import sys, vaultmem; print([m for m in sys.modules if m.startswith('vaultmem')], vaultmem.__version__)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("['vaultmem'] ")
+
+
+def test_importing_the_languages_compiles_none_of_their_patterns() -> None:
+    """Hundreds of regular expressions cost a third of a second, and most starts need none of them."""
+    code = (
+        "import re, sys\n"
+        "compiled, compile = [], re.compile\n"
+        "def noted(*given):\n"
+        "    compiled.append(sys._getframe(1).f_code.co_filename)\n"
+        "    return compile(*given)\n"
+        "re.compile = noted\n"
+        "import vaultmem.languages.facts, vaultmem.languages.reminder_phrase, vaultmem.text.secrets\n"
+        "import vaultmem.languages.statements, vaultmem.languages.recurrence, vaultmem.text.titles\n"
+        "print([one for one in compiled if '/languages/' in one or '/vaultmem/text/' in one])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -71,7 +71,7 @@ _RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cu
 _BEGINS = "(?<![a-z0-9])"  # of a word, also of one that Chinese stands before
 _DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
 _CHANGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, flags), new)
+    (lazy(pattern, flags), new)
     for pattern, new, flags in (
         (rf"{_BEGINS}({_RUNS}):", r"\1꞉", re.IGNORECASE),
         (rf"{_BEGINS}(?!https?:)([a-z][a-z0-9+.-]*):(?=//)", r"\1꞉", re.IGNORECASE),
