@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear, takes_less
-from vaultmem.languages.facts import LONGEST, MOST, believed, facts_in, question, read
+from vaultmem.languages.facts import LONGEST, MOST, facts_in, plausible, question, read
 from vaultmem.languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
@@ -227,7 +227,7 @@ def test_blanks_take_no_longer_than_their_length() -> None:
     ],
 )
 def test_what_a_model_takes_from_a_message_is_believed(fact: str, message: str) -> None:
-    assert believed([fact], message) == [fact]
+    assert plausible([fact], message) == [fact]
 
 
 @pytest.mark.parametrize(
@@ -244,4 +244,4 @@ def test_what_a_model_takes_from_a_message_is_believed(fact: str, message: str) 
     ],
 )
 def test_what_a_model_makes_up_is_not_believed(fact: str, message: str) -> None:
-    assert believed([fact], message) == []
+    assert plausible([fact], message) == []

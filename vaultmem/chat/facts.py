@@ -146,7 +146,7 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
         answer = model.ask(sentences.question(words, now))
     except LlmError as error:
         return sentences.facts_in(words, now), str(error)
-    return sentences.believed(sentences.read(answer), words), ""
+    return XX(sentences.read(answer), words), ""
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from vaultmem.languages import pattern, slots
-from vaultmem.languages.slots import Fact, fixed_fact, settled
+from vaultmem.languages.slots import Fact, fixed_fact, without_recency
 from vaultmem.languages.when_words import han_number
 from vaultmem.text.values import lazy, table
 
@@ -48,7 +48,7 @@ def clauses(text: str) -> Iterator[Clause]:
 def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
     opens = True
     for sentence in _SENTENCE.finditer(line):
-        if _UNSURE.search(settled(sentence[0])):
+        if _UNSURE.search(without_recency(sentence[0])):
             opens = False
             continue
         start = 0

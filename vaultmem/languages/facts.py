@@ -146,13 +146,13 @@ def read(answer: object) -> list[str]:
     return list(result.values())[:MOST]
 
 
-def believed(result: list[str], message: str) -> list[str]:
+def plausible(facts: list[str], message: str) -> list[str]:
     """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere,
     questions, and single words."""
     there = _topics(message)
     return [
         one
-        for one in result
+        for one in facts
         if _topics(one) & there and _STATEMENT.search(one) and not _QUESTION.search(one)
     ]
 

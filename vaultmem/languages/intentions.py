@@ -264,34 +264,34 @@ def _times(text: str, written: datetime) -> list[Moment]:
     )
 
 
-def _is_owner(text: str, result: Moment) -> bool:
-    return text[result.end : result.end + 2] in ("'s", "’s")  # today's date
+def _is_owner(text: str, time: Moment) -> bool:
+    return text[time.end : time.end + 2] in ("'s", "’s")  # today's date
 
 
-def _is_meant(text: str, result: Moment, written: datetime) -> bool:
+def _is_meant(text: str, time: Moment, written: datetime) -> bool:
     """Whether the words beside a time want something done then."""
 
     open_text = prose(text)
     low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
-    begin, end = max(0, result.start - _NEAR_SAID), result.end + _NEAR_SAID
-    if result.repeat:
+    begin, end = max(0, time.start - _NEAR_SAID), time.end + _NEAR_SAID
+    if time.repeat:
         return _REMIND.search(low, begin, end) is not None
-    far = (result.when - written).days > _YEARLESS_DAYS
-    if far and not result.relative and not _YEAR.search(text[result.start : result.end]):
+    far = (time.when - written).days > _YEARLESS_DAYS
+    if far and not time.relative and not _YEAR.search(text[time.start : time.end]):
         return False
-    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, result)
+    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, time)
 
 
-def _is_limit(text: str, result: Moment) -> bool:
+def _is_limit(text: str, time: Moment) -> bool:
     """Whether a word before or after the time makes a limit of it. A time of day alone is mostly told of the past:
     he left before nine; and "before May" is advice as often as an order."""
 
-    if _CLOCK_ALONE.fullmatch(text[result.start : result.end].strip()):
+    if _CLOCK_ALONE.fullmatch(text[time.start : time.end].strip()):
         return False
-    before, after = text[max(0, result.start - 40) : result.start].lower(), text[result.end :]
+    before, after = text[max(0, time.start - 40) : time.start].lower(), text[time.end :]
     if _BEFORE_SAID.search(before) or _AFTER_SAID.match(after):
         return True
-    order = _MUST_BEFORE.sub("", text[: result.start])
+    order = _MUST_BEFORE.sub("", text[: time.start])
     return bool(_MUST_BEFORE.search(before)) and is_plain(
-        order + text[result.start :], len(order), len(order) + result.end - result.start
+        order + text[time.start :], len(order), len(order) + time.end - time.start
     )

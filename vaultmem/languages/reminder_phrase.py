@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem.languages import pattern, when
-from vaultmem.languages.when_parts import Reading, merged
-from vaultmem.languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, folded
+from vaultmem.languages.when_parts import Reading, merge
+from vaultmem.languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 from vaultmem.text.values import lazy
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
@@ -34,7 +34,7 @@ class Phrase(NamedTuple):
 
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
-    low = folded(text)
+    low = normalize(text)
     result = [each for each in when.readings(text, now) if when.moment_of(each, now)]
     main = _main(low, result, now)
     if main is None:
@@ -66,21 +66,21 @@ def alone(text: str, now: datetime) -> Phrase:
         result = read(phrase, now)
         if result.moment is None:
             continue
-        low = folded(phrase)
-        pieces = re.split("|".join(map(re.escape, folded(result.words).split(" "))), low)
+        low = normalize(phrase)
+        pieces = re.split("|".join(map(re.escape, normalize(result.words).split(" "))), low)
         more = tuple(each.strip(" ,.") for each in pieces if not _FILLS.fullmatch(each))
         return result._replace(rest=result.rest or more)
     return Phrase(None, "", (text,))
 
 
-def _main(low: str, result: Sequence[Reading], now: datetime) -> Reading | None:
+def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | None:
     """What says when: a rule, else the first time to come, else a word such as biweekly that stands apart."""
-    strong = [each for each in result if not each.sense.weak]
+    strong = [each for each in readings if not each.sense.weak]
     rules = [each for each in strong if each.sense.repeat]
     if rules:
         return rules[0]
     coming = [each for each in strong if _is_to_come(each, now)]
-    weak = [each for each in result if each.sense.repeat and not each.sense.repeat.weekdays]
+    weak = [each for each in readings if each.sense.repeat and not each.sense.repeat.weekdays]
     apart = next((each for each in weak if _stands_apart(low, each)), None)
     if apart and all(map(_is_clock, coming)):
         return apart
@@ -108,22 +108,22 @@ def _is_clock(each: Reading) -> bool:
     return not (sense.dated or sense.repeat or sense.at)
 
 
-def _with_clock(low: str, main: Reading, result: Sequence[Reading]) -> Reading:
+def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     """With the time of day that stands apart: tomorrow call Bob at 3pm."""
-    for each in result:
+    for each in readings:
         if each == main or each.sense.weak or not _is_clock(each):
             continue
-        both = merged(main.sense, each.sense._replace(weak=False))
+        both = merge(main.sense, each.sense._replace(weak=False))
         if both and not _is_noun(low, each.start, each.end):
             sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
             return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
     return main
 
 
-def _others(result: Sequence[Reading], used: Sequence[Span]) -> list[Reading]:
+def _others(readings: Sequence[Reading], used: Sequence[Span]) -> list[Reading]:
     return [
         each
-        for each in result
+        for each in readings
         if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
         and all(each.end <= start or end <= each.start for start, end in used)
     ]

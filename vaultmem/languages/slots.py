@@ -363,7 +363,7 @@ def _level(word: str) -> str:
     return str(ordinal(word) if re.match(r"[a-z]|\d+[a-z]", word) else han_number(word))
 
 
-def settled(sentence: str) -> str:
+def without_recency(sentence: str) -> str:
     """A sentence without what says that a move was lately; any other as it is."""
     return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
 

@@ -20,11 +20,11 @@ from vaultmem.languages.when_parts import (
     calendar_day,
     day_after,
     day_of,
-    merged,
+    merge,
     moved,
     rule_text,
 )
-from vaultmem.languages.when_words import folded
+from vaultmem.languages.when_words import normalize
 from vaultmem.text.values import lazy
 
 ALL_DAY = time(9)
@@ -140,14 +140,16 @@ def is_to_come(moment: Moment, now: datetime) -> bool:
 def readings(text: str, now: datetime) -> Iterator[Reading]:
     """The pieces, joined; also weak ones, which say nothing alone."""
     compact, places = _without_gaps(text)
-    for each in when_english_repeat.bounded(folded(compact), list(_read(compact, now)), now.date()):
+    for each in when_english_repeat.with_bounds(
+        normalize(compact), list(_read(compact, now)), now.date()
+    ):
         others = tuple((places[start], places[end - 1] + 1) for start, end in each.others)
         yield Reading(places[each.start], places[each.end - 1] + 1, each.sense, others)
 
 
 def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
     """The text without blanks inside a Chinese time, and where each character of it stood."""
-    gaps = {gap.start() for gap in _GAP.finditer(folded(text))}
+    gaps = {gap.start() for gap in _GAP.finditer(normalize(text))}
     if not gaps:
         return text, range(len(text))
     places = [at for at in range(len(text)) if at not in gaps]
@@ -155,7 +157,7 @@ def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _read(text: str, now: datetime) -> Iterator[Reading]:
-    low = folded(text)
+    low = normalize(text)
     current: Reading | None = None
     for piece in _pieces(text, low, now):
         if current and piece.start < current.end:
@@ -176,7 +178,7 @@ def _joined(low: str, first: Reading, second: Reading) -> Reading | None:
         return None
     if "before" in glue[0] and (not first.sense.dated or second.sense.dated):
         return None  # the night before Christmas is no night of Christmas
-    sense = merged(first.sense, second.sense)
+    sense = merge(first.sense, second.sense)
     return Reading(first.start, second.end, sense) if sense else None
 
 

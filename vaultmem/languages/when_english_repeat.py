@@ -184,27 +184,27 @@ class _Bound(NamedTuple):
     end: int
 
 
-def bounded(low: str, result: Sequence[Reading], today: date) -> list[Reading]:
+def with_bounds(low: str, readings: Sequence[Reading], today: date) -> list[Reading]:
     """The readings of a folded text, with each bound that stands by a rule taken into it."""
-    bounds = _bounds(low, result)
-    read: list[Reading | None] = list(result)
+    bounds = _bounds(low, readings)
+    read: list[Reading | None] = list(readings)
     for at, bound in bounds.items():
-        rule_at = _nearest(low, result, at, bounds)
+        rule_at = _nearest(low, readings, at, bounds)
         rule = None if rule_at is None else read[rule_at]
-        limit = result[at]
+        limit = readings[at]
         joined = rule and _joined(rule, limit, bound, low[limit.start : limit.end], today)
         if rule_at is not None and joined:
             read[rule_at], read[at] = joined, None
     return [_counted(low, each) for each in read if each]
 
 
-def _bounds(low: str, result: Sequence[Reading]) -> dict[int, _Bound]:
+def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
     """The readings that are bounds, by their numbers, if any of the others is a rule."""
-    if not any(each.sense.repeat for each in result):
+    if not any(each.sense.repeat for each in readings):
         return {}
     bounds: dict[int, _Bound] = {}
-    for at, each in enumerate(result):
-        last = result[at - 1].end if at else 0
+    for at, each in enumerate(readings):
+        last = readings[at - 1].end if at else 0
         led = _LED_END.search(low, max(last, each.start - _NEAR), each.start)
         role = (led and led.lastgroup) or ""
         before = bounds.get(at - 1)
@@ -226,25 +226,27 @@ def _bounds(low: str, result: Sequence[Reading]) -> dict[int, _Bound]:
             begin = led.start() if led and role else each.start
             end = followed.end() if followed and after else each.end
             bounds[at] = _Bound(after if after and role != _EXCEPT else role, begin, end)
-    for at in [at for at in bounds if _are_days(at, bounds, result)]:
+    for at in [at for at in bounds if _are_days(at, bounds, readings)]:
         del bounds[at], bounds[at - 1]  # from Monday to Friday, every day: which week?
     return bounds
 
 
-def _are_days(at: int, bounds: dict[int, _Bound], result: Sequence[Reading]) -> bool:
+def _are_days(at: int, bounds: dict[int, _Bound], readings: Sequence[Reading]) -> bool:
     if at - 1 not in bounds or (bounds[at - 1].role, bounds[at].role) != (_SINCE, _UNTIL):
         return False
-    return all(each.sense.weekday is not None for each in result[at - 1 : at + 1])
+    return all(each.sense.weekday is not None for each in readings[at - 1 : at + 1])
 
 
-def _nearest(low: str, result: Sequence[Reading], at: int, bounds: dict[int, _Bound]) -> int | None:
+def _nearest(
+    low: str, readings: Sequence[Reading], at: int, bounds: dict[int, _Bound]
+) -> int | None:
     """The rule in the same sentence that a bound stands nearest to."""
-    near = range(max(0, at - _NEIGHBOURS), min(len(result), at + _NEIGHBOURS + 1))
+    near = range(max(0, at - _NEIGHBOURS), min(len(readings), at + _NEIGHBOURS + 1))
     apart: dict[int, int] = {}
     for other in near:
-        if other in bounds or not result[other].sense.repeat:
+        if other in bounds or not readings[other].sense.repeat:
             continue
-        first, last = sorted((result[at], result[other]))
+        first, last = sorted((readings[at], readings[other]))
         gap = low[first.end : last.start]
         if len(gap) <= _FURTHEST and not _STOP.search(gap):
             apart[other] = len(gap)

@@ -194,7 +194,7 @@ def _next_number(month: int | None, number: int, today: date) -> date | None:
     return None
 
 
-def merged(first: Sense, second: Sense) -> Sense | None:
+def merge(first: Sense, second: Sense) -> Sense | None:
     """Both pieces as one; None when they speak of two different times."""
     if first.at or second.at or (first.part and second.part):
         return None

@@ -216,7 +216,7 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
-def folded(text: str) -> str:
+def normalize(text: str) -> str:
     """The same text, character for character: half width, lower case, simplified Chinese."""
     return as_chinese(text.translate(_TABLE))
 

@@ -166,22 +166,22 @@ _CODE_FOLLOWS = frozenset("([{")
 _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 
-def assigned(text: str, result: list[str]) -> str:
+def assigned(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each value that a name says to be secret."""
 
     def replaced(match: re.Match[str]) -> str:
         kind = "password" if match["password"] else "token"
         if not _is_given(match, kind):
             return match[0]
-        result.append(kind)
+        kinds.append(kind)
         return marked(match, kind)
 
     for pattern in (_NAMED, _OPTION, _XML):
         text = pattern.sub(replaced, text)
-    return _BELOW.sub(lambda match: _below(match, result), text)
+    return _BELOW.sub(lambda match: _below(match, kinds), text)
 
 
-def _below(match: re.Match[str], result: list[str]) -> str:
+def _below(match: re.Match[str], kinds: list[str]) -> str:
     """The match, with a mark in place of its value if what stands before it is the name of a secret."""
     at = match.start()
     name = _NAME_ABOVE.search(match.string[max(0, at - _LONGEST_NAME) : at])
@@ -190,7 +190,7 @@ def _below(match: re.Match[str], result: list[str]) -> str:
     kind = "password" if name["password"] else "token"
     if not (is_password if name["password"] else is_token)(match["value"]):
         return match[0]
-    result.append(kind)
+    kinds.append(kind)
     return marked(match, kind)
 
 
@@ -222,20 +222,18 @@ _AWS_SECRET = lazy(  # in the list of keys that AWS gives, behind the key's own 
 )
 
 
-def in_urls(text: str, result: list[str]) -> str:
+def in_urls(text: str, kinds: list[str]) -> str:
     """Passwords before the host of an address."""
-    return (
-        _URL.sub(_value("password", _stands_for_nothing, result), text) if "://" in text else text
-    )
+    return _URL.sub(_value("password", _stands_for_nothing, kinds), text) if "://" in text else text
 
 
-def in_commands(text: str, result: list[str]) -> str:
+def in_commands(text: str, kinds: list[str]) -> str:
     """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
     for pattern, kind, holds in (
         (_NETRC, "password", _stands_for_nothing), (_CURL, "password", _stands_for_nothing),
         (_BEARER, "token", is_token), (_AWS_SECRET, "AWS key", is_token), (_BASIC, "password", _stands_for_nothing),
     ):  # fmt: skip
-        text = pattern.sub(_value(kind, holds, result), text)
+        text = pattern.sub(_value(kind, holds, kinds), text)
     return text
 
 
@@ -245,14 +243,14 @@ def _stands_for_nothing(value: str) -> bool:
 
 
 def _value(
-    kind: str, holds: Callable[[str], bool], result: list[str]
+    kind: str, holds: Callable[[str], bool], kinds: list[str]
 ) -> Callable[[re.Match[str]], str]:
     """Replaces the value of a match by a mark where it is one, and nothing of what is around it."""
 
     def replaced(match: re.Match[str]) -> str:
         if not holds(match["value"]):
             return match[0]
-        result.append(kind)
+        kinds.append(kind)
         return marked(match, kind)
 
     return replaced

@@ -39,13 +39,13 @@ def forms() -> tuple[Form, ...]:
     )
 
 
-def known_forms(text: str, result: list[str]) -> str:
+def known_forms(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
     well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
     for form in forms():
         if form.sign in text:
             text, count = form.pattern.subn(mark(form.kind), text)
-            result += [form.kind] * count
+            kinds += [form.kind] * count
     return text
 
 
@@ -65,7 +65,7 @@ _PUTTY = lazy(
 _FEWEST = 4  # letters that are a key and no dash or dots
 
 
-def private_keys(text: str, result: list[str]) -> str:
+def private_keys(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each private key."""
     if "PRIVATE KEY" not in text and "Private-Lines: " not in text:
         return text
@@ -79,10 +79,10 @@ def private_keys(text: str, result: list[str]) -> str:
         end = _key_end(text, begin.end(), following)
         if end is not None:
             parts += [text[at : begin.start()], mark(_KIND)]
-            result.append(_KIND)
+            kinds.append(_KIND)
             at = end
     text, count = _PUTTY.subn(mark(_KIND), "".join([*parts, text[at:]]))
-    result += [_KIND] * count
+    kinds += [_KIND] * count
     return text
 
 
