@@ -129,14 +129,15 @@ def _page(rules: Any, link: Link) -> str | None:
     """The lower-case page name of a Logseq reference; None in Obsidian."""
     if rules.dialect != "logseq":
         return None
-    name: str = rules.reader.page_name(link.key)
+    key = link.key
+    name: str = rules.reader.days.title(key[5:]).lower() if key.startswith("/day/") else key
     return name
 
 
 def _logseq(seen: Vault, links: list[tuple[str, Link, str | None]]) -> dict[str, Any]:
-    from vaultmem_logseq.masks import masks
     from vaultmem_logseq.names import namespace
     from vaultmem_logseq.outline import outline
+    from vaultmem_logseq.references import masks
 
     refs: dict[str, set[str]] = {path: set() for path in seen.notes}
     block_refs: dict[str, Any] = {path: {"resolved": {}, "unresolved": []} for path in seen.notes}

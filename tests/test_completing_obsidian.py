@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_obsidian.dialect import ObsidianDialect
-from vaultmem_obsidian.rules import ObsidianRules
+from vaultmem_obsidian.rules import ObsidianDialect, ObsidianRules
 
 from vaultmem.adapter import Completion, FrontMatter, Note, Task
 from vaultmem.languages.recurrence import is_over, next_day

@@ -187,6 +187,15 @@ def test_arrows_point_inward() -> None:
     assert ended.returncode == 0, ended.stdout
 
 
+@each([path for package in PACKAGES[1:] for path in sorted(package.rglob("*.py"))])
+def test_a_dialect_imports_the_contract_and_nothing_else_of_the_engine(path: Path) -> None:
+    own = path.relative_to(ROOT / "adapters").parts[0]
+    ours = {name for name in imports(path) if name.startswith("vaultmem")}
+    assert not {
+        n for n in ours if n.partition(".")[0] != own and not n.startswith("vaultmem.adapter")
+    }
+
+
 def requirements() -> set[str]:
     optional = PROJECT["project"]["optional-dependencies"]
     wanted = (optional[extra] for extra in sorted(optional.keys() - {"test"}))

@@ -7,8 +7,7 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_logseq.days import DayFormat, JournalDays
-from vaultmem_logseq.names import canonical, namespace, title_from_path
+from vaultmem_logseq.names import DayFormat, JournalDays, canonical, namespace, title_from_path
 
 from tests.effort import takes_less
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_logseq import edn
-from vaultmem_logseq.settings import Settings, from_config
+from vaultmem_logseq.settings import Settings, from_config, read_edn
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ from vaultmem_logseq.settings import Settings, from_config
     ],
 )
 def test_edn(text: str, value: object) -> None:
-    assert edn.read(text) == value
+    assert read_edn(text) == value
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_edn(text: str, value: object) -> None:
     ],
 )
 def test_half_a_character_can_be_stored_all_the_same(escaped: str, text: str) -> None:
-    assert edn.read(f'{{:hidden ["{escaped}"]}}') == {":hidden": [text]}
+    assert read_edn(f'{{:hidden ["{escaped}"]}}') == {":hidden": [text]}
     assert from_config(f'{{:hidden ["{escaped}"]}}'.encode()).hidden == (text,)
 
 
@@ -74,5 +73,5 @@ def test_unreadable_config_gives_the_defaults(data: bytes | None) -> None:
 
 @given(st.text(alphabet='{}[]()#_"\\;:a1 \n,^', max_size=200))
 def test_edn_never_raises(text: str) -> None:
-    edn.read(text)
+    read_edn(text)
     from_config(text.encode("utf-8", "surrogatepass"))

@@ -35,7 +35,7 @@ PLANTED = [
         "tests/test_compare.py",
     ),
     (
-        "adapters/vaultmem_obsidian/targets.py",
+        "adapters/vaultmem_obsidian/links.py",
         ".lower()",
         ".upper()",
         "tests/test_link_cases.py",

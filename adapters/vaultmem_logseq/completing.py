@@ -6,16 +6,15 @@ import re
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from vaultmem_logseq import dates, org
-from vaultmem_logseq.masks import masks
+from vaultmem_logseq import org, tasks
 from vaultmem_logseq.outline import Block, outline
-from vaultmem_logseq.tasks import tasks
+from vaultmem_logseq.references import masks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from vaultmem.adapter import Completion, Task
-    from vaultmem_logseq.dates import Stamp
+    from vaultmem_logseq.tasks import Stamp
 
 _HEAD = re.compile(r"[ \t]*+(?:-[ \t]++|\*++[ \t]++)?(?:#++[ \t]++)?")
 _YAML = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
@@ -66,7 +65,7 @@ def _open_block(path: str, text: str, task: Task) -> Block | None:
     """The block as it stands in the text now."""
     for block in _blocks(path, text):
         if block.line == task.line:
-            found, _ = tasks([block])
+            found, _ = tasks.tasks([block])
             same = found and found[0].text == task.text
             return block if same and not (found[0].done or found[0].cancelled) else None
     return None
@@ -82,7 +81,7 @@ def _blocks(path: str, text: str) -> Iterable[Block]:
 
 def _parts(repeater: str) -> tuple[str, str, str]:
     found = _REPEATER.fullmatch(repeater)
-    assert found is not None  # dates.stamps() takes no other
+    assert found is not None  # tasks.stamps() takes no other
     return found[1], found[2], found[3]
 
 
@@ -129,9 +128,9 @@ def _moved(
     """The lines with the next turn in the place of this one. The same words may stand in the log book, too: it is the
     stamp by which the block is read."""
     for at in range(block.line, block.end_line):
-        for start, end in dates.spans(lines[at]) if dates.LINE.match(lines[at]) else ():
+        for start, end in tasks.spans(lines[at]) if tasks.DATE_LINE.match(lines[at]) else ():
             written = lines[at][start:end]
-            if dates.stamps(written) != [stamp]:
+            if tasks.stamps(written) != [stamp]:
                 continue
             line = lines[at][:start] + _turned(written, following) + lines[at][end:]
             now = [*lines[:at], line, *lines[at + 1 :]]

@@ -6,10 +6,10 @@ import re
 from typing import NamedTuple
 
 from vaultmem.adapter.scan import blanks
-from vaultmem_logseq import dates, properties
-from vaultmem_logseq.masks import Masks
+from vaultmem_logseq import properties, tasks
 from vaultmem_logseq.outline import MARKERS, Block, Body, Levels, block_id, joined
 from vaultmem_logseq.properties import Property
+from vaultmem_logseq.references import Masks
 
 _START = re.compile(
     rf"^(\*++)[ \t]++(?:({MARKERS}) +(?=\S))?(?:\[#([ABC])\][ \t]*+)?(.*)", re.MULTILINE
@@ -96,7 +96,7 @@ class _OrgBody(Body):
             self._in_drawer(each, name, line, offset)
         elif hidden and name in {":PROPERTIES:", ":LOGBOOK:"}:
             self.drawer = name
-        elif dates.LINE.match(visible):
+        elif tasks.DATE_LINE.match(visible):
             self.date(visible)
         elif not self.indent and (found := _KEYWORD.fullmatch(visible)):
             self._add(found, each, line, offset)

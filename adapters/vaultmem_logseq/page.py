@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter, Heading, Link, Note, Value
 from vaultmem_logseq import names, org, properties
-from vaultmem_logseq.days import JournalDays
-from vaultmem_logseq.masks import Masks, masks
-from vaultmem_logseq.outline import Block, outline
-from vaultmem_logseq.pieces import pieces
-from vaultmem_logseq.references import Reference, references
+from vaultmem_logseq.names import JournalDays
+from vaultmem_logseq.outline import Block, outline, pieces
+from vaultmem_logseq.properties import yaml_properties
+from vaultmem_logseq.references import Masks, Reference, masks, references
 from vaultmem_logseq.tasks import tasks
-from vaultmem_logseq.yaml_block import yaml_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,10 +38,6 @@ class PageReader:
     def day_key(self, day: str) -> str:
         """What the journal of this ISO day is looked up by."""
         return f"{_DAY}{day}"
-
-    def page_name(self, key: str) -> str:
-        """The lower-case page name that a key stands for."""
-        return self.days.title(key[len(_DAY) :]).lower() if key.startswith(_DAY) else key
 
     def read(self, path: str, text: str, front: FrontMatter) -> Note:
         """The note in this file (see Rules.parse)."""

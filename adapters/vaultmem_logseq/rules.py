@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vaultmem_logseq.completing import completed
 from vaultmem_logseq.names import canonical, title_from_path
-from vaultmem_logseq.page import PageReader
 from vaultmem_logseq.settings import CONFIG, Settings, from_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Rules, Task
+    from vaultmem_logseq.page import PageReader
 
 _READING = "2"  # goes up when the same page would be read differently
 _FORMATS = (".md", ".markdown", ".org")
@@ -47,9 +47,15 @@ class LogseqRules:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.reader = PageReader(settings)
         told = repr([_READING, *(sorted(x) if isinstance(x, frozenset) else x for x in settings)])
         self.fingerprint = f"logseq-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    @cached_property
+    def reader(self) -> PageReader:
+        """Reads pages; most runs that only remember something need none."""
+        from vaultmem_logseq.page import PageReader
+
+        return PageReader(self.settings)
 
     def kind(self, path: str) -> str:
         """ "note" for pages and journals; nothing else can be linked to."""
@@ -104,4 +110,6 @@ class LogseqRules:
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
         """DONE, or the date of its next turn where it repeats."""
+        from vaultmem_logseq.completing import completed
+
         return completed(path, text, task, done)

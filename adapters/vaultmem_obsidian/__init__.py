@@ -1,5 +1,5 @@
 """Obsidian's reading of a vault: which files are notes, what links, tags, tasks and dates mean."""
 
-from vaultmem_obsidian.dialect import dialect
+from vaultmem_obsidian.rules import ObsidianDialect
 
-__all__ = ["dialect"]
+dialect = ObsidianDialect()

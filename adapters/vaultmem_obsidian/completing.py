@@ -7,17 +7,20 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter.scan import hidden, line_starts, without
-from vaultmem_obsidian.days import iso_day
-from vaultmem_obsidian.reminders import CLOCK, ROUND, kanban_forms, moment
+from vaultmem_obsidian.settings import iso_day
 from vaultmem_obsidian.tasks import (
     BEFORE_BOX,
     BLOCK_ID,
+    CLOCK,
     DATES,
     FIELD,
     LONGEST_FIELD,
     MOST_FIELDS,
+    ROUND,
     Fields,
     find_tasks,
+    kanban_forms,
+    moment,
 )
 
 if TYPE_CHECKING:

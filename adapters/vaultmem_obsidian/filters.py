@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import warnings
 
-_READ = 500  # characters of a path that are compared
+from vaultmem_obsidian.settings import COMPARED
+
 _LONGEST = 200
 _MOST = 50
-_MOST_WAYS = 4 * _READ * _READ  # about a millisecond for one path, at the very worst
+_MOST_WAYS = 4 * COMPARED * COMPARED  # about a millisecond for one path, at the very worst
 _TOKEN = re.compile(
     r"""
     (?P<escape>\\.)
@@ -26,7 +27,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BOUNDS = {"*": (0, _READ), "+": (1, _READ), "?": (0, 1)}
+_BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
 # Any text around what is looked for changes no answer, but multiplies the ways to find it.
 _ANY_BEFORE = re.compile(r"\A\^?\.\*\??")
 _ANY_BEHIND = re.compile(r"(?<!\\)\.\*\??\$?\Z")
@@ -35,11 +36,6 @@ _ANY_BEHIND = re.compile(r"(?<!\\)\.\*\??\$?\Z")
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
     """The expressions that can be used, of texts such as "/^Archive\\//"."""
     return tuple(p for text in texts[:_MOST] if (p := _pattern(text[1:-1])))
-
-
-def any_matches(patterns: tuple[re.Pattern[str], ...], path: str) -> bool:
-    """Whether one of the expressions fits somewhere in the path."""
-    return any(pattern.search(path, 0, _READ) for pattern in patterns)
 
 
 def _pattern(source: str) -> re.Pattern[str] | None:
@@ -92,7 +88,7 @@ class _Count:
         """Count one more token; False when the expression is not to be used."""
         kind, text = token.lastgroup, token[0]
         if not self._ways:  # a branch begins: anywhere in the path, or only where the path does
-            self._ways = 1 if text == "^" else _READ
+            self._ways = 1 if text == "^" else COMPARED
         if kind == "open":
             self._open.append(1)
             self._complex.append(False)
@@ -135,7 +131,7 @@ class _Count:
         if self._complex:
             self._complex[-1] = True
         self._ways *= max(most - least, 0) + 1 + least // 8  # a long way counts as several
-        return least <= _READ and most <= _READ
+        return least <= COMPARED and most <= COMPARED
 
 
 def _bounds(token: re.Match[str]) -> tuple[int, int]:
@@ -144,4 +140,4 @@ def _bounds(token: re.Match[str]) -> tuple[int, int]:
     least = int(token["least"] or 0)
     if not token["range"]:
         return least, least
-    return least, int(token["most"]) if token["most"] else max(least, _READ)
+    return least, int(token["most"]) if token["most"] else max(least, COMPARED)

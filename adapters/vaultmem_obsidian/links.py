@@ -3,17 +3,88 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from vaultmem.adapter import Link
-from vaultmem.adapter.scan import line_at
-from vaultmem_obsidian.targets import composed, link_key
+from vaultmem.adapter.scan import blanks, line_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from vaultmem.adapter import FrontMatter, Value
+
+
+def composed(text: str) -> str:
+    """NFC, with both no-break spaces as plain blanks (R-LINK-25)."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text).replace("\u00a0", " ").replace("\u202f", " ")
+
+
+def folded(text: str) -> str:
+    """The form in which names are compared: composed and in lower case (R-LINK-3).
+
+    Final sigma counts as sigma: whether Python writes one depends on what follows, and the file
+    "ΟΔΟΣ.md" has to meet the link "ΟΔΟΣ".
+    """
+    if text.isascii():
+        return text.lower()
+    return composed(text).lower().replace("ς", "σ")
+
+
+def link_key(path: str) -> str:
+    """What a link is looked up by: its last segment, or "/", which no file is called."""
+    if not path:
+        return ""
+    return folded(path.rpartition("/")[2]) or "/"
+
+
+def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
+    """The target among files whose name has matched the last segment already (R-LINK-4 to 9)."""
+    folder = folded(path.rpartition("/")[0])
+    home = source.rpartition("/")[0]
+    if path.startswith("/"):
+        wanted = _plain(folder)
+        return _first([c for c in candidates if _folder(c) == wanted])
+    if path.startswith(("./", "../")):
+        wanted = _plain(f"{folded(home)}/{folder}")
+        return _first([c for c in candidates if _folder(c) == wanted])
+    wanted = _plain(folder)
+    exact = [c for c in candidates if _folder(c) == wanted]
+    if exact:
+        return _first(exact)
+    if wanted:
+        ending = "/" + wanted
+        candidates = [c for c in candidates if _folder(c).endswith(ending)]
+    inside = home + "/"
+    near = [c for c in candidates if c.startswith(inside)] if home else []
+    return _first(near or candidates)
+
+
+@lru_cache(maxsize=1 << 15)  # every link to a name that many files have asks for all of them
+def _folder(path: str) -> str:
+    return folded(path.rpartition("/")[0])
+
+
+def _plain(folder: str) -> str:
+    """A folder without "." and ".."; what leads above the vault stays in its root."""
+    kept: list[str] = []
+    for part in folder.split("/"):
+        if part == "..":
+            del kept[-1:]
+        elif part and part != ".":
+            kept.append(part)
+    return "/".join(kept)
+
+
+def _first(paths: Sequence[str]) -> str | None:
+    """The fewest characters, not the fewest folders; then the first by code point."""
+    return min(paths, key=lambda path: (len(path), path), default=None)
+
 
 _INNER = r"\[\[(?!\[)((?:[^\[\]\n]|\[(?!\[)|\](?!\]))++)\]\]"
 _DESTINATION = (
@@ -53,7 +124,7 @@ def property_links(text: str, front: FrontMatter) -> list[Link]:
         return []
     links = []
     position = 0
-    for value in _texts(front.properties.values()):
+    for value in _strings(front.properties.values()):
         stripped = value.strip()
         if not stripped.endswith(("]]", ")")) or not (match := _WHOLE.fullmatch(stripped)):
             continue
@@ -172,11 +243,77 @@ class _Finder:
         self.spans.append((begin, end))
 
 
-def _texts(values: Iterable[Value]) -> Iterator[str]:
+def _strings(values: Iterable[Value]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
             yield value
-        elif isinstance(value, list):
-            yield from _texts(value)
-        elif isinstance(value, dict):
-            yield from _texts(value.values())
+        elif isinstance(value, list | dict):
+            yield from _strings(value if isinstance(value, list) else value.values())
+
+
+# R-TAG-1. The "#" stands first so that the search can jump from one to the next.
+_TAG = re.compile(r"#(?<!\S#)([^\s'\"!#$%&()*+,.:;<=>?@^`{|}~\[\]\\\u2000-\u206f\u2e00-\u2e7f]+)")
+_HTML = re.compile(r"</?[A-Za-z][^<>\n]*+>")
+_SEPARATORS = re.compile(r"[,，\s]+")
+
+
+def find_tags(plain: str, body: int, links: list[tuple[int, int]]) -> list[str]:
+    """The tags of the body as written; `plain` has no code, `links` are the spans of all links."""
+    if plain.find("#", body) < 0:
+        return []
+    if "<" in plain:
+        plain = _HTML.sub(lambda html: blanks(html[0]), plain)
+    found = []
+    begins = [begin for begin, _ in links]
+    for match in _TAG.finditer(plain, body):
+        before = bisect_right(begins, match.start()) - 1
+        if before >= 0 and match.start() < links[before][1]:
+            continue
+        if tag := _valid(match[1]):
+            found.append(tag)
+    return found
+
+
+def merged(tags: Iterable[str]) -> tuple[str, ...]:
+    """Each tag once, without case, in its first spelling."""
+    first: dict[str, str] = {}
+    for tag in tags:
+        first.setdefault(tag.lower(), tag)
+    return tuple(first.values())
+
+
+def property_tags(properties: Mapping[str, Value]) -> list[str]:
+    """The tags in `tags` or `tag`: a list, or text with commas or blanks (R-TAG-4)."""
+    found: list[str] = []
+    for value in _values(properties, ("tags", "tag")):
+        words = _SEPARATORS.split(value) if isinstance(value, str) else _texts(value)
+        found += [tag for word in words if (tag := _valid(word.strip().removeprefix("#")))]
+    return found
+
+
+def property_aliases(properties: Mapping[str, Value]) -> tuple[str, ...]:
+    """The names in `aliases` or `alias`: a list, or text with commas (R-ALIAS-2)."""
+    found: list[str] = []
+    for value in _values(properties, ("aliases", "alias")):
+        names = value.split(",") if isinstance(value, str) else _texts(value)
+        found += [name.strip() for name in names]
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _values(properties: Mapping[str, Value], keys: tuple[str, ...]) -> list[Value]:
+    return [value for key, value in properties.items() if str(key).strip().lower() in keys]
+
+
+def _texts(value: Value) -> list[str]:
+    """The texts in a value, however nested: unquoted [[A]] is a list in a list in YAML."""
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    return [str(value)] if isinstance(value, str | int | float) else []
+
+
+def _valid(tag: str) -> str:
+    """The tag without a trailing slash, or "" when it is only digits."""
+    tag = tag.rstrip("/")
+    return "" if tag.isascii() and tag.isdigit() else tag

@@ -1,28 +1,16 @@
-"""Obsidian's rules with the settings of one vault: the door through which vaultmem reads notes."""
+"""How Obsidian reads a vault: which files are notes, and how links find them. What few runs need is imported late."""
 
 from __future__ import annotations
 
-import re
 import zlib
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from vaultmem.adapter import Note
-from vaultmem.adapter.scan import hidden, line_at, line_starts, without
-from vaultmem_obsidian.completing import Ticking
-from vaultmem_obsidian.days import journal_day
-from vaultmem_obsidian.filters import any_matches
-from vaultmem_obsidian.links import find_links, property_links
-from vaultmem_obsidian.pieces import read_pieces
-from vaultmem_obsidian.settings import Habits
-from vaultmem_obsidian.tags import find_tags, merged, property_aliases, property_tags
-from vaultmem_obsidian.targets import choose, folded
-from vaultmem_obsidian.tasks import find_tasks
+from vaultmem_obsidian.settings import COMPARED, Habits, read_habits, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vaultmem.adapter import Completion, FrontMatter, Task
+    from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Task
     from vaultmem_obsidian.settings import Settings
 
 NO_PLUGIN = Habits()
@@ -34,7 +22,6 @@ _LINKABLE = frozenset(
     ]
 )
 _LEFTOVERS = ("~", ".swp", ".tmp")  # of editors and of sync programs
-_ANCHOR = re.compile(r"\^(?<!\S\^)([A-Za-z0-9-]+)[ \t]*+$", re.MULTILINE)
 
 
 class ObsidianRules:
@@ -66,32 +53,17 @@ class ObsidianRules:
     def excluded(self, path: str) -> bool:
         if path.startswith(self.settings.ignored or ("\0",)):
             return True
-        return any_matches(self.settings.ignored_patterns, path)
+        patterns = self.settings.ignored_patterns
+        return bool(patterns) and any(each.search(path, 0, COMPARED) for each in patterns)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
-        body = front.body
-        spans = hidden(text, body, indented=True)
-        plain = without(text, spans)
-        starts = line_starts(text)
-        found = find_links(text, plain, body, starts)
-        drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in front.properties
-        content = read_pieces(text, line_at(starts, body), spans, drawing=drawing)
-        properties = front.properties
-        return Note(
-            title=path.rpartition("/")[2][:-3],
-            pieces=tuple(content.pieces),
-            properties=properties,
-            frontmatter_error=front.error,
-            aliases=property_aliases(properties) if properties else (),
-            tags=merged(chain(property_tags(properties), find_tags(plain, body, found.spans))),
-            headings=tuple(content.headings),
-            links=(*(property_links(text, front) if properties else ()), *found.links),
-            tasks=tuple(find_tasks(text, plain, body, starts, self.settings)),
-            anchors=_anchors(plain, body, starts),
-            journal=journal_day(path, self.settings.day_formats),
-        )
+        from vaultmem_obsidian.note import read_note
+
+        return read_note(path, text, front, self.settings)
 
     def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 (aliases lead nowhere)
+        from vaultmem_obsidian.links import folded
+
         return (folded(path.rpartition("/")[2]),)
 
     def lookups(self, key: str) -> tuple[str, ...]:
@@ -101,13 +73,26 @@ class ObsidianRules:
         return (name, name[:-3]) if name.endswith(".md") else (name,)
 
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
+        from vaultmem_obsidian.links import choose
+
         return choose(path, source, candidates) if key else source
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:  # noqa: ARG002 - the contract
+        from vaultmem_obsidian.completing import Ticking
+
         return Ticking(self.settings, self.habits).completed(text, task, done)
 
 
-def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:
-    if plain.find("^", body) < 0:
-        return {}
-    return {match[1]: line_at(starts, match.start()) for match in _ANCHOR.finditer(plain, body)}
+class ObsidianDialect:
+    """Obsidian, and any folder of Markdown notes that no other editor claims."""
+
+    name = "obsidian"
+    home: tuple[str, ...] = ()
+
+    def claims(self, root: Folder) -> int:
+        """2 where Obsidian has left its folder, else 1: it can read any notes."""
+        return 2 if root.exists(".obsidian") else 1
+
+    def open(self, root: Folder) -> ObsidianRules:
+        """The rules of this vault by the settings in its `.obsidian`."""
+        return ObsidianRules(read_settings(root), read_habits(root))

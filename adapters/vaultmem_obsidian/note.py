@@ -1,18 +1,122 @@
-"""Cut the body of a note into pieces: headings, paragraphs, lists, tables, code."""
+"""One note as Obsidian reads it: its pieces (paragraphs, lists, tables, code) and all that stands in them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.adapter import Heading, Piece
-from vaultmem.adapter.scan import line_at, line_starts
-from vaultmem_obsidian.speech import speakers, turns
+from vaultmem.adapter import Heading, Note, Piece
+from vaultmem.adapter.scan import hidden, line_at, line_starts, without
+from vaultmem_obsidian.links import (
+    find_links,
+    find_tags,
+    merged,
+    property_aliases,
+    property_links,
+    property_tags,
+)
+from vaultmem_obsidian.settings import journal_day
+from vaultmem_obsidian.tasks import find_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vaultmem.adapter import FrontMatter
     from vaultmem.adapter.scan import Hidden
+    from vaultmem_obsidian.settings import Settings
+
+_ANCHOR = re.compile(r"\^(?<!\S\^)([A-Za-z0-9-]+)[ \t]*+$", re.MULTILINE)
+
+
+def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> Note:
+    """The note in this file, see vaultmem.adapter.Rules.parse."""
+    body, properties = front.body, front.properties
+    spans = hidden(text, body, indented=True)
+    plain = without(text, spans)
+    starts = line_starts(text)
+    found = find_links(text, plain, body, starts)
+    drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in properties
+    content = read_pieces(text, line_at(starts, body), spans, drawing=drawing)
+    return Note(
+        title=path.rpartition("/")[2][:-3],
+        pieces=tuple(content.pieces),
+        properties=properties,
+        frontmatter_error=front.error,
+        aliases=property_aliases(properties) if properties else (),
+        tags=merged(chain(property_tags(properties), find_tags(plain, body, found.spans))),
+        headings=tuple(content.headings),
+        links=(*(property_links(text, front) if properties else ()), *found.links),
+        tasks=tuple(find_tasks(text, plain, body, starts, settings)),
+        anchors=_anchors(plain, body, starts),
+        journal=journal_day(path, settings.day_formats),
+    )
+
+
+def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:
+    if plain.find("^", body) < 0:
+        return {}
+    return {match[1]: line_at(starts, match.start()) for match in _ANCHOR.finditer(plain, body)}
+
+
+# Who speaks: lines that begin with a name, in transcripts, interviews and exported chats.
+
+_TIME = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ \t]*+(?:[-–][ \t]*+)?)?"
+_LEAD = rf"(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*+{_TIME}"
+_BOLD = re.compile(rf"{_LEAD}\*\*([^*:：,，。\n]{{1,24}})(?:[:：]\*\*|\*\*[ \t]?[:：])")
+_WORD = r"[^\W\d_][^\s:：*\[\](){}|`<>]*+"
+_PLAIN = re.compile(rf"{_LEAD}({_WORD}(?:[ ]{_WORD}){{0,2}})(?::(?=\s)|：)")
+_LONGEST_NAME = 24
+_FEWEST_LINES = 4
+_MOST_NAMES = 6
+
+
+def speakers(body: list[str]) -> frozenset[str]:
+    """The names that speak when a note as a whole is a chat of `Name: text` lines, else none.
+
+    Four or more such lines, at most six names, one of which comes twice, and most of the lines.
+    """
+    lines = [line for line in body if line and not line.isspace()]
+    if len(lines) < _FEWEST_LINES:
+        return frozenset()
+    counts: Counter[str] = Counter()
+    for line in lines:
+        if (": " in line or "：" in line) and (name := _plain_name(line)):
+            counts[name] += 1
+    total = counts.total()
+    if total < _FEWEST_LINES or not len(counts) < total or len(counts) > _MOST_NAMES:
+        return frozenset()
+    return frozenset(counts) if total * 2 > len(lines) else frozenset()
+
+
+def _plain_name(line: str) -> str | None:
+    match = _PLAIN.match(line)
+    return match[1] if match and len(match[1]) <= _LONGEST_NAME else None
+
+
+def turns(
+    lines: list[str], begin: int, end: int, names: frozenset[str]
+) -> Iterator[tuple[int, int, str | None]]:
+    """The lines [begin, end) as (first, end, speaker); what nobody is named for stays together."""
+    first, label = begin, None
+    for line in range(begin, end):
+        speaker = _speaker(lines[line], names)
+        if not speaker:
+            continue
+        if line > first:
+            yield first, line, label
+        first, label = line, speaker
+    yield first, end, label
+
+
+def _speaker(line: str, names: frozenset[str]) -> str | None:
+    if "**" in line and (match := _BOLD.match(line)):
+        return match[1].strip() or None
+    if names and (name := _plain_name(line)) in names:
+        return name
+    return None
+
 
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
