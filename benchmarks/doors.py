@@ -112,7 +112,7 @@ def inside(vault: Path, calls: int) -> list[Row]:
     from vaultmem import Vault
     from vaultmem.api.tool import Call
     from vaultmem.api.toolbox import Toolbox
-    from vaultmem.search.search import Ask
+    from vaultmem.search.query import Ask
 
     box = Toolbox(plain=True)
     with Vault(str(vault)) as opened:

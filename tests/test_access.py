@@ -23,7 +23,7 @@ from vaultmem.chat import memory_context
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import model
 from vaultmem.memories.model import ALL, CONNECTED, OWN, Origin, viewer
-from vaultmem.search.search import Ask
+from vaultmem.search.query import Ask
 from vaultmem.settings import SETTINGS
 
 SCOPES = ("global", "agent:claude", "agent:codex", "conversation:c1", "user:anne", "private")

@@ -12,7 +12,7 @@ from vaultmem import Filter, Vault
 from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.model import viewer
-from vaultmem.search.search import Ask
+from vaultmem.search.query import Ask
 
 
 @pytest.fixture

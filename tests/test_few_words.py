@@ -13,7 +13,7 @@ from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.search.search import Result
+from vaultmem.search.query import Hit
 
 ASKED = ("boiler service", "damp wall", "roof", "river gauge", "tag:recipe", "泡菜")
 
@@ -27,7 +27,7 @@ def known(sample: Path) -> Iterator[Vault]:
         yield opened
 
 
-def before(one: Result) -> dict[str, object]:
+def before(one: Hit) -> dict[str, object]:
     """A result as it was once told, with all its fields."""
     own = one.properties
     memory = {name: own.get(name, "") for name in ("agent", "personality", "project", "type")}

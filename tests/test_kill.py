@@ -24,7 +24,8 @@ from tests.index_dump import (
     synced,
 )
 from vaultmem.config import Config
-from vaultmem.search.search import Ask, Searcher
+from vaultmem.search.query import Ask
+from vaultmem.search.search import Searcher
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,8 +12,7 @@ import pytest
 from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.memories.model import viewer
-from vaultmem.search.query import Filter
-from vaultmem.search.search import Ask, Result
+from vaultmem.search.query import Ask, Filter, Hit
 
 Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
@@ -46,11 +45,11 @@ def kept(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
     return vault
 
 
-def titles(found: list[Result]) -> list[str]:
+def titles(found: list[Hit]) -> list[str]:
     return [one.title for one in found]
 
 
-def asked(vault: Path, text: str, **how: Any) -> list[Result]:
+def asked(vault: Path, text: str, **how: Any) -> list[Hit]:
     with Vault(str(vault)) as opened:
         return opened.answer(Ask(text, **how)).results
 

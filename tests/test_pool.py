@@ -14,7 +14,7 @@ from tests.index_dump import synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
 from vaultmem.agent.pool import Pool, WarmSearcher
-from vaultmem.search.search import Ask
+from vaultmem.search.query import Ask
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ import os, subprocess, sys
 from pathlib import Path
 from vaultmem import Vault
 from vaultmem.agent.pool import Pool
-from vaultmem.search.search import Ask
+from vaultmem.search.query import Ask
 
 vault, state = sys.argv[1:]
 os.environ["VAULTMEM_STATE"] = state

@@ -14,10 +14,10 @@ from vaultmem.search.query import (
     Query,
     Term,
     day_range,
-    encodable,
     is_empty,
     parse,
 )
+from vaultmem.text.values import encodable
 
 PARTS = st.sampled_from(
     ["a", "foo", '"', '""', '"a b"', "-", "-x", '-"a b"', "OR", "or", "x*", "*", "a*b", "tag:", "tag:x", "-tag:#x", "before:2026",

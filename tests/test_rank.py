@@ -63,7 +63,7 @@ def test_parts_add_up_and_the_best_is_first(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
     ranking = rank.Ranking(keyword, meaning, BITS, copies)
-    hits = [ranking.hit(block) for _, block in ranking.found]
+    hits = [ranking.ranked(block) for _, block in ranking.found]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
     for hit, (lost, _) in zip(hits, ranking.found, strict=True):
         assert hit.score == -lost
@@ -91,7 +91,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
         share = rank.NOTE_WEIGHT * sum(part * max(points, 0) for part, points in shares)
         whole = score + share
         expected = whole / 2 if block >> BITS in copies and whole > 0 else whole
-        assert ranking.hit(block).score == pytest.approx(expected, abs=1e-9)
+        assert ranking.ranked(block).score == pytest.approx(expected, abs=1e-9)
 
 
 @given(keyword=scored, meaning=close)
@@ -103,9 +103,9 @@ def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
         no_better = [
             one for one in keyword.keys() & meaning.keys() if keyword[one] <= keyword[block]
         ]
-        score = ranking.hit(block).score
-        assert all(score >= ranking.hit(one).score - 1e-9 for one in no_better)
-        assert bool(no_better) == ("meaning, not embedded yet" in ranking.hit(block).parts)
+        score = ranking.ranked(block).score
+        assert all(score >= ranking.ranked(one).score - 1e-9 for one in no_better)
+        assert bool(no_better) == ("meaning, not embedded yet" in ranking.ranked(block).parts)
 
 
 @given(st.integers(0, 5), cosines, cosines, points)

@@ -13,8 +13,7 @@ from vaultmem.api import Vault
 from vaultmem.index.keyword import ORD_BITS
 from vaultmem.search import rank
 from vaultmem.search.keyword_search import Question
-from vaultmem.search.query import Filter, parse
-from vaultmem.search.search import Ask, Result
+from vaultmem.search.query import Ask, Filter, Hit, parse
 
 Write = Callable[..., Path]
 TALKS = Path(__file__).parents[1] / "benchmarks" / "recall" / "talks.jsonl"
@@ -41,7 +40,7 @@ def searched(sample: Path) -> Iterator[Vault]:
         yield vault
 
 
-def places(results: list[Result]) -> list[tuple[str, int]]:
+def places(results: list[Hit]) -> list[tuple[str, int]]:
     return [(result.path, result.line) for result in results]
 
 

@@ -386,7 +386,7 @@ def test_each_step_can_be_switched_off_and_says_so(knowing: Path, step: str) -> 
 def test_a_reranker_decides(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
     monkeypatch.setattr(
-        "vaultmem.search.recall.Reranker.scores",
+        "vaultmem.search.rerank.Reranker.scores",
         lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
     )
     assert titles(knowing, without=["meaning", "preferences"])[0] == "Pressure"

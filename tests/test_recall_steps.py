@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from vaultmem.chat.memory_context import harmless
 from vaultmem.memories.decay import Aging
 from vaultmem.memories.model import TYPES
-from vaultmem.search import recall_candidate, recall_filters
-from vaultmem.search.cache import Remembered
+from vaultmem.search import recall_candidate
+from vaultmem.search.cache import CatalogCache
 from vaultmem.search.query import Query, parse
 from vaultmem.search.recall_candidate import STEPS, Candidate, Wanted
 from vaultmem.search.recall_text import block, entry, inert, older_line, plain
@@ -73,7 +73,7 @@ def near(one: Candidate, cosine: float) -> Candidate:
 
 @given(candidates, wishes)
 def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> None:
-    kept, left = recall_filters.kept(found, wanted)
+    kept, left = recall_candidate.kept(found, wanted)
     assert len(kept) + sum(left.values()) == len(found)
     assert [one for one in found if one in kept] == kept
     for one in kept:  # whatever is switched off
@@ -95,8 +95,8 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> Non
 
 @given(candidates, wishes)
 def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wanted) -> None:
-    kept, _ = recall_filters.kept(found, wanted)
-    assert recall_filters.kept(kept, wanted) == (kept, {})
+    kept, _ = recall_candidate.kept(found, wanted)
+    assert recall_candidate.kept(kept, wanted) == (kept, {})
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wa
 )  # fmt: skip
 def test_each_reason(changes: dict[str, object], why: str) -> None:
     one = Candidate("a.md", 1, 1, "words")._replace(**changes)  # type: ignore[arg-type]
-    assert recall_filters.reason(one, Wanted("x")) == why
+    assert recall_candidate.reason(one, Wanted("x")) == why
 
 
 def test_confidence_silences_where_that_is_wanted() -> None:
     one = Candidate("a.md", 1, 1, "words", confidence=0.29)
-    assert recall_filters.reason(one, Wanted("x", min_confidence=0.3)) == "faded"
+    assert recall_candidate.reason(one, Wanted("x", min_confidence=0.3)) == "faded"
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) 
     old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + 2 * DAY)
     new = old._replace(created=NOW + 2 * DAY, archived=False, until=None)
     then = Wanted("x", as_of=NOW + day * DAY)
-    assert recall_filters.reason(old, then) == why
-    assert recall_filters.reason(new, then) == ("" if day == 3 else "not known then")
+    assert recall_candidate.reason(old, then) == why
+    assert recall_candidate.reason(new, then) == ("" if day == 3 else "not known then")
 
 
 def test_only_what_else_would_be_told_counts_as_replaced() -> None:
     old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY)
     others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
               old._replace(until=None), old._replace(until=None, forgotten=True)]  # fmt: skip
-    assert recall_filters.replaced([old, *others], Wanted("x")) == 1
-    assert recall_filters.replaced([old], Wanted("x", as_of=NOW + 1)) == 0  # it is told
+    assert recall_candidate.replaced([old, *others], Wanted("x")) == 1
+    assert recall_candidate.replaced([old], Wanted("x", as_of=NOW + 1)) == 0  # it is told
 
 
 agings = st.builds(
@@ -149,7 +149,7 @@ agings = st.builds(
 def test_what_has_faded_is_what_its_confidence_says(
     found: list[Aging], asked: list[tuple[float, float]]
 ) -> None:
-    known = Remembered(None, 0, "", "")  # type: ignore[arg-type]
+    known = CatalogCache(None, 0, "", "")  # type: ignore[arg-type]
     known.__dict__["_memories"] = list(enumerate(found))  # as the catalog would say
     for minimum, days in asked:
         now = NOW + days * DAY
@@ -171,29 +171,29 @@ def test_who_shares_a_word_stays_and_no_order_changes(
         )  # a search finds nothing below
         for one, (shares, cosine) in pairs
     ]
-    fit = recall_filters.fitting(asked)
+    fit = recall_candidate.fitting(asked)
     assert [one for one in asked if one in fit] == fit
-    floor = recall_filters.FLOOR * max((one.score for one in fit), default=0.0)
+    floor = recall_candidate.FLOOR * max((one.score for one in fit), default=0.0)
     assert all(one in fit for one in asked if one.shares and one.score >= floor)
-    least = recall_filters.NEAR_OF_PAGES
+    least = recall_candidate.NEAR_OF_PAGES
     assert all(one.shares or one.parts["similarity"] >= least for one in fit)
-    assert recall_filters.fitting(fit) == fit
+    assert recall_candidate.fitting(fit) == fit
 
 
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
     best = near(Candidate("a.md", 1, 1, "x", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))
-    assert recall_filters.fitting([best, fair, poor]) == [best, fair]
-    assert recall_filters.fitting([fair, poor]) == [fair, poor]
+    assert recall_candidate.fitting([best, fair, poor]) == [best, fair]
+    assert recall_candidate.fitting([fair, poor]) == [fair, poor]
     words = [one._replace(parts={}) for one in (best, fair, poor)]
-    assert recall_filters.fitting(words) == words
+    assert recall_candidate.fitting(words) == words
 
 
 def test_less_is_asked_of_a_block_of_a_page() -> None:
     said = near(Candidate("a.md", 1, 1, "x", note=True, shares=False), 0.15)
-    assert recall_filters.fitting([said, said._replace(turn=True)]) == [said]
-    assert not recall_filters.fitting([said._replace(note=False)])
-    assert not recall_filters.fitting([said._replace(parts={})])  # by words alone
+    assert recall_candidate.fitting([said, said._replace(turn=True)]) == [said]
+    assert not recall_candidate.fitting([said._replace(note=False)])
+    assert not recall_candidate.fitting([said._replace(parts={})])  # by words alone
 
 
 # --- scores

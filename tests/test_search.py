@@ -9,7 +9,7 @@ import pytest
 
 from tests.effort import takes_less
 from vaultmem import Filter, Vault
-from vaultmem.search.search import Ask
+from vaultmem.search.query import Ask
 
 NOTES = {
     "Old.md": "---\ndate: 2024-05-01\ntags: [log]\n---\nThe ferry to Stavanger was late.\n",

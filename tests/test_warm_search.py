@@ -13,8 +13,10 @@ import pytest
 from tests.index_dump import synced
 from vaultmem import Filter, Vault
 from vaultmem.search import snippet
-from vaultmem.search.search import Answer, Ask, Searcher
-from vaultmem.search.snippet import NoteTexts, as_text, cut_lines, read_lines
+from vaultmem.search.query import Answer, Ask
+from vaultmem.search.search import Searcher
+from vaultmem.search.snippet import NoteTexts, cut_lines, read_lines
+from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 
 WORDS = "roof slate copper gutter ladder nail beam loft 屋顶 铜 Dachrinne Öfen the of and".split()
@@ -79,7 +81,7 @@ def asked(searcher: Searcher) -> list[Answer]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snippet, "SETTLED_NS", -(10**18))  # remember all, however fresh
+    monkeypatch.setattr(files, "SETTLED_NS", -(10**18))  # remember all, however fresh
     editor = Editor(vault, seed)
     for number in range(25):
         editor.put(f"{'sub/' if number % 3 else 'memory/'}note {number}.md")
@@ -160,7 +162,7 @@ def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def texts(vault: Path, monkeypatch: pytest.MonkeyPatch) -> NoteTexts:
-    monkeypatch.setattr(snippet, "SETTLED_NS", -(10**18))
+    monkeypatch.setattr(files, "SETTLED_NS", -(10**18))
     (vault / "sub").mkdir()
     (vault / "sub/n.md").write_text("one")
     return NoteTexts(str(vault))
@@ -204,7 +206,7 @@ def test_what_is_remembered_is_not_shown_through_a_link(
     assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
 
 
-@pytest.mark.parametrize("most", [("MOST_NOTES", 5), ("MOST_BYTES", 400)])
+@pytest.mark.parametrize("most", [("MOST_NOTES", 5), ("MOST_LETTERS", 400)])
 def test_only_so_much_is_remembered(
     texts: NoteTexts,
     vault: Path,
@@ -239,7 +241,6 @@ def test_lines_are_cut_as_a_slice_is() -> None:
         first, last = rng.randint(1, 9), rng.randint(1, 12)
         expected = "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
         assert cut_lines(text, first, last) == expected
-    assert as_text(b"a\xff\r\n") == "a\ufffd\n"
 
 
 def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
@@ -250,7 +251,7 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
     synced(vault)
     with Vault(str(vault)) as opened:
         searcher = Searcher(opened.path, opened.config)
-    looked, calls = searcher._hits, []
+    looked, calls = searcher._found, []
 
     def slowly(ask: Ask) -> object:
         found = looked(ask)
@@ -260,8 +261,8 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
             synced(vault)
         return found
 
-    monkeypatch.setattr(searcher, "_hits", slowly)
+    monkeypatch.setattr(searcher, "_found", slowly)
     assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
-    assert [one.place.path for one in searcher.find(Ask("slate")).found] == ["Attic.md"]
+    assert [one.path for one in searcher.search(Ask("slate"), texts=False).results] == ["Attic.md"]
     assert len(calls) == 3, "once more, and only where something has changed"
     searcher.close()

@@ -208,13 +208,12 @@ def _vault_text(vault: str, warnings: list[str]) -> str:
     """The vault's file; "" when there is none. A link, pipe or device is not read."""
     if not os.path.lexists(os.path.join(vault, VAULT_FILE)):
         return ""
-    from vaultmem.search.snippet import read_regular
+    from vaultmem.vault import files
 
-    data = read_regular(vault, VAULT_FILE)
-    if data is None:
+    found = files.read(vault, VAULT_FILE, MAX_BYTES)
+    if not found.hash:
         warnings.append(f"{os.path.join(vault, VAULT_FILE)} is no plain file, so it is not read")
-        return ""
-    return data[:MAX_BYTES].decode("utf-8", "replace")
+    return found.text
 
 
 def _own_text(path: str) -> str:

@@ -179,16 +179,15 @@ def read_task(box: Box, words: str, settings: Settings) -> Task | None:
         return None
     if reminder and reminder.repeat:
         fields.texts.setdefault("recurrence", reminder.repeat)
+    read = fields.texts.get
     return Task(
-        box.line,
-        box.status,
-        words,
-        done=box.status in "xX",
-        cancelled=box.status == "-",
-        remind=remind if box.bullet else None,
-        depends_on=fields.depends_on,
+        box.line, box.status, words,
+        done=box.status in "xX", cancelled=box.status == "-",
+        due=read("due"), scheduled=read("scheduled"), start=read("start"), created=read("created"),
+        completed=read("completed"), cancelled_on=read("cancelled_on"), remind=remind if box.bullet else None,
+        priority=read("priority"), recurrence=read("recurrence"), id=read("id"), depends_on=fields.depends_on,
         block_id=block[1] if block else None,
-    )._replace(**fields.texts)
+    )  # fmt: skip
 
 
 class Fields:

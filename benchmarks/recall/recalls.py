@@ -24,8 +24,8 @@ from vaultmem import Vault
 from vaultmem.api.rpc import carry_out
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.reader import Reader
+from vaultmem.search.query import Ask
 from vaultmem.search.recall_candidate import STEPS
-from vaultmem.search.search import Ask
 
 HERE = Path(__file__).parent
 DEPTH = 10

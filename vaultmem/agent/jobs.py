@@ -15,7 +15,8 @@ from vaultmem.errors import DamagedError, ModelError, VaultmemError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
 from vaultmem.memories.ledger import Ledger, Runs
-from vaultmem.search.search import Ask, Searcher
+from vaultmem.search.query import Ask
+from vaultmem.search.search import Searcher
 from vaultmem.text import times
 from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import plural

@@ -22,11 +22,12 @@ from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
 from vaultmem.index.catalog import spoken
 from vaultmem.index.compare import Diff, Place, without
-from vaultmem.index.indexer import RACY_NS, Indexer, Work
+from vaultmem.index.indexer import Indexer, Work
 from vaultmem.index.state import State
 from vaultmem.progress import Progress
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
+from vaultmem.vault.files import SETTLED_NS
 
 log = logging.getLogger("vaultmem.index")
 
@@ -39,7 +40,7 @@ BACK_WAIT = 1.0  # after all that had gone has come back
 PART_BACK_WAIT = 5.0  # after some of it has
 MANY_FRESH = 500  # so many files are looked at again all at once
 LOOK = 0.02  # seconds between looks of who waits for the rest
-FRESH_WAIT = RACY_NS / 1e9 + 0.1
+FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 
 
 class Reconciler(threading.Thread):

@@ -10,15 +10,15 @@ from vaultmem.api.rpc import only_reads
 from vaultmem.config import Config
 from vaultmem.index.state import State
 from vaultmem.progress import Progress, Silent
-from vaultmem.search.search import Answer, Ask, Searcher
+from vaultmem.search.query import Answer, Ask
+from vaultmem.search.search import Searcher
 
 if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.index.sync import Report
-    from vaultmem.search.related import Related
+    from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
-    from vaultmem.search.why import Why
 
 
 SETTLED_WITHIN = 1.0  # seconds

@@ -34,12 +34,12 @@ from vaultmem.memories.approving import attributions
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.model import Viewer, hidden
 from vaultmem.reminders.pending_page import OLDER, WORDS
-from vaultmem.search.query import Filter
+from vaultmem.search.query import Ask, Filter, Hit
 from vaultmem.search.recall_text import block, entry, held_back_line, older_line
-from vaultmem.search.search import Ask, Result
-from vaultmem.search.snippet import as_text, read_regular
+from vaultmem.search.snippet import MAX_BYTES
 from vaultmem.text.times import seconds
 from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.vault import files
 from vaultmem.vault.places import in_conversation
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
     folder = vault.config.text("memory_folder")
     if in_conversation(path, folder):
         return True
-    head = as_text((read_regular(vault.path, path) or b"")[:_HEAD])
+    head = files.read(vault.path, path, _HEAD).text
     if not _MAYBE_HIDDEN.search(head):
         return False  # nearly all notes: to parse one takes much longer
     own = vault.note(path).properties
@@ -140,11 +140,11 @@ def read(vault: Vault, call: Call) -> Outcome:
         record: Record = vault.ask("read", **call.arguments, by=call.client)
     except NoteNotFoundError:
         path = note_path(vault, call.text("id"), call.viewer)
-        data = read_regular(vault.path, path)
-        if data is None:
+        note = files.read(vault.path, path, MAX_BYTES)
+        if not note.hash:
             moved = f"{path!r} cannot be read now; it was moved, or is no plain file"
             raise NoteNotFoundError(moved) from None
-        return Outcome(f"{quote(path)}\n{fence(as_text(data))}", {"path": path})
+        return Outcome(f"{quote(path)}\n{fence(note.text)}", {"path": path})
     title, content = quote(str(record["title"])), fence(str(record["content"]))
     return Outcome(f"{title} ({facts(record)})\n{content}", to_data(record))
 
@@ -285,7 +285,7 @@ def related(vault: Vault, call: Call) -> Outcome:
     return Outcome(text, {"path": path, "related": data, "count": len(near)})
 
 
-def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Result]:
+def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
     """What fits and may be shown, the best first. What is said in a conversation is nobody's memory yet: it is for who
     names that conversation as scope."""
     folder = vault.config.text("memory_folder")
@@ -309,7 +309,7 @@ def _filters(call: Call, *, by_tag: bool) -> Iterator[Filter]:
             yield Filter(name, value)
 
 
-def _results(vault: Vault, call: Call, hits: list[tuple[Result, float]]) -> Outcome:
+def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome:
     whose = attributions(vault, (hit.properties for hit, _ in hits), call.viewer)
     places: list[Record] = []
     lines: list[str] = []
@@ -322,7 +322,7 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Result, float]]) -> Outc
     return Outcome(text, {"results": places, "count": len(hits)})
 
 
-def _hit_line(hit: Result, whose: Mapping[str, str]) -> str:
+def _hit_line(hit: Hit, whose: Mapping[str, str]) -> str:
     """A hit in one line: its note and line, of a memory also its id, day and attribution, and the words that fit."""
     own = {name: hit.properties.get(name) for name in ("id", "created_at")}
     own["attribution"] = whose.get(str(hit.properties.get("id")))
@@ -337,12 +337,12 @@ def _place(title: str, path: str) -> str:
     return place if title in path else f"{quote(title)}, {place}"
 
 
-def _tags(hit: Result) -> set[str]:
+def _tags(hit: Hit) -> set[str]:
     tags = hit.properties.get("tags")
     return {str(tag).lower() for tag in tags} if isinstance(tags, list) else set()
 
 
-def _recency(hit: Result, now: float) -> float:
+def _recency(hit: Hit, now: float) -> float:
     created = seconds(hit.properties.get("created_at"))
     return 0.0 if created is None else math.exp(-max(0.0, now - created) / 86_400 / RECENT)
 

@@ -31,8 +31,7 @@ from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
 from vaultmem.memories.model import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.search import query as language
-from vaultmem.search.query import Filter
-from vaultmem.search.search import Answer, Ask, Result, Searcher
+from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault.places import named
 
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Note
     from vaultmem.index.sync import Report
     from vaultmem.progress import Progress
-    from vaultmem.search.related import Mention, Related
-    from vaultmem.search.why import Why
+    from vaultmem.search.related import Mention, Related, Why
+    from vaultmem.search.search import Searcher
 
     T = TypeVar("T")
 
@@ -77,7 +76,7 @@ def searched(searcher: Searcher, ask: Ask) -> Answer:
     """What a search finds, and where that leaves room, what the archive has."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
-        from vaultmem.search.last_tier import archived  # few need it
+        from vaultmem.search.archive import archived  # few need it
 
         answer.results.extend(archived(searcher, ask)[: ask.limit - len(answer.results)])
     return answer
@@ -137,6 +136,8 @@ class Vault(MemoryVault):
         if held and (held.generation != state.generation() or held.catalog.is_outdated()):
             self.close()
         if self._searcher is None:
+            from vaultmem.search.search import Searcher  # which memories are read without
+
             self._searcher = Searcher(self.path, self.config, index=self._elsewhere)
         else:
             self._searcher.refresh()
@@ -237,7 +238,7 @@ class Vault(MemoryVault):
     def search(
         self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",
         filters: Iterable[Filter] = (),
-    ) -> list[Result]:  # fmt: skip
+    ) -> list[Hit]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
         `semantic` adds search by meaning, False leaves it out, and None adds it where a model is
         loaded already, as in the sync agent; `group="block"` gives every block a hit of its own. For an
@@ -258,7 +259,7 @@ class Vault(MemoryVault):
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
         """Explain the place of one note in the results of a query, for the assistant `by` where one is named."""
-        from vaultmem.search.why import why
+        from vaultmem.search.related import why
 
         path, to = self.find_note(note), viewer(by)
         answer = self.mended(lambda: why(self.searcher(), text, path, to, semantic=bool(semantic)))

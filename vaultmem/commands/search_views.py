@@ -14,15 +14,14 @@ from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.decay import policy
 from vaultmem.memories.model import Viewer, viewer
 from vaultmem.output import Output, table
-from vaultmem.search.query import Filter
-from vaultmem.search.search import Answer, Ask, Result
+from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from vaultmem.search.why import Why
+    from vaultmem.search.related import Why
 
     Attributions = Mapping[str, str]
     Line = dict[str, object]
@@ -93,7 +92,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     return attributions(vault, own, to)
 
 
-def result_to_json(result: Result, whose: Attributions) -> Line:
+def result_to_json(result: Hit, whose: Attributions) -> Line:
     """A result without what is empty: its title, place and words, then what is known of a memory."""
     own = result.properties
     id_ = own.get("id")
@@ -122,7 +121,7 @@ def result_to_json(result: Result, whose: Attributions) -> Line:
     return {name: one for name, one in fields.items() if one not in (None, "", False, [])}
 
 
-def _words(result: Result) -> Line:
+def _words(result: Hit) -> Line:
     """Of a note the snippet: its lines can be read where more is needed. Of a memory all, and a snippet only where that
     is not the same."""
     if not result.properties.get("id"):
@@ -153,7 +152,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         output.line("  " + _marked(result, output))
 
 
-def _marked(result: Result, output: Output) -> str:
+def _marked(result: Hit, output: Output) -> str:
     text, at = "", 0
     for start, end in result.marks:
         text += result.snippet[at:start] + output.paint(result.snippet[start:end], "bold", "yellow")

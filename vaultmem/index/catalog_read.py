@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from vaultmem.index.catalog import Catalog
-from vaultmem.search import query as language
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING, encodable, value
 
 MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
 
@@ -121,9 +120,7 @@ def conflict_copies(catalog: Catalog) -> dict[int, int | None]:
 
 def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
     """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
-    wanted = (
-        language.encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
-    )
+    wanted = encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
     if found := [str(row[0]) for row in exact if row[0] not in but]:
         return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vaultmem import machine
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm
+from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -86,7 +87,7 @@ class Embedder:
         limit = longest * LETTERS_PER_TOKEN
         lengths = [self.count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
-            batch = [_encodable(texts[index][:limit]) for index in indices]
+            batch = [encodable(texts[index][:limit]) for index in indices]
             yield indices, normalised(running.passages(batch))
         machine.give_back()
 
@@ -95,7 +96,7 @@ class Embedder:
         if (known := self._asked.get(text)) is not None:
             return known
         running = self._running()
-        cut = _encodable(text[: running.longest * LETTERS_PER_TOKEN])
+        cut = encodable(text[: running.longest * LETTERS_PER_TOKEN])
         vector: NDArray[np.float32] = normalised(running.question(cut))[0]
         vector.setflags(write=False)
         with self._loading:
@@ -107,7 +108,7 @@ class Embedder:
     def count_tokens(self, text: str) -> int:
         """The length of the text in tokens, with the model's own marks around it and before the
         model cuts it off. Loads the tokenizer only."""
-        return len(self._tokenizer().encode(_encodable(text)).ids)
+        return len(self._tokenizer().encode(encodable(text)).ids)
 
     def _tokenizer(self) -> Tokenizer:
         with self._loading:
@@ -353,11 +354,6 @@ def normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors /= np.maximum(lengths, np.float32(1e-12))
     return vectors
-
-
-def _encodable(text: str) -> str:
-    """Half a surrogate pair, as a damaged note may hold, is no text to the tokenizer."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _unusable(model: Model, error: Exception) -> ModelError:

@@ -32,7 +32,6 @@ from vaultmem.vault.walk import Entry as File
 
 READER = f"{__version__}/3"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
-RACY_NS = 2_000_000_000  # FAT keeps times to two seconds: a file this fresh may change unseen
 
 
 class Report(NamedTuple):
@@ -278,8 +277,8 @@ class Indexer:
             return None
         read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
         age = time.time_ns() - read.mtime_ns
-        racy = age < RACY_NS
-        if racy and age > -RACY_NS:  # a time in the future would be as fresh at every look
+        racy = age < vault.SETTLED_NS
+        if racy and age > -vault.SETTLED_NS:  # a time in the future would be as fresh at every look
             self.fresh_paths.add(entry.raw)
         spelling = None if entry.raw == entry.path else entry.raw
         content = bytes.fromhex(read.hash)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
-from vaultmem.search.recall_text import plain
-from vaultmem.search.search import Ask, Searcher
 
 if TYPE_CHECKING:
+    from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
 
 
@@ -76,16 +75,18 @@ class Reader:
     def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, best first, with their cosines where those
         are known: by words, and by meaning if a model is warm."""
-        from vaultmem.search.query import Filter
+        from vaultmem.search.query import Ask, Filter
+        from vaultmem.search.recall_text import plain
 
         searcher = self.searcher()
         if searcher is None:
             return {}
-        found = self.meaning() if self.warm_meaning() is not None else None
-        searcher = found[0] if found else searcher
+        opened = self.meaning() if self.warm_meaning() is not None else None
+        searcher = opened[0] if opened else searcher
         below = (Filter("path", folder, False),)
-        ask = Ask(plain(text), limit, found is not None, "note", below, 0.0)
+        ask = Ask(plain(text), limit, opened is not None, "note", below, 0.0)
         try:
-            return {hit.place.path: hit.similarity for hit in searcher.find(ask).found}
+            found = searcher.search(ask, texts=False)
+            return {hit.path: hit.similarity for hit in found.results}
         except StateError:  # a memory can be written, whatever became of the index
             return {}

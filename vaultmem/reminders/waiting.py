@@ -27,10 +27,10 @@ from vaultmem.reminders.pending_items import PRIVATE, Ack
 from vaultmem.reminders.pending_page import WORDS, Item, ordered, shown_text
 from vaultmem.reminders.record import Record
 from vaultmem.reminders.telling import Teller
-from vaultmem.search.snippet import SETTLED_NS
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
+from vaultmem.vault.files import SETTLED_NS
 from vaultmem.vault.places import GENERATED, page_path
 
 if TYPE_CHECKING:

@@ -1,24 +1,27 @@
-"""What searches ask of the catalog again and again, remembered until the catalog changes."""
+"""What searches ask of the catalog: which notes pass, who may see them, where blocks are; kept until it changes."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from typing import TypeVar, cast
 
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
 from vaultmem.memories import decay, model
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
-from vaultmem.text import sanitize
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, encodable
+from vaultmem.vault.places import ENTRIES, key_of
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
 
+
+T = TypeVar("T")
 
 # Which notes pass the filters of a query.
 
@@ -53,7 +56,7 @@ _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=",
 
 
 def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
-    folded = language.encodable(one.value).lower()
+    folded = encodable(one.value).lower()
     if one.field == "tag":
         top = folded.rstrip("/")
         tagged = "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'"
@@ -113,16 +116,64 @@ def newest_first(catalog: Catalog, among: Iterable[int] | None = None) -> list[i
     return found
 
 
+# Which memories a recall looks into, and which notes are summaries, said in conversations, or not for everybody.
+
+_WEIGHT = "json_extract(n.properties, '$.importance')"
+_DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
+_SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
+_SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, told in its own way
+_SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
+    WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
+_COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
+    WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%"compressed"%'"""
+# In whatever letters: LIKE folds them.
+_RESTRICTED = """SELECT n.id, f.path, n.properties FROM notes n JOIN files f ON f.id = n.id
+    WHERE n.properties LIKE '%private%' OR (n.properties LIKE '%scope%'
+    AND json_extract(n.properties, '$.scope') IS NOT 'global')"""
+_INSIDE = "SELECT id FROM files WHERE path >= ? AND path < ?"
+_HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = b.note
+    JOIN json_each(?) w ON f.path = json_extract(w.value, '$[0]') AND b.line = json_extract(w.value, '$[1]')"""
+
+
+def memories(
+    catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float, *, hidden: bool
+) -> frozenset[int]:
+    """The notes of the memory folder whose scopes are looked into, and that matter at least so much; or the others,
+    which are `hidden`. Scopes are few, and asked for once each."""
+    scope = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
+    rows = catalog.db.execute(
+        f"SELECT n.id, {scope} {NOTES_BELOW}", [least, *below(folder)]
+    ).fetchall()
+    wanted = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
+    return frozenset(int(note) for note, scope in rows if wanted[scope] is not hidden)
+
+
+def block_hashes(
+    catalog: Catalog, places: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], bytes]:
+    """The hashes of blocks, by path and first line."""
+    rows = catalog.db.execute(_HASHES, (json.dumps(list(places)),)).fetchall()
+    return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
+
+
+def sessions(properties: Mapping[str, object]) -> frozenset[str]:
+    """The conversations that a memory comes from."""
+    named = ("session_id", "conversation_id", "source_session_id")
+    return frozenset(
+        str(given) for key, given in properties.items() if given and key_of(key) in named
+    )
+
+
 LEARNING = "fsrs"
 MOST_PLACES = 2000
-MOST_FILTERS = 8  # each may be a set of all notes
+MOST_MADE = 16  # each may be a set of all notes
 
 Pair = tuple[int, int]  # a note and the ordinal of a block in it
 
 
-class Remembered:
-    """One state of the catalog, as far as somebody has asked for it. Nothing that is given out is copied:
-    it is for reading. A change in the middle is no harm: the next look at the version ends all this.
+class CatalogCache:
+    """One state of the catalog, as far as it was needed. Nothing that is given out is copied:
+    it is for reading. A change in the middle does no harm: the next look at the version ends all this.
     """
 
     half_life = decay.HALF_LIFE_HOURS
@@ -132,12 +183,10 @@ class Remembered:
         self._catalog = catalog
         self._folder = folder
         self._memory_folder = memory_folder
-        self._templates: dict[str, str] = {}
-        self._fitting: dict[tuple[tuple[str, str, bool], ...], set[int]] = {}
         self._places: dict[Pair, PlaceRow] = {}
         self._ranges: dict[Pair, Pair] = {}
-        self._hidden: dict[tuple[str, frozenset[str]], dict[int, tuple[str, str]]] = {}
         self._faded: tuple[int, set[int]] = (0, set())  # so many of the oldest, and which
+        self._made: dict[object, object] = {}
 
     @cached_property
     def copies(self) -> set[int]:
@@ -151,34 +200,49 @@ class Remembered:
         return frozenset(self._catalog.orphans())
 
     @cached_property
+    def summed_sessions(self) -> frozenset[str]:
+        """The conversations that have a summary."""
+        rows = self._catalog.db.execute(_SUMMARIES, below(self._memory_folder)).fetchall()
+        return frozenset().union(*(sessions(json.loads(own)) for (own,) in rows))
+
+    @cached_property
     def summed_up(self) -> frozenset[int]:
         """Memories that a summary stands for."""
-        from vaultmem.search import recall_filters  # few need it to start
-
-        return recall_filters.summed_up(self._catalog, self._memory_folder)
+        rows = self._catalog.db.execute(_COMPRESSED, below(self._memory_folder)).fetchall()
+        marked = [
+            (int(note), own)
+            for note, text in rows
+            if (own := json.loads(text)).get("compressed") is True
+        ]
+        return frozenset(
+            note for note, own in marked if not self.summed_sessions.isdisjoint(sessions(own))
+        )
 
     @cached_property
     def spoken(self) -> frozenset[int]:
         """What was said in conversations: many short notes, which would stand before a person's own."""
-        from vaultmem.search import recall_filters  # few need it to start
-
-        return recall_filters.spoken(self._catalog, self._memory_folder)
+        inside = below(f"{self._memory_folder}/{ENTRIES}")
+        return frozenset(ids(self._catalog, _INSIDE, inside))
 
     def hidden_from(self, viewer: model.Viewer) -> dict[int, tuple[str, str]]:
         """The notes that somebody may not see, with their paths and the reasons."""
-        key = viewer.name, viewer.also
-        if key not in self._hidden:
-            from vaultmem.search import recall_filters  # few need it to start
+        return self.once(("hidden", viewer.name, viewer.also), lambda: self._hidden_from(viewer))
 
-            if len(self._hidden) >= MOST_FILTERS:
-                self._hidden.clear()
-            inside = self._memory_folder + "/"
-            self._hidden[key] = {
-                note: (path, reason)
-                for note, path, own in recall_filters.restricted(self._catalog)
-                if (reason := model.hidden(own, viewer, memory=path.startswith(inside)))
-            }
-        return self._hidden[key]
+    def _hidden_from(self, viewer: model.Viewer) -> dict[int, tuple[str, str]]:
+        inside = self._memory_folder + "/"
+        return {
+            note: (path, reason)
+            for note, path, own in self._catalog.db.execute(_RESTRICTED).fetchall()
+            if (reason := model.hidden(json.loads(own), viewer, memory=path.startswith(inside)))
+        }
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for a key."""
+        if key not in self._made:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            self._made[key] = make()
+        return cast("T", self._made[key])
 
     def faded(self, minimum: float, now: float) -> set[int]:
         """Memories whose confidence has sunk below the minimum."""
@@ -236,37 +300,36 @@ class Remembered:
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""
-        if dialect not in self._templates:
-            self._templates[dialect] = self._catalog.meta(f"uri {dialect}") or ""
-        return sanitize.fill(self._templates[dialect], self._folder, path, title)
+        from vaultmem.text.sanitize import fill  # a search that finds nothing does without
+
+        template = self.once(("uri", dialect), lambda: self._catalog.meta(f"uri {dialect}") or "")
+        return fill(template, self._folder, path, title)
 
     def notes_that_fit(self, wanted: Iterable[Filter]) -> set[int] | None:
         """The notes that pass all filters; None without filters."""
-        asked = tuple(wanted)
-        if not asked:
+        filters = tuple(wanted)
+        if not filters:
             return None
-        key = tuple((one.field, one.value, one.negated) for one in asked)
-        if key not in self._fitting:
-            if len(self._fitting) >= MOST_FILTERS:
-                self._fitting.clear()
-            self._fitting[key] = filter_notes(self._catalog, asked) or set()
-        return self._fitting[key]
+        key = tuple((one.field, one.value, one.negated) for one in filters)
+        return self.once(key, lambda: filter_notes(self._catalog, filters) or set())
 
     def places(self, blocks: list[Pair]) -> dict[Pair, BlockPlace]:
         """The places of blocks; those that are gone are left out."""
-        if missing := [block for block in blocks if block not in self._places]:
-            if len(self._places) > MOST_PLACES:
-                self._places.clear()
-                missing = blocks
-            self._places.update(catalog_read.place_rows(self._catalog, missing))
-        known = self._places
-        return {block: catalog_read.as_place(known[block]) for block in blocks if block in known}
+        rows = _known(self._places, blocks, partial(catalog_read.place_rows, self._catalog))
+        return {block: catalog_read.as_place(row) for block, row in rows.items()}
 
     def ranges(self, blocks: list[Pair]) -> dict[Pair, Pair]:
         """The first and last lines of blocks; those that are gone are left out."""
-        if missing := [block for block in blocks if block not in self._ranges]:
-            if len(self._ranges) > MOST_PLACES:
-                self._ranges.clear()
-                missing = blocks
-            self._ranges.update(catalog_read.line_ranges(self._catalog, missing))
-        return {block: self._ranges[block] for block in blocks if block in self._ranges}
+        return _known(self._ranges, blocks, partial(catalog_read.line_ranges, self._catalog))
+
+
+def _known(
+    known: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
+) -> dict[Pair, T]:
+    """Of these blocks what is known, and what is read of the others."""
+    if missing := [block for block in blocks if block not in known]:
+        if len(known) > MOST_PLACES:
+            known.clear()
+            missing = blocks
+        known.update(read(missing))
+    return {block: known[block] for block in blocks if block in known}

@@ -1,4 +1,4 @@
-"""The query language: what a person types, as a small tree. Nothing a person types is an error.
+"""What is asked and what is answered, and the query language: what a person types, which is never an error.
 
     words "a phrase" -not this OR that pre* tag:x path:x title:x category:x before:DAY after:DAY
 
@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import re
 
-from vaultmem.text.values import value
+from vaultmem.memories.model import PERSON, Viewer
+from vaultmem.text.values import TYPE_CHECKING, encodable, value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_CHARS = 1000
 MAX_TERMS = 64
@@ -43,6 +47,65 @@ class Query:
     excluded: list[Term]  # may not be found
     groups: list[list[Term]]  # of each group, one has to be found
     filters: list[Filter]
+
+
+@value
+class Ask:
+    """A search to make. `filters` come on top of those in the text; `group` is "note" or "block"."""
+
+    text: str
+    limit: int = 10
+    semantic: bool | None = False  # None: where a model is warm, see Vault.answer
+    group: str = "note"
+    filters: tuple[Filter, ...] = ()
+    min_confidence: float | None = None  # None: as the settings say
+    notes: frozenset[int] | None = None  # in these alone,
+    all_but: bool = False  # or in all but these
+    compressed: bool = False  # also what a summary stands for; a search in `notes` includes it
+    talks: bool = False  # also what was said in conversations, as a filter by scope or path may
+    viewer: Viewer = PERSON
+
+    def decided(self, semantic: bool) -> Ask:
+        """The same, by meaning or not."""
+        return Ask(**{**self.__dict__, "semantic": semantic})
+
+
+@value
+class Hit:
+    """A block that answers, or the best block of a note. Scores compare within one answer only."""
+
+    path: str
+    raw: str | None  # the name on disk, where it is not the UTF-8 of `path`
+    title: str
+    line: int
+    end_line: int
+    headings: list[str]
+    label: str | None
+    day: str | None
+    category: str | None
+    properties: dict[str, object]
+    original: str | None  # the note of which this one is a sync conflict copy
+    confidence: float
+    score: float
+    similarity: float | None  # cosine to the question; None without search by meaning
+    parts: dict[str, float]  # keyword and meaning points, and what else went into the score
+    uri: str = ""
+    content: str = (
+        ""  # the block as it is in the note now; of a note with nothing else, its properties
+    )
+    snippet: str = ""
+    marks: Sequence[tuple[int, int]] = ()  # words of the query in the snippet
+    more: Sequence[tuple[int, int]] = ()  # line ranges of other blocks of the note that answer
+    archived: str = ""  # of a memory from the archive: why it is there
+
+
+@value
+class Answer:
+    """Hits, best first, remarks that a person should see, and the words of the query that tell something."""
+
+    results: list[Hit]
+    remarks: list[str]
+    words: frozenset[str] = frozenset()
 
 
 _TOKEN = re.compile(
@@ -137,11 +200,6 @@ def _days_of(year: int, month: int) -> int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
-
-
-def encodable(text: str) -> str:
-    """A typed text without halves of characters (bytes that are no UTF-8 leave them): no index takes those."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def wanted_text(text: str, query: Query) -> str:

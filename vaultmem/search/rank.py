@@ -62,7 +62,7 @@ _HAN_FUNCTION = frozenset(
 
 
 @value
-class Hit:
+class Ranked:
     """A block (its number), its score, and the parts {name: points} that add up to it."""
 
     block: int
@@ -175,7 +175,7 @@ class Ranking:
             self.found = [(self._lost(lost, block), block) for lost, block in self.found]
         self.found.sort()
 
-    def hit(self, block: int) -> Hit:
+    def ranked(self, block: int) -> Ranked:
         """A block with its score and what it is made of."""
         parts = self._own_parts(block)
         share = self._shares[block >> self._bits]
@@ -184,7 +184,7 @@ class Ranking:
         if score > 0 and self._is_copy(block):
             parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
             score *= CONFLICT_WEIGHT
-        return Hit(block, score, parts)
+        return Ranked(block, score, parts)
 
     def _is_copy(self, block: int) -> bool:
         return block >> self._bits in self._copies

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
@@ -19,16 +20,23 @@ from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.desk import Desk
 from vaultmem.memories.model import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.reader import Reader
-from vaultmem.memories.supersede import may_contradict
-from vaultmem.search import recall_candidate, recall_filters
-from vaultmem.search.recall_candidate import Candidate, Chosen, Likeness, Wanted
-from vaultmem.search.recall_filters import NEAR, NEAR_OF_PAGES
+from vaultmem.search import recall_candidate
+from vaultmem.search.recall_candidate import (
+    NEAR,
+    NEAR_OF_PAGES,
+    Candidate,
+    Chosen,
+    Likeness,
+    Wanted,
+)
 from vaultmem.search.recall_sources import Look, Sources
-from vaultmem.search.rerank import OFF, Reranker
 from vaultmem.search.search import Searcher
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
+
+if TYPE_CHECKING:
+    from vaultmem.search.rerank import Reranker
 
 LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
@@ -117,7 +125,11 @@ class Recaller:
         self.fit = desk.config.share("recall.mmr_lambda")
         threads = desk.config.number("embedding.threads")
         models = str(desk.state.models_folder())
-        self.reranker = None if setting == OFF else Reranker(setting, models, threads)
+        self.reranker: Reranker | None = None
+        if setting != "off":
+            from vaultmem.search.rerank import Reranker
+
+            self.reranker = Reranker(setting, models, threads)
         self._told: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
         self._lock = threading.Lock()
 
@@ -188,8 +200,8 @@ class Run:
     def _archived(self) -> list[Candidate]:
         """The last tier: what age alone put away, and of a time in the past what held then."""
         found = self._sources.archived(self.look, self.wanted)
-        kept, _ = recall_filters.kept(found, self.wanted)
-        if replaced := recall_filters.replaced(found, self.wanted):
+        kept, _ = recall_candidate.kept(found, self.wanted)
+        if replaced := recall_candidate.replaced(found, self.wanted):
             self.left_out["replaced"] = replaced
         return kept
 
@@ -201,12 +213,12 @@ class Run:
         while True:
             every = self._sources.found(self.look, self.wanted, most, more)
             found = [one for one in every if one.path not in facts]
-            kept, self.left_out = recall_filters.kept(found, self.wanted)
+            kept, self.left_out = recall_candidate.kept(found, self.wanted)
             if len(kept) >= self.wanted.most or len(every) < most or len(kept) == len(every):
                 break
             most *= 4
         kept = kept[: self.wanted.most]
-        held = [*recall_filters.held_back(found, self.wanted), *self._unremembered(every, facts)]
+        held = [*recall_candidate.held_back(found, self.wanted), *self._unremembered(every, facts)]
         self.held_back = held[: self.wanted.top_k]
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
@@ -219,8 +231,8 @@ class Run:
 
     def _unremembered(self, found: list[Candidate], facts: set[str]) -> list[Candidate]:
         """Facts of conversations among the best: one tick, and they are memories."""
-        may = {one.path for one in recall_filters.kept(found, self.wanted)[0]} | facts
-        best = recall_filters.fitting(one for one in found if one.path in may)
+        may = {one.path for one in recall_candidate.kept(found, self.wanted)[0]} | facts
+        best = recall_candidate.fitting(one for one in found if one.path in may)
         among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
         there = self._sources.proposed(self.look, among)
         return [one for one in among if one.path in there]
@@ -228,7 +240,7 @@ class Run:
     def _fitting(self, found: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
             return found
-        fit = recall_filters.fitting(found)
+        fit = recall_candidate.fitting(found)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         said = f"left out {len(found) - len(fit)} with no telling word of the question and a cosine below {bar}"
         self._say("fit", said, fit)
@@ -242,7 +254,7 @@ class Run:
         squashed = logits is not None and threshold is not None
         found = recall_candidate.squashed(found) if squashed else recall_candidate.scaled(found)
         if threshold is not None:
-            found = recall_candidate.above(found, threshold)
+            found = [one for one in found if one.score >= threshold]
         if logits is not None:
             how = "sigmoid" if squashed else "min-max"
             self._say("rerank", f"{self._recaller.setting}, scores by {how}", found)
@@ -308,7 +320,7 @@ class Run:
         chosen = recall_candidate.within(found, self.wanted.top_k, self.wanted.room, _count)
         told = [one for one, _ in chosen.told]
         if self._wants("preferences"):
-            chosen = recall_candidate.arranged(chosen, may_contradict)
+            chosen = recall_candidate.arranged(chosen, _may_contradict)
             pinned = [one for one in told if one.is_preference]
             self._say(
                 "preferences", "first, and what may contradict side by side, newest first", pinned
@@ -330,6 +342,12 @@ class Run:
 
     def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
         self.steps.append({"step": step, "did": did, "left": len(left)})
+
+
+def _may_contradict(older: str, newer: str) -> bool:
+    from vaultmem.memories.supersede import may_contradict  # only where two memories answer
+
+    return may_contradict(older, newer)
 
 
 def _count(one: Candidate) -> int:

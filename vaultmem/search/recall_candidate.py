@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,17 +17,7 @@ from vaultmem.text import values
 BUDGET, TOP_K = 2000, 5
 CANDIDATES = 20  # at least
 TIMES_K = 4  # candidates for one that is wanted
-STEPS = (
-    "meaning",
-    "filters",
-    "fit",
-    "rerank",
-    "recency",
-    "confidence",
-    "mmr",
-    "preferences",
-    "budget",
-)
+STEPS = ("meaning", "filters", "fit", "rerank", "recency", "confidence", "mmr", "preferences", "budget")  # fmt: skip
 
 
 class Candidate(NamedTuple):
@@ -131,6 +122,99 @@ class Wanted(NamedTuple):
         if self.by:
             return self.viewer.sees(scope)
         return scope in (DEFAULT_SCOPE, *self.scopes)
+
+
+# Which may be recalled at all, and why the others may not.
+
+LEAST_IMPORTANCE = 0.2
+# The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
+# turn says one thing; a block of a page says several, which makes it less like any of them.
+NEAR, NEAR_OF_PAGES = 0.2, 0.1
+
+# Of the score of the best: what fits so much worse is no answer. It is asked of what meaning has judged; by words alone
+# a title outweighs a sentence with the same word many times.
+FLOOR = 0.4
+
+UNTRUSTED = "untrusted"
+Test = Callable[[Candidate, Wanted], bool]
+
+# What nobody may switch off: whose words they are, and who may read them.
+_GUARDS: dict[str, Test] = {
+    # What age alone put away may be recalled, and of a time in the past what held then.
+    "archived": lambda one, wanted: (
+        one.archived
+        and not (
+            one.forgotten
+            if one.until is None
+            else wanted.as_of is not None and wanted.as_of <= one.until
+        )
+    ),
+    "not known then": lambda one, wanted: (
+        wanted.as_of is not None and not one.note and one.created >= wanted.as_of
+    ),
+    "private": lambda one, _: one.private,
+    "of another scope": lambda one, wanted: not wanted.looks_into(one.scope),
+    UNTRUSTED: lambda one, wanted: not (one.trusted or wanted.untrusted),
+}
+_FILTERS: dict[str, Test] = {
+    "of another type": lambda one, wanted: (
+        bool(wanted.types) and one.memory_type not in wanted.types
+    ),
+    "expired": lambda one, _: one.expired,
+    "unimportant": lambda one, _: one.importance is not None and one.importance < LEAST_IMPORTANCE,
+    "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
+    "faded": lambda one, wanted: one.confidence < wanted.min_confidence,
+}
+
+
+def reason(one: Candidate, wanted: Wanted) -> str:
+    """Why it may not be recalled; "" when it may."""
+    tests = {**_GUARDS, **_FILTERS} if wanted.has("filters") else _GUARDS
+    return next((name for name, fails in tests.items() if fails(one, wanted)), "")
+
+
+def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidate], dict[str, int]]:
+    """Those that may be recalled, in their order, and how many may not, by the reason."""
+    left: Counter[str] = Counter()
+    found: list[Candidate] = []
+    for one in candidates:
+        why = reason(one, wanted)
+        if why:
+            left[why] += 1
+        else:
+            found.append(one)
+    return found, dict(left)
+
+
+def replaced(archived: Iterable[Candidate], wanted: Wanted) -> int:
+    """How many of the archive would be told if nothing newer stood in their place. What may not be told for another
+    reason is not counted either."""
+    return sum(
+        one.until is not None
+        and bool(reason(one, wanted))
+        and not reason(one._replace(archived=False), wanted)
+        for one in archived
+    )
+
+
+def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Those that answer the question and would be told if the person had approved them."""
+    waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
+    approved = wanted._replace(untrusted=True)
+    return [one for one in fitting(waiting) if not reason(one, approved)]
+
+
+def fitting(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that share a telling word with the question, or are not far from it in meaning, and that do not
+    fit much worse than the best. Something always comes first in a search; that does not make it an answer."""
+    found = [one for one in candidates if one.shares or _is_near(one)]
+    judged = [one.score for one in found if "similarity" in one.parts]
+    least = FLOOR * max(judged, default=0.0)
+    return [one for one in found if "similarity" not in one.parts or one.score >= least]
+
+
+def _is_near(one: Candidate) -> bool:
+    return one.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if one.is_page else NEAR)
 
 
 # Which of the candidates are told: the best that are not all alike, as far as the budget of tokens goes.
@@ -247,7 +331,7 @@ def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) 
     return clash(old.content, new.content)
 
 
-# How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence. Each step takes candidates with
+# How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.
 
 RECENCY_WEIGHT = 0.2
 
@@ -266,11 +350,6 @@ def squashed(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [_relevant(one, _sigmoid(one.score)) for one in candidates]
 
 
-def above(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
-    """Those with at least that score."""
-    return [one for one in candidates if one.score >= threshold]
-
-
 def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
     """The scores of a cross-encoder instead of what they had."""
     pairs = zip(candidates, logits, strict=True)
@@ -278,13 +357,14 @@ def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[C
 
 
 def with_recency(
-    candidates: Iterable[Candidate], now: float, weight: float = RECENCY_WEIGHT
+    candidates: Sequence[Candidate], now: float, weight: float = RECENCY_WEIGHT
 ) -> list[Candidate]:
     """A share of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
     page has no share in it: the day it was last edited does not make what it says fresher."""
+    fresh = [0.0 if one.is_page else recency(one.created, now) for one in candidates]
     return best_first(
-        _recent(one, 0.0 if one.is_page else recency(one.created, now), weight)
-        for one in candidates
+        one.scored((1 - weight) * one.score + weight * new, recency=new)
+        for one, new in zip(candidates, fresh, strict=True)
     )
 
 
@@ -302,11 +382,6 @@ def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _relevant(one: Candidate, relevance: float) -> Candidate:
     return one.scored(relevance, relevance=relevance)
-
-
-def _recent(one: Candidate, fresh: float, weight: float) -> Candidate:
-    score = (1 - weight) * one.score + weight * fresh
-    return one.scored(score, recency=fresh)
 
 
 def _sigmoid(logit: float) -> float:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from vaultmem.adapter import Value
-from vaultmem.index.catalog_read import BlockPlace
 from vaultmem.memories import decay, model
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -21,18 +20,14 @@ from vaultmem.memories.conversation import (
 )
 from vaultmem.memories.memory_file import provisional
 from vaultmem.memories.model import TYPES, is_private, says_private
-from vaultmem.memories.supersede import stems
-from vaultmem.reminders import due_notes, learned
-from vaultmem.reminders.answers import Answer
-from vaultmem.reminders.learned import Learned
+from vaultmem.reminders import due_notes
 from vaultmem.reminders.pending_items import is_approved
-from vaultmem.search import recall_filters
-from vaultmem.search.last_tier import LEAST_SHARED, newest
-from vaultmem.search.recall_candidate import Candidate, Wanted
-from vaultmem.search.recall_filters import LEAST_IMPORTANCE, NEAR
+from vaultmem.search import archive, cache
+from vaultmem.search.query import Ask, Hit, parse
+from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
-from vaultmem.search.search import Ask, Found, Searcher
-from vaultmem.search.snippet import NoteTexts, cut_lines, spelled
+from vaultmem.search.search import Searcher
+from vaultmem.search.snippet import cut_lines, spelled
 from vaultmem.text.times import seconds
 from vaultmem.vault import pages
 from vaultmem.vault.places import (
@@ -42,13 +37,15 @@ from vaultmem.vault.places import (
     ENTRIES,
     GENERATED,
     category_of,
-    key_of,
     named,
 )
 
+if TYPE_CHECKING:
+    from vaultmem.reminders.answers import Answer
+    from vaultmem.reminders.learned import Learned
+
 MOST_PAGES = 2_000  # remembered
 AROUND = 4  # lines on either side of a turn: two other turns
-MOST_ANSWERS = 8  # of the catalog, remembered
 _TALK = ("session_id", "conversation_id", "role")
 
 
@@ -80,64 +77,45 @@ class Sources:
     def __init__(self, vault: str, folder: str, style: Callable[[str], str]) -> None:
         self.vault, self.folder = vault, folder
         self._style = style
-        self._texts = NoteTexts(vault)
-        self._pages: dict[str, tuple[str, _Read | None]] = {}
-        self._known: dict[object, object] = {}
-        self._lock = threading.Lock()
+        self._page = lru_cache(MOST_PAGES)(self._parse)
 
     def found(
         self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
         """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
         into."""
-        answer = look.searcher.find(self._ask(look, wanted, most, more))
+        answer = look.searcher.search(self._ask(look, wanted, most, more), texts=False)
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
-        hits = [one for one in answer.found if one.place.original is None and one.score > 0]
-        ours = {hit.place.path for hit in hits if self._is_ours(hit.place)}
-        texts = self._texts_of(hit.place.raw or hit.place.path for hit in hits)
+        hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
+        texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         found: dict[str, Candidate] = {}
         for hit in hits:
-            path = hit.place.path
-            text = texts[hit.place.raw or path]
-            one = (
-                self._memory_now(look, path, text)
-                if path in ours
-                else self._block(look, hit.place, text)
-            )
+            text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
+            one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
             if one is not None and one.key not in found:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
-                shares = is_near or self._shares(look, answer.words, hit.place, text)
-                found[one.key] = _scored(one, hit, path in ours)._replace(shares=shares)
+                shares = is_near or _shares(look.searcher, answer.words, hit, text)
+                found[one.key] = _scored(one, hit, is_memory)._replace(shares=shares)
         return list(found.values())[:most]
-
-    def _shares(self, look: Look, words: frozenset[str], place: BlockPlace, text: str) -> bool:
-        """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
-        before or after."""
-        tokens = look.searcher.keyword.tokens
-        above = " ".join((place.title, *place.headings, place.label or ""))
-        around = AROUND if place.label else 0
-        said = cut_lines(text, place.line - around, place.end_line + around)
-        return not words.isdisjoint(tokens(said)) or not words.isdisjoint(tokens(above))
 
     def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
         """Memories of the archive that share most words with the question, best first. They are in no index."""
-        asked = stems(wanted.query)
-        if not asked:
+        query = parse(plain(wanted.query))
+        if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
-        paths = newest(look.searcher)
-        texts = self._texts_of(paths)
+        question = archive.Question(look.searcher, query)
+        texts = look.searcher.texts.read(archive.newest(look.searcher))
         found: list[Candidate] = []
-        for path in paths:
-            one = self._memory_now(look, path, texts[path])
-            shared = 0.0 if one is None else len(asked & stems(one.content)) / len(asked)
-            if one is not None and shared >= LEAST_SHARED:
+        for _, path, text in question.answers(texts):
+            one = self._memory(look, path, text)
+            if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
                 found.append(one.scored(shared, shared=shared))
         return sorted(found, key=lambda one: (-one.score, -one.created, one.path))
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the blocks that were found, by the keys of the candidates."""
         places = {one.key: (one.path, one.block) for one in candidates}
-        found = recall_filters.hashes(look.searcher.catalog, places.values())
+        found = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: found[place] for key, place in places.items() if place in found}
 
     def unremembered(self, look: Look, wanted: Wanted) -> list[Learned]:
@@ -146,12 +124,14 @@ class Sources:
         catalog = look.searcher.catalog
         if is_talk(wanted.by):
             return []
-        facts = self._remembered(
-            (catalog.version(), "learned"),
-            lambda: learned.learned(catalog, self.vault, self.folder),
+        if not look.searcher.cache().spoken:
+            return []
+        from vaultmem.reminders import learned  # it has much to compare facts with
+
+        facts = look.searcher.cache().once(
+            "learned", lambda: learned.learned(catalog, self.vault, self.folder)
         )
-        assert isinstance(facts, list)
-        waiting = learned.undecided(facts, look.answers()) if facts else []
+        waiting = learned.undecided(facts, look.answers())
         return [one for one in waiting if not wanted.looks_into(scope_of(one.conversation))]
 
     def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
@@ -159,6 +139,8 @@ class Sources:
         paths = {one.path for one in facts}
         if not paths:
             return paths
+        from vaultmem.reminders import learned
+
         catalog, answers = look.searcher.catalog, look.answers()
         found = learned.proposed(catalog, self.vault, self.folder, answers, paths)
         return {one.path for one in found}
@@ -166,12 +148,12 @@ class Sources:
     def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
         catalog = look.searcher.catalog
         least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
-        read = recall_filters.hidden if wanted.notes else recall_filters.memories
-        notes = self._remembered(
-            (catalog.version(), read.__name__, wanted.by, wanted.scopes, least),
-            lambda: read(catalog, self.folder, wanted.looks_into, least),
+        notes = look.searcher.cache().once(
+            ("memories", wanted.notes, wanted.by, wanted.scopes, least),
+            lambda: cache.memories(
+                catalog, self.folder, wanted.looks_into, least, hidden=wanted.notes
+            ),
         )
-        assert isinstance(notes, frozenset)
         added = frozenset(one.note for one in more)
         notes = (notes - added if wanted.notes else notes | added) if added else notes
         sure = wanted.min_confidence if wanted.has("filters") else 0.0
@@ -180,61 +162,28 @@ class Sources:
             plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
         )
 
-    def _remembered(self, key: object, make: Callable[[], object]) -> object:
-        with self._lock:
-            if key in self._known:
-                return self._known[key]
-        made = make()
-        with self._lock:
-            while len(self._known) >= MOST_ANSWERS:
-                del self._known[next(iter(self._known))]
-            self._known[key] = made
-        return made
-
-    # --- Memories
-
-    def _is_ours(self, place: BlockPlace) -> bool:
-        """Whether it is a memory, by what the index knows."""
-        if not self._may_be_memory(place.path):
+    def _is_ours(self, hit: Hit) -> bool:
+        """Whether it is a memory, by what the index knows. What is no entry among entries answers nothing."""
+        inner = hit.path[len(self.folder) + 1 :] if hit.path.startswith(self.folder + "/") else ""
+        if (
+            not inner
+            or inner in GENERATED
+            or inner.startswith(f"{ARCHIVED_NOTES}/")
+            or is_away(inner)
+        ):
             return False
-        top = place.path[len(self.folder) + 1 :].partition("/")[0]
-        if top == ENTRIES:  # what is no entry there, is nothing that can be told
-            return True
-        own = _values(place)
-        return top in CATEGORIES or bool(due_notes.memory_id(place.path, own, self.folder))
+        top = inner.partition("/")[0]
+        return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
 
-    def _may_be_memory(self, path: str) -> bool:
-        inner = path[len(self.folder) + 1 :] if path.startswith(self.folder + "/") else ""
-        return (
-            bool(inner)
-            and inner not in GENERATED
-            and not inner.startswith(f"{ARCHIVED_NOTES}/")
-            and not is_away(inner)
-        )
-
-    def _texts_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """What these files say now; "" for what is gone or cannot be read."""
-        with self._lock:
-            return self._texts.read(paths)
-
-    def _memory_now(self, look: Look, path: str, text: str) -> Candidate | None:
+    def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
         """A memory as its file is now; None where there is none any more."""
-        if not text:
-            return None
-        with self._lock:
-            read = self._read(path, text)
+        read = self._page(path, text) if text else None
         return None if read is None else self._now(look, read)
 
-    def _read(self, path: str, text: str) -> _Read | None:
-        known = self._pages.get(path)
-        if known is None or known[0] != text:
-            while len(self._pages) >= MOST_PAGES:
-                del self._pages[next(iter(self._pages))]
-            page = pages.read(self._style(path), text)
-            known = self._pages[path] = text, None if page.error else self._memory(path, text, page)
-        return known[1]
-
-    def _memory(self, path: str, text: str, page: pages.Page) -> _Read | None:
+    def _parse(self, path: str, text: str) -> _Read | None:
+        page = pages.read(self._style(path), text)
+        if page.error:
+            return None
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
         given = str(own.get("id") or provisional(path))
@@ -262,9 +211,8 @@ class Sources:
             outside=origin.outside,
             stored_reads=_reads_of(own),
         )  # fmt: skip
-        sessions = frozenset(str(value) for key, value in own.items() if _is_session(key))
         aging, ends = decay.aging(own), seconds(own.get("expires_at"))
-        read = _Read(one, aging, sessions, bool(own.get("replaced_by")), ends)
+        read = _Read(one, aging, cache.sessions(own), bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
@@ -278,27 +226,14 @@ class Sources:
         if not one.vouched and is_approved(one.id, look.answers()):
             one = one._replace(trusted=True, vouched=True)
         if one.compressed and read.sessions and not read.replaced:
-            one = one._replace(compressed=bool(read.sessions & self._summed(look)))
+            is_summed = not read.sessions.isdisjoint(look.searcher.cache().summed_sessions)
+            one = one._replace(compressed=is_summed)
         return one
 
-    def _summed(self, look: Look) -> frozenset[str]:
-        """The conversations that have a summary."""
-        catalog = look.searcher.catalog
-
-        def read() -> frozenset[str]:
-            rows = recall_filters.summaries(catalog, self.folder)
-            return frozenset(
-                str(value) for row in rows for key, value in row.items() if _is_session(key)
-            )
-
-        found = self._remembered((catalog.version(), "summaries"), read)
-        assert isinstance(found, frozenset)
-        return found
-
-    # --- Notes
-
-    def _block(self, look: Look, place: BlockPlace, text: str) -> Candidate:
-        own = named(_values(place))
+    def _block(self, look: Look, place: Hit, text: str) -> Candidate:
+        own = named(
+            cast("Mapping[str, Value]", place.properties)
+        )  # the catalog has what a dialect read
         day = seconds(place.day) if place.day else None
         origin = model.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
@@ -333,18 +268,22 @@ def _judged(look: Look, one: Candidate) -> Candidate:
     return one._replace(trusted=model.is_trusted(origin, look.viewer, look.trust))
 
 
-def _values(place: BlockPlace) -> Mapping[str, Value]:
-    """The properties of a note: the catalog has what a dialect read."""
-    return cast("Mapping[str, Value]", place.properties)
+def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> bool:
+    """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
+    before or after."""
+    above = " ".join((hit.title, *hit.headings, hit.label or ""))
+    around = AROUND if hit.label else 0
+    near = cut_lines(text, hit.line - around, hit.end_line + around)
+    return not words.isdisjoint((*searcher.keyword.tokens(near), *searcher.keyword.tokens(above)))
 
 
-def _scored(one: Candidate, hit: Found, is_memory: bool) -> Candidate:
+def _scored(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with how well it fits."""
     parts = {"search": hit.score}
     if hit.similarity is not None:
         parts["similarity"] = hit.similarity
     sure = hit.confidence if is_memory else 1.0
-    return one._replace(confidence=sure, block=hit.place.line, score=hit.score, parts=parts)
+    return one._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
 
 
 def _entry(read: _Read, inner: str, own: Mapping[str, Value]) -> _Read | None:
@@ -383,7 +322,3 @@ def _type_of(own: Mapping[str, Value], category: str) -> str:
 def _reads_of(own: Mapping[str, Value]) -> int:
     found = own.get("access_count")
     return max(0, found) if isinstance(found, int) else 0
-
-
-def _is_session(key: str) -> bool:
-    return key_of(key) in ("session_id", "conversation_id", "source_session_id")

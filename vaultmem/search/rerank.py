@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
 from vaultmem.index.embed import first_line, quiet_fastembed
+from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
-OFF = "off"
 WEIGHTS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 NEEDED = ("tokenizer.json", "tokenizer_config.json", "config.json")
 LONGEST = 4_000  # letters of a text; the model reads 512 tokens
@@ -35,9 +35,9 @@ class Reranker:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
         running = self._loaded()
-        asked = [_encodable(text[:LONGEST]) for text in texts]
+        asked = [encodable(text[:LONGEST]) for text in texts]
         try:
-            found = [float(one) for one in running.rerank(_encodable(question[:LONGEST]), asked)]
+            found = [float(one) for one in running.rerank(encodable(question[:LONGEST]), asked)]
         except Exception as error:  # the border to fastembed and onnxruntime
             raise _unusable(self.setting, error) from error
         if len(found) != len(asked) or any(map(math.isnan, found)):
@@ -96,10 +96,6 @@ def _registered(folder: Path) -> str:
                 model=name, sources=ModelSource(hf=name), model_file=weights
             )
     return name
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _unusable(setting: str, error: Exception) -> ModelError:

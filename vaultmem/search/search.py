@@ -1,4 +1,4 @@
-"""Hybrid search: what a query finds, by note, with place and reason. Numpy and the model load only when needed."""
+"""Hybrid search: the hits of a query, by note, with place and reason. Numpy and the model load only when needed."""
 
 from __future__ import annotations
 
@@ -15,107 +15,37 @@ from vaultmem.index.state import State
 from vaultmem.memories import decay, model
 from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as language
-from vaultmem.search.cache import Pair, Remembered
+from vaultmem.search.cache import CatalogCache, Pair
 from vaultmem.search.keyword_search import KeywordSearcher, Question
+from vaultmem.search.query import Answer, Ask, Hit
 from vaultmem.search.snippet import NoteTexts, cut_lines
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vaultmem.index.catalog_read import BlockPlace
     from vaultmem.search.semantic import Meaning
 
 CANDIDATES = 200
 SHORT_WORD = 4  # letters of a stem
 
 
-@value
-class Ask:
-    """A search to make. `filters` come on top of those in the text; `group` is "note" or "block"."""
+class _Found:
+    """What a query finds, before notes are read: blocks, best first, and what all hits of one answer share."""
 
-    text: str
-    limit: int = 10
-    semantic: bool | None = False  # None: where a model is warm, see Vault.answer
-    group: str = "note"
-    filters: tuple[language.Filter, ...] = ()
-    min_confidence: float | None = None  # None: as the settings say
-    notes: frozenset[int] | None = None  # in these alone,
-    all_but: bool = False  # or in all but these
-    compressed: bool = False  # also what a summary stands for; who names the notes means those
-    talks: bool = False  # also what was said in conversations, as a filter by scope or path may
-    viewer: model.Viewer = model.PERSON
-
-    def decided(self, semantic: bool) -> Ask:
-        """The same, by meaning or not."""
-        return Ask(**{**self.__dict__, "semantic": semantic})
-
-
-@value
-class Result:
-    """One hit: a block, or the best block of a note. Scores compare within one answer only."""
-
-    path: str
-    title: str
-    line: int
-    end_line: int
-    headings: list[str]
-    label: str | None
-    day: str | None
-    category: str | None
-    uri: str
-    properties: dict[str, object]
-    confidence: float
-    score: float
-    similarity: float | None  # cosine to the question; None without search by meaning
-    parts: dict[str, float]  # keyword and meaning points, and what else went into the score
-    content: (
-        str  # the block as it stands in the note now; of a note with nothing else, its properties
-    )
-    snippet: str
-    marks: list[tuple[int, int]]  # found words in the snippet
-    more: list[tuple[int, int]]  # line ranges of other blocks of the note that were found
-    original: str | None  # the note of which this one is a sync conflict copy
-    archived: str = ""  # of a memory that is told last: why it is in the archive
-
-
-@value
-class Answer:
-    """Results, best first, and remarks that a person should see."""
-
-    results: list[Result]
-    remarks: list[str]
-
-
-@value
-class Found:
-    """A hit before its note is read: where it is, and how well it fits."""
-
-    place: catalog_read.BlockPlace
-    confidence: float
-    score: float
-    similarity: float | None
-    parts: dict[str, float]
-
-
-@value
-class Findings:
-    """Hits, best first, the words of the question that tell something, and remarks that a person should see."""
-
-    found: list[Found]
-    words: frozenset[str]
-    remarks: list[str]
-
-
-class _Page:
-    """What all results of one answer share."""
-
-    def __init__(self, known: Remembered, wanted: set[str], more: dict[int, list[int]]) -> None:
+    def __init__(self, known: CatalogCache, words: set[str], remarks: list[str]) -> None:
         self.known = known
-        self.wanted = wanted  # the tokens to mark
-        self.ranges: dict[Pair, Pair] = {}  # the lines of other blocks of the notes
-        self._more = more
+        self.words = words  # the tokens to mark
+        self.remarks = remarks
+        self.blocks: list[rank.Ranked] = []
+        self.more: dict[int, list[int]] = {}  # by note, other blocks of it
 
-    def others(self, hit: rank.Hit) -> list[Pair]:
-        """Other blocks of the note of a hit."""
-        return [_pair(block) for block in self._more.get(hit.block >> ORD_BITS, [])]
+    def pairs(self) -> list[Pair]:
+        """The blocks by note and ordinal."""
+        return [_pair(one.block) for one in self.blocks]
+
+    def others(self, block: int) -> list[Pair]:
+        """Other blocks of the note of a block."""
+        return [_pair(one) for one in self.more.get(block >> ORD_BITS, [])]
 
 
 class Searcher:
@@ -136,7 +66,7 @@ class Searcher:
         self.half_life = config.seconds("memories.half_life") / 3600
         self._now = now
         self._meaning: Meaning | None = None
-        self._remembered: Remembered | None = None
+        self._cache: CatalogCache | None = None
         self.texts = NoteTexts(folder)
         generation = (index or self.state).generation()
         if generation is None:
@@ -169,61 +99,56 @@ class Searcher:
         return self._meaning
 
     @spoken()
-    def search(self, ask: Ask) -> Answer:
-        """Find blocks. Never fails for what the text says; remarks tell what was done differently."""
-        page, hits, remarks = self._hits_there(ask)
-        return Answer(self._results(page, hits), remarks)
+    def search(self, ask: Ask, *, texts: bool = True) -> Answer:
+        """Find blocks, with their texts as they are in the notes now, or without. Never fails for what the text says;
+        remarks say what was done differently."""
+        found = self._found(ask)
+        blocks = set(found.pairs())
+        # A note that moved is in the index before and after, and must not be missed between its words and its place.
+        if len(found.known.places([*blocks])) < len(blocks) and self._is_newer(found.known):
+            found = self._found(ask)
+        places = found.known.places(found.pairs())
+        hits = [(one.block, self._hit(found.known, one, places[pair]))
+                for one in found.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
+        if texts:
+            self._read(found, hits)
+        return Answer([hit for _, hit in hits], found.remarks, frozenset(found.words))
 
-    @spoken()
-    def find(self, ask: Ask) -> Findings:
-        """The same without reading the notes, for who reads them himself."""
-        page, hits, remarks = self._hits_there(ask)
-        places = page.known.places([_pair(hit.block) for hit in hits])
-        found = [
-            self._found(page, hit, place) for hit in hits if (place := places.get(_pair(hit.block)))
-        ]
-        return Findings(found, frozenset(page.wanted), remarks)
-
-    def _hits_there(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
-        """What is found, looked for once more where the index has changed in the middle of it: a note that moved is in
-        it before and after, and must not be missed between its words and its place."""
-        page, hits, remarks = self._hits(ask)
-        blocks = {_pair(hit.block) for hit in hits}
-        if len(page.known.places([*blocks])) < len(blocks) and self._is_newer(page.known):
-            return self._hits(ask)
-        return page, hits, remarks
-
-    def _is_newer(self, known: Remembered) -> bool:
+    def _is_newer(self, known: CatalogCache) -> bool:
         """Whether there is more to see than was seen."""
         try:
             return self.keyword.refresh() or self.catalog.version() != known.version
-        except StateError:  # it cannot be looked at now; what was found stands
+        except StateError:  # it cannot be looked at now; what was found stays
             return False
 
-    def _hits(self, ask: Ask) -> tuple[_Page, list[rank.Hit], list[str]]:
+    def _found(self, ask: Ask) -> _Found:
         query = language.parse(ask.text)
-        known = self._known()
+        known = self.cache()
         remarks: list[str] = []
         query = self._corrected(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
-            return *self._best(ask, question, known, remarks), remarks
-        return _Page(known, set(), {}), self._newest(ask, question), remarks
+            found = _Found(known, self._marked_words(query), remarks)
+            self._best(ask, question, found)
+        else:
+            found = _Found(known, set(), remarks)
+            found.blocks = self._newest(ask, question)
+        return found
 
     def hidden_from(self, viewer: model.Viewer) -> dict[str, str]:
         """The paths of notes that somebody may not see, with the reasons."""
-        return dict(self._known().hidden_from(viewer).values() if viewer.name else ())
+        return dict(self.cache().hidden_from(viewer).values() if viewer.name else ())
 
-    def _known(self) -> Remembered:
+    def cache(self) -> CatalogCache:
         """What is remembered of the catalog as it is now."""
         version = self.catalog.version()
-        if self._remembered is None or self._remembered.version != version:
+        if self._cache is None or self._cache.version != version:
             memory_folder = self.config.text("memory_folder")
-            self._remembered = Remembered(self.catalog, version, self.folder, memory_folder)
-            self._remembered.half_life = self.half_life
-        return self._remembered
+            self._cache = CatalogCache(self.catalog, version, self.folder, memory_folder)
+            self._cache.half_life = self.half_life
+        return self._cache
 
-    def _question(self, ask: Ask, query: language.Query, known: Remembered) -> Question:
+    def _question(self, ask: Ask, query: language.Query, known: CatalogCache) -> Question:
         notes = known.notes_that_fit([*query.filters, *ask.filters])
         least = ask.min_confidence
         if least is None:
@@ -259,9 +184,7 @@ class Searcher:
                 remarks.append(f'no note has "{word}"; searched {", ".join(found)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
-    def _best(
-        self, ask: Ask, question: Question, known: Remembered, remarks: list[str]
-    ) -> tuple[_Page, list[rank.Hit]]:
+    def _best(self, ask: Ask, question: Question, found: _Found) -> None:
         """What fits the words best, and with a search by meaning the meaning, too."""
         keyword = self._keyword_hits(ask, question)
         meaning: dict[int, rank.Closeness] = {}
@@ -269,17 +192,15 @@ class Searcher:
             try:
                 meaning = self._closeness(ask, question, keyword)
             except (ModelError, StateError) as error:
-                remarks.append(f"keyword results only: {error}")
-        ranking = rank.Ranking(keyword, meaning, ORD_BITS, known.copies)
+                found.remarks.append(f"keyword results only: {error}")
+        ranking = rank.Ranking(keyword, meaning, ORD_BITS, found.known.copies)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.found, paths, ORD_BITS)
-        more: dict[int, list[int]] = {}
         if ask.group == "note":
-            blocks, more = rank.grouped(blocks, ask.limit, ORD_BITS)
-        hits = [ranking.hit(block) for block in blocks[: ask.limit]]
-        return _Page(known, self._wanted(question.query), more), hits
+            blocks, found.more = rank.grouped(blocks, ask.limit, ORD_BITS)
+        found.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
-    def _newest(self, ask: Ask, question: Question) -> list[rank.Hit]:
+    def _newest(self, ask: Ask, question: Question) -> list[rank.Ranked]:
         """With nothing to rank by, the newest notes that pass the filters."""
         notes = cache.newest_first(self.catalog, None if question.all_but else question.notes)
         if question.all_but:
@@ -289,7 +210,7 @@ class Searcher:
             found = self.keyword.search(question, self.keyword.block_count() or 1)
             left = {block >> ORD_BITS for block in found}
             notes = [note for note in notes if note in left]
-        return [rank.Hit(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
+        return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
     def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
         """The best blocks; more of them while one long note keeps the others out."""
@@ -332,63 +253,36 @@ class Searcher:
                 return set(near)
             count *= 10
 
-    def _results(self, page: _Page, hits: list[rank.Hit]) -> list[Result]:
-        places = page.known.places([_pair(hit.block) for hit in hits])
-        texts = self.texts.read(place.raw or place.path for place in places.values())
-        page.ranges = page.known.ranges([pair for hit in hits for pair in page.others(hit)])
-        return [
-            self._result(page, hit, place, texts[place.raw or place.path])
-            for hit in hits
-            if (place := places.get(_pair(hit.block)))
-        ]
-
-    def _result(
-        self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace, text: str
-    ) -> Result:
-        content = cut_lines(text, place.line, place.end_line)
-        if content.strip() == "---":  # the note has nothing but properties
-            content = snippet.spelled(place.properties)
-        shown = snippet.snippet(content, page.wanted, self.keyword.tokens)
-        found = self._found(page, hit, place)
-        return Result(
-            path=place.path,
-            title=place.title,
-            line=place.line,
-            end_line=place.end_line,
-            headings=place.headings,
-            label=place.label,
-            day=place.day,
-            category=place.category,
-            uri=page.known.uri(place.dialect, place.path, place.title),
-            properties=place.properties,
-            confidence=found.confidence,
-            score=found.score,
-            similarity=found.similarity,
-            parts=found.parts,
-            content=content,
-            snippet=shown.text,
-            marks=shown.marks,
-            more=[page.ranges[pair] for pair in page.others(hit) if pair in page.ranges],
-            original=place.original,
-        )
-
-    def _found(self, page: _Page, hit: rank.Hit, place: catalog_read.BlockPlace) -> Found:
-        similarity = hit.parts.get("meaning")
-        aging = decay.aging(place.properties)
-        return Found(
-            place,
-            page.known.confidence(aging, self._now()),
-            round(hit.score, 4),
+    def _hit(self, known: CatalogCache, one: rank.Ranked, place: BlockPlace) -> Hit:
+        similarity = one.parts.get("meaning")
+        return Hit(
+            place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
+            place.category, place.properties, place.original,
+            known.confidence(decay.aging(place.properties), self._now()),
+            round(one.score, 4),
             None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
-            {name: round(points, 4) for name, points in hit.parts.items()},
-        )
+            {name: round(points, 4) for name, points in one.parts.items()},
+            known.uri(place.dialect, place.path, place.title),
+        )  # fmt: skip
+
+    def _read(self, found: _Found, hits: list[tuple[int, Hit]]) -> None:
+        """Give hits their texts."""
+        texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
+        ranges = found.known.ranges([pair for block, _ in hits for pair in found.others(block)])
+        for block, hit in hits:
+            content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
+            if content.strip() == "---":  # the note has nothing but properties
+                content = snippet.spelled(hit.properties)
+            shown = snippet.snippet(content, found.words, self.keyword.tokens)
+            hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
+            hit.more = [ranges[pair] for pair in found.others(block) if pair in ranges]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""
-        return self._known().uri(dialect, path, title)
+        return self.cache().uri(dialect, path, title)
 
-    def _wanted(self, query: language.Query) -> set[str]:
-        """The tokens worth marking: all that were asked for but stop words."""
+    def _marked_words(self, query: language.Query) -> set[str]:
+        """The tokens worth marking: all of the query but stop words."""
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
         tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
         return {token for token in tokens if rank.word_weight(token) == 1.0} or tokens

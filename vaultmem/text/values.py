@@ -125,6 +125,11 @@ GENERATED = (  # written by us in the memory folder, no memories
 )  # fmt: skip
 
 
+def encodable(text: str) -> str:
+    """A text without halves of characters (bytes that are no UTF-8 leave them): no index and no model takes those."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 # Small turns of phrase for messages.
 
 

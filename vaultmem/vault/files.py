@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import hashlib
 import os
 import stat as modes
 import time
@@ -84,6 +83,8 @@ class Inside:
         self._folders = {path: kept}
 
 
+# A file may change twice within one tick of the file system's clock, which is two seconds on FAT.
+SETTLED_NS = 2_000_000_000
 CAP = 4_000_000  # bytes of one note that are read for the index
 _SETTINGS_CAP = 1_000_000
 _TRIES = 3
@@ -109,7 +110,9 @@ class Read(NamedTuple):
 
 def digest(data: bytes) -> str:
     """BLAKE2b of 128 bits in hex: the identity of a file's content."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    from hashlib import blake2b  # it loads OpenSSL, and searches do without
+
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def read(root: str, path: str, cap: int = CAP) -> Read:
@@ -120,12 +123,12 @@ def read(root: str, path: str, cap: int = CAP) -> Read:
     """
     try:
         try:
-            data, stat, quiet = _content_of(open_inside(root, path), cap)
+            data, stat, quiet = content_of(open_inside(root, path), cap)
         except FileNotFoundError:
             raw = on_disk(root, path)
             if raw is None:
                 raise
-            data, stat, quiet = _content_of(open_inside(root, raw), cap)
+            data, stat, quiet = content_of(open_inside(root, raw), cap)
     except (OSError, ValueError) as error:
         return Read("", "", 0, 0, f"cannot be read: {reason_of(error)}")
     text, trouble = decode(data)
@@ -148,11 +151,11 @@ def reason_of(error: OSError | ValueError) -> str:
 def content(full: str, cap: int) -> tuple[bytes, os.stat_result, bool]:
     """The content with the stat that belongs to it, and whether it stood still meanwhile."""
     folder, _, name = full.rpartition("/")
-    return _content_of(open_inside(folder, name), cap)
+    return content_of(open_inside(folder, name), cap)
 
 
-def _content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
-    """The same of an open file, which is closed."""
+def content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
+    """The same of an open file, which is closed. OSError when it is no regular file."""
     try:
         before = os.fstat(handle)
         if not modes.S_ISREG(before.st_mode):

@@ -1,4 +1,4 @@
-"""The last tier of a search: memories of the archive, which are in no index, where live hits leave room."""
+"""Memories of the archive, which are in no index: those that answer a question, by how many of its words they have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vaultmem import now as clock
 from vaultmem.memories import decay, model
 from vaultmem.search import query as language
 from vaultmem.search import snippet
-from vaultmem.search.search import Ask, Result, Searcher
+from vaultmem.search.query import Ask, Hit
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault.places import category_of
 
@@ -18,34 +18,64 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Value
     from vaultmem.search.query import Filter, Query, Term
+    from vaultmem.search.search import Searcher
     from vaultmem.vault.dialects import Rulebook
 
-MOST = 300  # files that are looked at, the last that went there
+MOST = 300  # files that are looked at, the newest of them
 LEAST_SHARED = 0.5  # of the words that tell something, from which a memory answers
 
 
-def archived(searcher: Searcher, ask: Ask) -> list[Result]:
+class Question:
+    """What a query wants of a text, weighed as the index does it: words by their stems, stop words only where there is
+    nothing else."""
+
+    def __init__(self, searcher: Searcher, query: Query) -> None:
+        self._terms = searcher.keyword.terms
+        self.words = [
+            one for one in query.words if not searcher.keyword.is_weak(one)
+        ] or query.words
+        self._excluded = query.excluded
+        self._needed = [*([term] for term in query.must), *query.groups]
+
+    def share(self, text: str) -> float:
+        """How much of it a text has, from 0 to 1."""
+        low, terms = text.casefold(), set(self._terms(text))
+
+        def has(term: Term) -> float:
+            if term.kind != "word":
+                return float(term.text.casefold() in low)
+            wanted = set(self._terms(term.text))
+            return len(wanted & terms) / len(wanted) if wanted else 0.0
+
+        if any(map(has, self._excluded)):
+            return 0.0
+        if not all(any(map(has, group)) for group in self._needed):
+            return 0.0
+        if not self.words:
+            return float(bool(self._needed))
+        return sum(map(has, self.words)) / len(self.words)
+
+    def answers(self, texts: Mapping[str, str]) -> Iterator[tuple[float, str, str]]:
+        """Of texts by their paths those that answer, each after its share."""
+        for path, text in texts.items():
+            if (share := self.share(text)) >= LEAST_SHARED:
+                yield share, path, text
+
+
+def archived(searcher: Searcher, ask: Ask) -> list[Hit]:
     """What age or something newer has put into the archive and answers the question, best first, marked as such. What
-    somebody deleted is not told: vaultmem list --deleted shows it."""
-    found = sorted(_found(searcher, ask), key=lambda one: one[:2])
-    return [result for _, _, result in found]
-
-
-def _found(searcher: Searcher, ask: Ask) -> Iterator[tuple[float, str, Result]]:
-    """What answers, with what it is to be sorted by."""
+    somebody deleted is left out: vaultmem list --deleted shows it."""
     query = language.parse(ask.text)
-    words = [word for word in query.words if not searcher.keyword.is_weak(word)] or query.words
-    if not (words or query.must or query.groups):
-        return
+    question = Question(searcher, query)
     filters = (*query.filters, *ask.filters)
-    for path, text in searcher.texts.read(newest(searcher)).items():
-        share = _share(searcher, query, words, text)
-        if share >= LEAST_SHARED and (one := _result(searcher, ask, path, text, words)):
-            own = one.properties
-            if not model.hidden(own, ask.viewer, memory=True) and all(
-                _passes(each, one) is not each.negated for each in filters
-            ):
-                yield -share, one.path, one
+    found: list[tuple[float, str, Hit]] = []
+    for share, path, text in question.answers(searcher.texts.read(newest(searcher))):
+        hit = _hit(searcher, ask, path, text, question.words)
+        if hit is None or model.hidden(hit.properties, ask.viewer, memory=True):
+            continue
+        if all(_passes(each, hit) is not each.negated for each in filters):
+            found.append((-share, path, hit))
+    return [hit for _, _, hit in sorted(found, key=lambda one: one[:2])]
 
 
 def newest(searcher: Searcher) -> list[str]:
@@ -63,24 +93,8 @@ def newest(searcher: Searcher) -> list[str]:
     return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
 
 
-def _share(searcher: Searcher, query: Query, words: list[Term], text: str) -> float:
-    """How much of the question a text has, from 0 to 1."""
-    low, terms = text.casefold(), set(searcher.keyword.terms(text))
-
-    def has(term: Term) -> float:
-        if term.kind != "word":
-            return float(term.text.casefold() in low)
-        wanted = set(searcher.keyword.terms(term.text))
-        return len(wanted & terms) / len(wanted) if wanted else 0.0
-
-    needed = [*([term] for term in query.must), *query.groups]
-    if any(map(has, query.excluded)) or not all(any(map(has, group)) for group in needed):
-        return 0.0
-    return sum(map(has, words)) / len(words) if words else 1.0
-
-
-def _result(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Result | None:
-    """A memory of the archive as a hit; None for what is none, or is not told."""
+def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Hit | None:
+    """A memory of the archive as a hit; None for what is no memory, or faded."""
     from vaultmem.vault import pages
 
     rules = _rules(searcher.folder, searcher.config.text("dialect"))
@@ -94,10 +108,10 @@ def _result(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term
     line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
     wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
     shown = snippet.snippet(content, wanted, searcher.keyword.tokens)
-    return Result(
-        path, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
-        category_of(path.partition("/")[2], own.get("category")), searcher.uri(rules.dialect(path), path, title),
-        dict(own), sure, 0.0, None, {}, content, shown.text, shown.marks, [], None, mark,
+    return Hit(
+        path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
+        category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},
+        searcher.uri(rules.dialect(path), path, title), content, shown.text, shown.marks, archived=mark,
     )  # fmt: skip
 
 
@@ -110,7 +124,7 @@ def _mark(own: Mapping[str, Value]) -> str:
     return ""
 
 
-def _passes(one: Filter, found: Result) -> bool:
+def _passes(one: Filter, found: Hit) -> bool:
     """Whether a memory passes a filter as it would in the index (search.cache), before it is turned round."""
     wanted = one.value.lower()
     own = found.properties
