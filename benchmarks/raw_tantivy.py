@@ -13,7 +13,8 @@ import sys
 
 import tantivy
 
-from vaultmem.index.keyword import ANALYZER, HEAP_BYTES, analyzer
+from vaultmem.index import ANALYZER
+from vaultmem.index.keyword import HEAP_BYTES, analyzer
 
 
 def main(vault: str, folder: str) -> None:

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from vaultmem.config import Config
+from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.state import State
 from vaultmem.index.sync import Report, sync
 from vaultmem.search.keyword_search import KeywordSearcher, Question

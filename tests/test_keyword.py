@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.errors import DamagedError
-from vaultmem.index.keyword import ORD_BITS, Entry, KeywordWriter
+from vaultmem.index import ORD_BITS
+from vaultmem.index.keyword import Entry, KeywordWriter
 from vaultmem.search.keyword_search import KeywordSearcher, Question
 from vaultmem.search.query import parse
 

@@ -13,9 +13,8 @@ import pytest
 from tests.index_dump import synced
 from tests.vector_samples import DIMENSIONS, vectors_of
 from vaultmem import Vault
-from vaultmem.index import catalog_read
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.live_rows import LiveRows
 from vaultmem.index.vectors import VectorStore
 

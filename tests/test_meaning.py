@@ -15,9 +15,8 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.vector_samples import keys, vector_of
 from vaultmem import Vault
-from vaultmem.index import catalog_read
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.search.semantic import Meaning
 
 NOTES = 30
@@ -138,7 +137,7 @@ def test_all_but_some_notes_equals_the_others(
     rng = random.Random(seed)
     blocks = hashes_of(catalog)
     store(meaning, rng.sample(sorted(set(blocks.values())), 25))
-    notes = catalog_read.all_notes(catalog)
+    notes = sorted(catalog_read.ids(catalog, "SELECT id FROM notes"))
     some = rng.sample(notes, rng.randrange(len(notes)))
     for digest in rng.sample(sorted(set(blocks.values())), 5):
         query = query_of(meaning, digest)

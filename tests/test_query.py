@@ -14,7 +14,6 @@ from vaultmem.search.query import (
     Query,
     Term,
     day_range,
-    is_empty,
     parse,
 )
 from vaultmem.text.values import encodable
@@ -124,9 +123,7 @@ def test_operators(text: str) -> None:
 
 
 def test_empty() -> None:
-    assert is_empty(parse("  "))
-    assert not is_empty(parse("tag:x"))
-    assert not is_empty(parse("-x"))
+    assert parse("  ") == Query([], [], [], [], [])
 
 
 @given(st.dates())

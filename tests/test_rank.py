@@ -41,10 +41,10 @@ def test_rarer_words_tell_more_and_none_tells_against(found: int, more: int, tot
 
 @given(as_label=st.integers(0, 1000), in_body=st.integers(0, 1000))
 def test_a_speakers_name_still_counts_where_it_is_only_said(as_label: int, in_body: int) -> None:
-    weight = rank.said_weight(as_label, in_body)
+    weight = rank.spoken_weight(as_label, in_body)
     assert 1 - rank.NAME_SHARE - 1e-9 <= weight <= 1
-    assert rank.said_weight(0, in_body) == 1
-    assert rank.said_weight(as_label + 1, in_body) <= weight
+    assert rank.spoken_weight(0, in_body) == 1
+    assert rank.spoken_weight(as_label + 1, in_body) <= weight
 
 
 def test_function_characters_weigh_little() -> None:
@@ -63,14 +63,14 @@ def test_parts_add_up_and_the_best_is_first(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
     ranking = rank.Ranking(keyword, meaning, BITS, copies)
-    hits = [ranking.ranked(block) for _, block in ranking.found]
+    hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
-    for hit, (lost, _) in zip(hits, ranking.found, strict=True):
+    for hit, (lost, _) in zip(hits, ranking.scored, strict=True):
         assert hit.score == -lost
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
     reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))
-    assert rank.Ranking(*reversed_ones, BITS, copies).found == ranking.found
+    assert rank.Ranking(*reversed_ones, BITS, copies).scored == ranking.scored
 
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
@@ -84,7 +84,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
         if near := meaning.get(block):
             own[block] += rank.COSINE_WEIGHT * near.block + rank.AROUND_WEIGHT * near.around
             own[block] += rank.WHOLE_WEIGHT * near.whole
-        own[block] += rank.guessed(keyword, meaning).get(block, 0.0)
+        own[block] += rank.estimates(keyword, meaning).get(block, 0.0)
     for block, score in own.items():
         beside = sorted((own[b] for b in own if b >> BITS == block >> BITS), reverse=True)
         shares = zip(rank.NOTE_SHARE, beside, strict=False)
@@ -114,7 +114,7 @@ def test_a_closer_block_never_scores_less(
 ) -> None:
     low, high = sorted((one, other))
     scores = [
-        rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}, BITS).found[0][0]
+        rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}, BITS).scored[0][0]
         for cosine in (low, high)
     ]
     assert scores[0] >= scores[1]

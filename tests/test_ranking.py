@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vaultmem.api import Vault
-from vaultmem.index.keyword import ORD_BITS
+from vaultmem.index import ORD_BITS
 from vaultmem.search import rank
 from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Ask, Filter, Hit, parse

@@ -73,7 +73,7 @@ def near(one: Candidate, cosine: float) -> Candidate:
 
 @given(candidates, wishes)
 def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> None:
-    kept, left = recall_candidate.kept(found, wanted)
+    kept, left = recall_candidate.allowed(found, wanted)
     assert len(kept) + sum(left.values()) == len(found)
     assert [one for one in found if one in kept] == kept
     for one in kept:  # whatever is switched off
@@ -95,8 +95,8 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> Non
 
 @given(candidates, wishes)
 def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wanted) -> None:
-    kept, _ = recall_candidate.kept(found, wanted)
-    assert recall_candidate.kept(kept, wanted) == (kept, {})
+    kept, _ = recall_candidate.allowed(found, wanted)
+    assert recall_candidate.allowed(kept, wanted) == (kept, {})
 
 
 @pytest.mark.parametrize(
@@ -171,29 +171,29 @@ def test_who_shares_a_word_stays_and_no_order_changes(
         )  # a search finds nothing below
         for one, (shares, cosine) in pairs
     ]
-    fit = recall_candidate.fitting(asked)
+    fit = recall_candidate.relevant(asked)
     assert [one for one in asked if one in fit] == fit
     floor = recall_candidate.FLOOR * max((one.score for one in fit), default=0.0)
     assert all(one in fit for one in asked if one.shares and one.score >= floor)
     least = recall_candidate.NEAR_OF_PAGES
     assert all(one.shares or one.parts["similarity"] >= least for one in fit)
-    assert recall_candidate.fitting(fit) == fit
+    assert recall_candidate.relevant(fit) == fit
 
 
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
     best = near(Candidate("a.md", 1, 1, "x", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))
-    assert recall_candidate.fitting([best, fair, poor]) == [best, fair]
-    assert recall_candidate.fitting([fair, poor]) == [fair, poor]
+    assert recall_candidate.relevant([best, fair, poor]) == [best, fair]
+    assert recall_candidate.relevant([fair, poor]) == [fair, poor]
     words = [one._replace(parts={}) for one in (best, fair, poor)]
-    assert recall_candidate.fitting(words) == words
+    assert recall_candidate.relevant(words) == words
 
 
 def test_less_is_asked_of_a_block_of_a_page() -> None:
     said = near(Candidate("a.md", 1, 1, "x", note=True, shares=False), 0.15)
-    assert recall_candidate.fitting([said, said._replace(turn=True)]) == [said]
-    assert not recall_candidate.fitting([said._replace(note=False)])
-    assert not recall_candidate.fitting([said._replace(parts={})])  # by words alone
+    assert recall_candidate.relevant([said, said._replace(turn=True)]) == [said]
+    assert not recall_candidate.relevant([said._replace(note=False)])
+    assert not recall_candidate.relevant([said._replace(parts={})])  # by words alone
 
 
 # --- scores
@@ -306,7 +306,7 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     ranked: list[Candidate], top_k: int, budget: int
 ) -> None:
     chosen = recall_candidate.within(ranked, top_k, budget, counted)
-    told = [one for one, _ in chosen.told]
+    told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
     assert [one for one in ranked if one in told] == told  # whole, in their order, each once
@@ -318,7 +318,7 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
 def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
     chosen = recall_candidate.within(ranked, 5, 40, counted)
-    assert ([one.path for one, _ in chosen.told], chosen.skipped) == (["0.md", "2.md"], 1)
+    assert ([one.path for one, _ in chosen.items], chosen.skipped) == (["0.md", "2.md"], 1)
     assert chosen.too_long == 0  # the best one fits
 
 
@@ -332,7 +332,7 @@ def test_preferences_compete_for_places_and_then_stand_first() -> None:
     facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
     wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
     chosen = recall_candidate.within([*facts, *wishes], 4, 1_000, counted)
-    told = recall_candidate.arranged(chosen, lambda _old, _new: False).told
+    told = recall_candidate.arranged(chosen, lambda _old, _new: False).items
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
@@ -341,10 +341,10 @@ def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
     chosen = recall_candidate.within(found, 9, 200, counted)
     for clash in (lambda _old, _new: False, lambda _old, _new: True):
         told = recall_candidate.arranged(chosen, clash)
-        assert sorted(told.told, key=lambda each: each[0].path) == sorted(
-            chosen.told, key=lambda each: each[0].path
+        assert sorted(told.items, key=lambda each: each[0].path) == sorted(
+            chosen.items, key=lambda each: each[0].path
         )
-        assert told._replace(told=[]) == chosen._replace(told=[])
+        assert told._replace(items=[]) == chosen._replace(items=[])
 
 
 def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
@@ -359,7 +359,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
 
     told = recall_candidate.arranged(
         recall_candidate.within([*found, page], 9, 1_000, counted), clash
-    ).told
+    ).items
     assert [one.content for one, _ in told] == [
         "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000",
     ]  # fmt: skip

@@ -21,7 +21,7 @@ RECORDED = json.loads(
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_str(minilm.tokenizer_json(minilm.read_words()))
+    return Tokenizer.from_str(minilm.tokenizer().to_str())  # as the prepared folder has it
 
 
 @pytest.mark.parametrize("script", RECORDED)

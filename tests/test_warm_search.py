@@ -251,7 +251,7 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
     synced(vault)
     with Vault(str(vault)) as opened:
         searcher = Searcher(opened.path, opened.config)
-    looked, calls = searcher._found, []
+    looked, calls = searcher._blocks, []
 
     def slowly(ask: Ask) -> object:
         found = looked(ask)
@@ -261,7 +261,7 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
             synced(vault)
         return found
 
-    monkeypatch.setattr(searcher, "_found", slowly)
+    monkeypatch.setattr(searcher, "_blocks", slowly)
     assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
     assert [one.path for one in searcher.search(Ask("slate"), texts=False).results] == ["Attic.md"]
     assert len(calls) == 3, "once more, and only where something has changed"

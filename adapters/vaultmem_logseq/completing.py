@@ -65,9 +65,9 @@ def _open_block(path: str, text: str, task: Task) -> Block | None:
     """The block as it stands in the text now."""
     for block in _blocks(path, text):
         if block.line == task.line:
-            found, _ = tasks.tasks([block])
-            same = found and found[0].text == task.text
-            return block if same and not (found[0].done or found[0].cancelled) else None
+            result, _ = tasks.tasks([block])
+            same = result and result[0].text == task.text
+            return block if same and not (result[0].done or result[0].cancelled) else None
     return None
 
 
@@ -80,9 +80,9 @@ def _blocks(path: str, text: str) -> Iterable[Block]:
 
 
 def _parts(repeater: str) -> tuple[str, str, str]:
-    found = _REPEATER.fullmatch(repeater)
-    assert found is not None  # tasks.stamps() takes no other
-    return found[1], found[2], found[3]
+    match = _REPEATER.fullmatch(repeater)
+    assert match is not None  # tasks.stamps() takes no other
+    return match[1], match[2], match[3]
 
 
 def _next(stamp: Stamp, done: Completion) -> datetime | None:
@@ -149,10 +149,10 @@ def _is_other(path: str, lines: list[str], block: Block, stamp: Stamp) -> bool:
 def _turned(written: str, following: datetime) -> str:
     """The stamp with another day, and whatever else was in it."""
 
-    def day(found: re.Match[str]) -> str:
+    def day(match: re.Match[str]) -> str:
         name = _WEEKDAYS[following.weekday()]
         return (
-            f"{following.date().isoformat()}{found['gap'] or ''}{name if found['weekday'] else ''}"
+            f"{following.date().isoformat()}{match['gap'] or ''}{name if match['weekday'] else ''}"
         )
 
     return _CLOCK.sub(f"{following:%H:%M}", _WRITTEN.sub(day, written, count=1), count=1)

@@ -90,8 +90,8 @@ class DayFormat:
 
     def day(self, title: str) -> str | None:
         """The ISO day that the title spells in this format, or None."""
-        found = self._regex.fullmatch(title) if self._regex else None
-        return _iso(found.groupdict()) if found else None
+        match = self._regex.fullmatch(title) if self._regex else None
+        return _iso(match.groupdict()) if match else None
 
     def title(self, day: str) -> str:
         """The ISO day in this format."""

@@ -44,8 +44,8 @@ def page(text: str) -> OrgPage:
     """The outline of an org file."""
     shape = _CODE.sub(lambda code: blanks(code[0]), text)
     seen = Masks(_LINK.sub(_as_page_link, _HASH_PLUS.sub("  ", shape)), shape)
-    found = list(_START.finditer(shape))
-    first = found[0].start() if found else len(text)
+    starts = list(_START.finditer(shape))
+    first = starts[0].start() if starts else len(text)
     body = _OrgBody(0)
     body.read(text[:first], shape[:first], 1, 0)
     preface, lines = joined(body.kept, body.numbers)
@@ -55,8 +55,8 @@ def page(text: str) -> OrgPage:
         blocks.append(Block(0, preface, 1, end_line, 0, id=block_id(body.properties), lines=lines))
     line = text.count("\n", 0, first) + 1
     levels = Levels()
-    for index, start in enumerate(found):
-        end = found[index + 1].start() if index + 1 < len(found) else len(text)
+    for index, start in enumerate(starts):
+        end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         blocks.append(
             _block(text[start.start() : end], shape[start.start() : end], start, line)._replace(
                 level=levels.level(len(start[1]))
@@ -98,8 +98,8 @@ class _OrgBody(Body):
             self.drawer = name
         elif tasks.DATE_LINE.match(visible):
             self.date(visible)
-        elif not self.indent and (found := _KEYWORD.fullmatch(visible)):
-            self._add(found, each, line, offset)
+        elif not self.indent and (match := _KEYWORD.fullmatch(visible)):
+            self._add(match, each, line, offset)
         else:
             self.kept.append(self.unindented(each))
             self.numbers.append(line)
@@ -107,13 +107,13 @@ class _OrgBody(Body):
     def _in_drawer(self, each: str, name: str, line: int, offset: int) -> None:
         if name == ":END:":
             self.drawer = ""
-        elif self.drawer == ":PROPERTIES:" and (found := _DRAWER_LINE.fullmatch(each)):
-            self._add(found, each, line, offset)
+        elif self.drawer == ":PROPERTIES:" and (match := _DRAWER_LINE.fullmatch(each)):
+            self._add(match, each, line, offset)
 
-    def _add(self, found: re.Match[str], each: str, line: int, offset: int) -> None:
-        value = (found[2] or "").strip()
-        begin = offset + (found.start(2) if found[2] else len(each))
-        key = properties.key_of(found[1])
+    def _add(self, match: re.Match[str], each: str, line: int, offset: int) -> None:
+        value = (match[2] or "").strip()
+        begin = offset + (match.start(2) if match[2] else len(each))
+        key = properties.key_of(match[1])
         self.properties.append(Property(key, value, line, begin, begin + len(value)))
 
 

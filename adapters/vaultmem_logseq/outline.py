@@ -54,16 +54,16 @@ def outline(text: str, shape: str, start: int = 0) -> list[Block]:
 
     `shape` is the text with code blanked (masks.Masks.shape); `start` is where the body begins.
     """
-    found = list(_START.finditer(shape, start))
+    starts = list(_START.finditer(shape, start))
     line = text.count("\n", 0, start) + 1
-    first = found[0].start() if found else len(text)
+    first = starts[0].start() if starts else len(text)
     blocks = []
     if first > start:
         blocks.append(_preface(text[start:first], shape[start:first], line, start))
         line += text.count("\n", start, first)
     levels = Levels()
-    for index, match in enumerate(found):
-        end = found[index + 1].start() if index + 1 < len(found) else len(text)
+    for index, match in enumerate(starts):
+        end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         raw = text[match.end() : end]
         level = levels.level(1 if match[2] else len(match[1]) + 1)
         if "\n" not in raw[:-1]:
@@ -113,16 +113,16 @@ def _short(raw: str, match: re.Match[str], level: int, line: int) -> Block:
     """A block of one line, by far the most frequent kind."""
     title = raw.strip()
     bullet = match[2] is None
-    if "::" in title and (found := _property(raw.rstrip("\n"), line, match.end())):
+    if "::" in title and (own := _property(raw.rstrip("\n"), line, match.end())):
         return Block(
             level,
             "",
             line,
             line,
             match.start(),
-            id=block_id((found,)),
+            id=block_id((own,)),
             bullet=bullet,
-            properties=(found,),
+            properties=(own,),
         )
     head = _head(title, match)
     return Block(
@@ -136,8 +136,8 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
     first, _, rest = raw.partition("\n")
     title = first.strip()
     head = _Head("", None, None, 0)
-    if "::" in title and (found := _property(first, line, match.end())):
-        body.properties.append(found)
+    if "::" in title and (own := _property(first, line, match.end())):
+        body.properties.append(own)
     else:
         head = _head(title, match)
     body.read(rest, shape[len(first) + 1 :], line + 1, match.end() + len(first) + 1)
@@ -160,9 +160,9 @@ def _preface(raw: str, shape: str, line: int, start: int) -> Block:
     )  # fmt: skip
 
 
-def joined(kept: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]]:
+def joined(rows: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]]:
     """The text of these lines without empty ones around it, and the number of each."""
-    text = "\n".join(kept)
+    text = "\n".join(rows)
     stripped = text.lstrip("\n")
     skipped = len(text) - len(stripped)
     stripped = stripped.rstrip()
@@ -203,8 +203,8 @@ class Body:
         elif tasks.DATE_LINE.match(visible):
             if not self.in_paragraph:
                 self.date(visible)
-        elif "::" in visible and (found := _property(each, line, offset)):
-            self.properties.append(found)
+        elif "::" in visible and (own := _property(each, line, offset)):
+            self.properties.append(own)
             self.in_paragraph = False
         else:
             self.kept.append(self.unindented(each))
@@ -227,17 +227,17 @@ class Body:
 
 
 def _property(line: str, number: int, offset: int) -> Property | None:
-    found = properties.LINE.fullmatch(line)
-    if found is None:
+    match = properties.LINE.fullmatch(line)
+    if match is None:
         return None
-    begin, end = found.span(2) if found[2] else (found.end(), found.end())
-    key = properties.key_of(found[1])
-    return Property(key, found[2] or "", number, offset + begin, offset + end)
+    begin, end = match.span(2) if match[2] else (match.end(), match.end())
+    key = properties.key_of(match[1])
+    return Property(key, match[2] or "", number, offset + begin, offset + end)
 
 
-def block_id(found: tuple[Property, ...] | list[Property]) -> str | None:
+def block_id(properties: Iterable[Property]) -> str | None:
     """The uuid by which references find the block (R-LS-10)."""
-    for each in found:
+    for each in properties:
         if each.key == "id" and _UUID.fullmatch(each.value):
             return each.value.lower()
     return None
@@ -251,17 +251,17 @@ _DEEPEST = 32  # more parents than this say nothing and would make a degenerate 
 
 def pieces(blocks: Iterable[Block]) -> tuple[Piece, ...]:
     """One piece for every block with text, with its parents' first lines as headings."""
-    found: list[Piece] = []
+    results: list[Piece] = []
     parents: list[tuple[int, tuple[str, ...]]] = []  # level, and the headings of the children
     for block in blocks:
         while parents and parents[-1][0] >= block.level:
             parents.pop()
         headings = parents[-1][1] if parents else ()
         if block.text:
-            found.extend(_block_pieces(block, headings))
+            results.extend(_block_pieces(block, headings))
         if block.level:
             parents.append((block.level, _below(headings, block.text)))
-    return tuple(found)
+    return tuple(results)
 
 
 def _below(headings: tuple[str, ...], text: str) -> tuple[str, ...]:
@@ -278,29 +278,29 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
 
 def _paragraphs(block: Block, headings: tuple[str, ...], kind: str) -> list[Piece]:
     """Cut at blank lines outside code; the parts after the first have its first line above them."""
-    found: list[Piece] = []
+    results: list[Piece] = []
     inside = headings
     begin, row = 0, 0
     for end, following in _cuts(block.text):
         text = block.text[begin:end]
         last = row + text.count("\n")
-        found.append(Piece(text, block.line_of(row), block.line_of(last), inside, kind))
-        if block.heading and len(found) == 1:
+        results.append(Piece(text, block.line_of(row), block.line_of(last), inside, kind))
+        if block.heading and len(results) == 1:
             inside = _below(headings, text)
         row = last + block.text.count("\n", end, following)
         begin = following
-    return found
+    return results
 
 
 def _cuts(text: str) -> list[tuple[int, int]]:
     """Where each paragraph ends and where the next one begins."""
-    found = []
+    results = []
     code = ""
     for step in _STEP.finditer(text):
         if not step[1]:
-            found += [] if code else [step.span()]
+            results += [] if code else [step.span()]
         elif not code:
             code = step[1]
         elif code == step[1]:
             code = ""
-    return [*found, (len(text), len(text))]
+    return [*results, (len(text), len(text))]

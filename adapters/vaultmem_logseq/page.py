@@ -51,12 +51,12 @@ class PageReader:
             reading.outline(front)
         return reading.note(path, front)
 
-    def title(self, path: str, given: str) -> tuple[str, str | None]:
+    def title(self, path: str, written: str) -> tuple[str, str | None]:
         """The page's title and its day if it is a journal; `given` is a title in its properties."""
-        given = given if names.canonical(given) else ""
-        title = given.strip() or self._title_of_file(path)
+        written = written if names.canonical(written) else ""
+        title = written.strip() or self._title_of_file(path)
         day = self.days.day(title.strip().strip("/"))
-        if day is None and not given:
+        if day is None and not written:
             day = self._day_of_file(path)
         if day:
             return self.days.title(day), day
@@ -102,10 +102,10 @@ class _Reading:
                 self.properties[each.key] = list(listed)
                 self._list_links(each.key, listed, each.line)
             elif each.has_references:
-                self._found_links(each.key, references(each.source), each.line)
+                self._reference_links(each.key, references(each.source), each.line)
 
-    def page_properties(self, found: Iterable[Property]) -> None:
-        for each in found:
+    def page_properties(self, lines: Iterable[Property]) -> None:
+        for each in lines:
             self.at_top.add(each.line)
             if each.value:
                 self.properties[each.key] = self._value(each)
@@ -135,8 +135,8 @@ class _Reading:
             or properties.is_quoted(each.value)
             or each.key in settings.plain_properties
         ):
-            found = references(self.seen.references, each.start, each.end)
-            self._found_links(each.key, found, each.line)
+            refs = references(self.seen.references, each.start, each.end)
+            self._reference_links(each.key, refs, each.line)
 
     def _list_links(self, key: str, listed: Iterable[str], line: int) -> None:
         if key in _ALIAS_KEYS:
@@ -146,10 +146,10 @@ class _Reading:
                 Link("property", name, None, None, line, self.reader.key(name))
             )
 
-    def _found_links(self, key: str, found: Iterable[Reference], line: int) -> None:
+    def _reference_links(self, key: str, refs: Iterable[Reference], line: int) -> None:
         if key in _ALIAS_KEYS or properties.is_own(key):
             return
-        for ref in found:
+        for ref in refs:
             kind = "block" if ref.kind == "block" else "property"
             self.property_links.append(
                 Link(kind, ref.path, None, ref.display, line, self._key(ref))
@@ -166,13 +166,13 @@ class _Reading:
         values = [(each.start, each.end) for block in self.blocks for each in block.properties]
         begin = self.blocks[0].start if self.blocks else 0
         line, counted = 1, 0
-        found = []
+        results = []
         for start, end in _between(values, begin, len(visible)):
             for ref in references(visible, start, end):
                 line += visible.count("\n", counted, ref.start)
                 counted = ref.start
-                found.append(self._link(ref, line))
-        return found
+                results.append(self._link(ref, line))
+        return results
 
     def _link(self, ref: Reference, line: int) -> Link:
         return Link(ref.kind, ref.path, None, ref.display, line, self._key(ref), ref.start, ref.end)
@@ -212,22 +212,22 @@ class _Reading:
 
     def _aliases(self, title: str) -> tuple[str, ...]:
         own = self.reader.key(title)
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for key in _ALIAS_KEYS:
             for alias in _texts(self.properties.get(key)):
                 if self.reader.key(alias) not in {own, ""}:
-                    found.setdefault(self.reader.key(alias), alias)
-        return tuple(found.values())
+                    result.setdefault(self.reader.key(alias), alias)
+        return tuple(result.values())
 
     def _tags(self, text_links: Iterable[Link]) -> tuple[str, ...]:
         """The page's tags, then those in its text, each in its first spelling."""
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for tag in _texts(self.properties.get("tags")):
-            found.setdefault(names.canonical(tag), tag)
+            result.setdefault(names.canonical(tag), tag)
         for link in text_links:
             if link.kind == "tag":
-                found.setdefault(names.canonical(link.path), link.path)
-        return tuple(found.values())
+                result.setdefault(names.canonical(link.path), link.path)
+        return tuple(result.values())
 
 
 def _texts(value: Value) -> list[str]:
@@ -249,8 +249,8 @@ def _between(spans: Iterable[tuple[int, int]], begin: int, end: int) -> Iterable
 
 
 def _anchors(blocks: Iterable[Block]) -> Mapping[str, int]:
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for block in blocks:
         if block.id:
-            found.setdefault(block.id, block.line)
-    return found
+            result.setdefault(block.id, block.line)
+    return result

@@ -77,8 +77,8 @@ def _add_names(item: str, names: dict[str, None]) -> None:
     if "[[" not in item:
         names.update(dict.fromkeys(name.strip() for name in item.split("#") if name.strip()))
         return
-    found = [name.strip() for name in _LISTED.findall(item) if name.strip()]
-    names.update(dict.fromkeys(found or [item]))
+    results = [name.strip() for name in _LISTED.findall(item) if name.strip()]
+    names.update(dict.fromkeys(results or [item]))
 
 
 def typed(value: str, references: Iterable[str]) -> Value:
@@ -119,23 +119,23 @@ def yaml_properties(block: str, parsed: Mapping[str, Value]) -> list[YamlPropert
             for key, (source, line) in lines.items()
             if source
         ]
-    found = []
+    results = []
     for name, value in parsed.items():
         key = key_of(str(name))
         source, line = lines.get(key, ("", 1))
         quoted = is_quoted(source)
         if value is not None:
-            found.append(YamlProperty(key, value, _source(value), line, not quoted))
-    return found
+            results.append(YamlProperty(key, value, _source(value), line, not quoted))
+    return results
 
 
 def _lines(block: str) -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
+    result: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(block.split("\n"), 1):
         match = _LINE.fullmatch(line[:10_000])
         if match and len(match[1]) <= _LONGEST_KEY:
-            found.setdefault(key_of(match[1].strip()), (match[2] or "", number))
-    return found
+            result.setdefault(key_of(match[1].strip()), (match[2] or "", number))
+    return result
 
 
 def _source(value: Value) -> str:

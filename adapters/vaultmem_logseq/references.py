@@ -206,8 +206,8 @@ class _NoTags:
             begin = self.text.rfind("\n", 0, offset) + 1
             end = self.text.find("\n", offset)
             self.line_end = end if end >= 0 else len(self.text)
-            found = _NO_TAGS.finditer(self.text, begin, self.line_end)
-            self.spans = [each.span() for each in found][::-1]
+            matches = _NO_TAGS.finditer(self.text, begin, self.line_end)
+            self.spans = [each.span() for each in matches][::-1]
         while self.spans and self.spans[-1][1] <= offset:
             self.spans.pop()
         return bool(self.spans) and self.spans[-1][0] < offset

@@ -47,8 +47,10 @@ class LogseqRules:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        told = repr([_READING, *(sorted(x) if isinstance(x, frozenset) else x for x in settings)])
-        self.fingerprint = f"logseq-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        described = repr(
+            [_READING, *(sorted(x) if isinstance(x, frozenset) else x for x in settings)]
+        )
+        self.fingerprint = f"logseq-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
 
     @cached_property
     def reader(self) -> PageReader:

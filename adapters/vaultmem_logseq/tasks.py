@@ -32,23 +32,23 @@ class Stamp(NamedTuple):
 
 def stamps(line: str) -> list[Stamp]:
     """The dates on one line; the weekday may be missing, impossible dates are no dates."""
-    return [stamp for found in _STAMP.finditer(line) if (stamp := _stamp(found))]
+    return [stamp for match in _STAMP.finditer(line) if (stamp := _stamp(match))]
 
 
 def spans(line: str) -> list[tuple[int, int]]:
     """Where on the line a date stands, also an impossible one."""
-    return [found.span() for found in _STAMP.finditer(line)]
+    return [match.span() for match in _STAMP.finditer(line)]
 
 
-def _stamp(found: re.Match[str]) -> Stamp | None:
+def _stamp(match: re.Match[str]) -> Stamp | None:
     try:
-        day = date(int(found[2]), int(found[3]), int(found[4])).isoformat()
+        day = date(int(match[2]), int(match[3]), int(match[4])).isoformat()
     except ValueError:
         return None
-    time = _TIME.search(found[5])
+    time = _TIME.search(match[5])
     clock = f"T{int(time[1]):02}:{time[2]}" if time and int(time[1]) < 24 and time[2] < "60" else ""
-    repeater = _REPEATER.search(found[5])
-    return Stamp(found[1].upper() == "DEADLINE", day + clock, repeater[1] if repeater else None)
+    repeater = _REPEATER.search(match[5])
+    return Stamp(match[1].upper() == "DEADLINE", day + clock, repeater[1] if repeater else None)
 
 
 _DONE = frozenset({"DONE"})
@@ -73,14 +73,14 @@ def tasks(
     blocks: Iterable[Block], day: Callable[[str], str | None] = iso_day
 ) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     """The blocks with a marker, and the blocks without one that have a date; `day` tells which page is which day."""
-    found: list[Task] = []
+    results: list[Task] = []
     dated: list[Task] = []
     for block in blocks:
         if block.marker:
-            found.append(_with_properties(_task(block), block, day))
+            results.append(_with_properties(_task(block), block, day))
         elif block.scheduled or block.deadline:
             dated.append(_task(block))
-    return tuple(found), tuple(dated)
+    return tuple(results), tuple(dated)
 
 
 def _task(block: Block) -> Task:
@@ -103,25 +103,25 @@ def _task(block: Block) -> Task:
 
 def _with_properties(task: Task, block: Block, day: Callable[[str], str | None]) -> Task:
     """The task with the times that its properties name, where no line of dates does."""
-    told: dict[str, str] = {}
+    moments: dict[str, str] = {}
     for each in block.properties:
         if each.key in {"due", "remind", "date"} and (when := _moment(each.value, day)):
-            told.setdefault(each.key, when)
-    if not told:
+            moments.setdefault(each.key, when)
+    if not moments:
         return task
     return task._replace(
-        due=task.due or told.get("due"),
-        remind=told.get("remind"),
-        scheduled=task.scheduled or told.get("date"),
+        due=task.due or moments.get("due"),
+        remind=moments.get("remind"),
+        scheduled=task.scheduled or moments.get("date"),
     )
 
 
 def _moment(value: str, day: Callable[[str], str | None]) -> str | None:
-    found = _MOMENT.fullmatch(value.strip())
-    iso = found and (day(found[1].strip()) if found[1] else iso_day(found[2]))
-    if not found or not iso or not found[3]:
+    match = _MOMENT.fullmatch(value.strip())
+    iso = match and (day(match[1].strip()) if match[1] else iso_day(match[2]))
+    if not match or not iso or not match[3]:
         return iso
-    return f"{iso}T{int(found[3]):02}:{found[4]}" if int(found[3]) < 24 and found[4] < "60" else iso
+    return f"{iso}T{int(match[3]):02}:{match[4]}" if int(match[3]) < 24 and match[4] < "60" else iso
 
 
 def _status(marker: str | None) -> str:

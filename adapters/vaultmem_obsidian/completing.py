@@ -90,11 +90,11 @@ class Ticking:
 
     def _both(self, ticked: str, following: str, ends: bool, ending: str) -> list[str]:
         """The lines that take the place of one; the last of them ends as that did."""
-        found = [ticked]
+        results = [ticked]
         if following:
-            found = [ticked, following] if self.habits.next_below else [following, ticked]
+            results = [ticked, following] if self.habits.next_below else [following, ticked]
         last = "\r" if ends else ""
-        return [*(f"{line}{ending}" for line in found[:-1]), f"{found[-1]}{last}"]
+        return [*(f"{line}{ending}" for line in results[:-1]), f"{results[-1]}{last}"]
 
     def _open_task(self, text: str, task: Task) -> Task | None:
         """The task as it stands in the text now."""
@@ -130,24 +130,24 @@ class Ticking:
             if end in reminders:
                 end = reminders[end]
                 continue
-            found = FIELD.search(line, max(begin, end - LONGEST_FIELD), end)
-            if not found or not (found["tag"] or fields.read_one(found)):
+            match = FIELD.search(line, max(begin, end - LONGEST_FIELD), end)
+            if not match or not (match["tag"] or fields.read_one(match)):
                 return
-            if not found["tag"]:
-                yield _piece(found)
-            end = found.start()
+            if not match["tag"]:
+                yield _piece(match)
+            end = match.start()
 
     def _reminders(self, line: str, begin: int) -> list[tuple[int, int, int]]:
         """What is the reminder of a task anywhere in its line: begin, end, and begin of the day or -1."""
-        for found in ROUND.finditer(line, begin):
-            if moment(found[1] or found[2], found[3]):
-                return [(*found.span(), found.start(1 if found[1] else 2))]
+        for match in ROUND.finditer(line, begin):
+            if moment(match[1] or match[2], match[3]):
+                return [(*match.span(), match.start(1 if match[1] else 2))]
         days, times = kanban_forms(self.settings.date_trigger, self.settings.time_trigger)
-        for found in days.finditer(line, begin):
-            if iso_day(found[1] or found[2]):
+        for match in days.finditer(line, begin):
+            if iso_day(match[1] or match[2]):
                 clock = times.search(line, begin)
                 more = [(*clock.span(), -1)] if clock else []
-                return [(*found.span(), found.start(1 if found[1] else 2)), *more]
+                return [(*match.span(), match.start(1 if match[1] else 2)), *more]
         return []
 
     def _ticked(self, place: _Place, task: Task, day: str) -> str:
@@ -185,17 +185,17 @@ class Ticking:
         days = [task.due, task.scheduled, task.start]
         if self.habits.drops_scheduled:
             days = [task.due, task.start, task.scheduled]
-        given = next((day for day in (*days, task.remind) if day), None)
-        return date.fromisoformat(given[:10]) if given else None
+        first = next((day for day in (*days, task.remind) if day), None)
+        return date.fromisoformat(first[:10]) if first else None
 
     def _reminder_days(self, place: _Place, task: Task) -> list[tuple[int, int]]:
         """Where the day of its reminder is written."""
         if not task.remind:
             return []
         line, begin = place.line[: place.end], place.box + 2
-        found = [(at, at + 10) for _, _, at in self._reminders(line, begin) if at >= 0]
+        results = [(at, at + 10) for _, _, at in self._reminders(line, begin) if at >= 0]
         clocks = (each.span(1) for each in CLOCK.finditer(line, begin) if moment(each[1], each[2]))
-        return found or list(clocks)[:1]
+        return results or list(clocks)[:1]
 
     def _without(self, line: str, place: _Place, today: date) -> str:
         """The next one has no id, and nothing of what happened to the one before."""
@@ -210,13 +210,13 @@ class Ticking:
         return line
 
 
-def _piece(found: re.Match[str]) -> _Piece:
-    key = found["key"] or found["round_key"]
+def _piece(match: re.Match[str]) -> _Piece:
+    key = match["key"] or match["round_key"]
     if key:
-        return _Piece(DATES.get(key, key), found.start(), found.end(), is_emoji=False)
-    mark = found["mark"] or ""
-    name = DATES.get(mark) or _MARKED.get(found[0][0]) or found[0][0]
-    return _Piece(name, found.start(), found.end(), is_emoji=True)
+        return _Piece(DATES.get(key, key), match.start(), match.end(), is_emoji=False)
+    mark = match["mark"] or ""
+    name = DATES.get(mark) or _MARKED.get(match[0][0]) or match[0][0]
+    return _Piece(name, match.start(), match.end(), is_emoji=True)
 
 
 def _moved(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str | None:
@@ -225,7 +225,7 @@ def _moved(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str
     spans = set(others)
     for piece in place.pieces:
         if piece.name in (*_MOVING, "⏰"):
-            spans |= {found.span() for found in _DAY.finditer(line, piece.start, piece.end)}
+            spans |= {match.span() for match in _DAY.finditer(line, piece.start, piece.end)}
     for start, end in sorted(spans):
         try:
             day = date.fromisoformat(line[start:end]) + away

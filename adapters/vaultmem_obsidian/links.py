@@ -72,13 +72,13 @@ def _folder(path: str) -> str:
 
 def _plain(folder: str) -> str:
     """A folder without "." and ".."; what leads above the vault stays in its root."""
-    kept: list[str] = []
+    rest: list[str] = []
     for part in folder.split("/"):
         if part == "..":
-            del kept[-1:]
+            del rest[-1:]
         elif part and part != ".":
-            kept.append(part)
-    return "/".join(kept)
+            rest.append(part)
+    return "/".join(rest)
 
 
 def _first(paths: Sequence[str]) -> str | None:
@@ -263,15 +263,15 @@ def find_tags(plain: str, body: int, links: list[tuple[int, int]]) -> list[str]:
         return []
     if "<" in plain:
         plain = _HTML.sub(lambda html: blanks(html[0]), plain)
-    found = []
+    results = []
     begins = [begin for begin, _ in links]
     for match in _TAG.finditer(plain, body):
         before = bisect_right(begins, match.start()) - 1
         if before >= 0 and match.start() < links[before][1]:
             continue
         if tag := _valid(match[1]):
-            found.append(tag)
-    return found
+            results.append(tag)
+    return results
 
 
 def merged(tags: Iterable[str]) -> tuple[str, ...]:
@@ -284,20 +284,20 @@ def merged(tags: Iterable[str]) -> tuple[str, ...]:
 
 def property_tags(properties: Mapping[str, Value]) -> list[str]:
     """The tags in `tags` or `tag`: a list, or text with commas or blanks (R-TAG-4)."""
-    found: list[str] = []
+    results: list[str] = []
     for value in _values(properties, ("tags", "tag")):
         words = _SEPARATORS.split(value) if isinstance(value, str) else _texts(value)
-        found += [tag for word in words if (tag := _valid(word.strip().removeprefix("#")))]
-    return found
+        results += [tag for word in words if (tag := _valid(word.strip().removeprefix("#")))]
+    return results
 
 
 def property_aliases(properties: Mapping[str, Value]) -> tuple[str, ...]:
     """The names in `aliases` or `alias`: a list, or text with commas (R-ALIAS-2)."""
-    found: list[str] = []
+    results: list[str] = []
     for value in _values(properties, ("aliases", "alias")):
         names = value.split(",") if isinstance(value, str) else _texts(value)
-        found += [name.strip() for name in names]
-    return tuple(dict.fromkeys(name for name in found if name))
+        results += [name.strip() for name in names]
+    return tuple(dict.fromkeys(name for name in results if name))
 
 
 def _values(properties: Mapping[str, Value], keys: tuple[str, ...]) -> list[Value]:

@@ -36,7 +36,7 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
     spans = hidden(text, body, indented=True)
     plain = without(text, spans)
     starts = line_starts(text)
-    found = find_links(text, plain, body, starts)
+    result = find_links(text, plain, body, starts)
     drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in properties
     content = read_pieces(text, line_at(starts, body), spans, drawing=drawing)
     return Note(
@@ -45,9 +45,9 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
         properties=properties,
         frontmatter_error=front.error,
         aliases=property_aliases(properties) if properties else (),
-        tags=merged(chain(property_tags(properties), find_tags(plain, body, found.spans))),
+        tags=merged(chain(property_tags(properties), find_tags(plain, body, result.spans))),
         headings=tuple(content.headings),
-        links=(*(property_links(text, front) if properties else ()), *found.links),
+        links=(*(property_links(text, front) if properties else ()), *result.links),
         tasks=tuple(find_tasks(text, plain, body, starts, settings)),
         anchors=_anchors(plain, body, starts),
         journal=journal_day(path, settings.day_formats),

@@ -142,8 +142,8 @@ def read_habits(root: Folder) -> Habits:
 
 
 def _enabled(root: Folder) -> list[Value]:
-    found = _json(root, ".obsidian/community-plugins.json")
-    return found if isinstance(found, list) else []
+    result = _json(root, ".obsidian/community-plugins.json")
+    return result if isinstance(result, list) else []
 
 
 def read_settings(root: Folder) -> Settings:
@@ -198,5 +198,5 @@ def _day_formats(root: Folder) -> tuple[re.Pattern[str], ...]:
     core = _object(root, ".obsidian/daily-notes.json")
     periodic = _object(root, f"{_PLUGINS}/periodic-notes/data.json").get("daily")
     sources = [core, periodic if isinstance(periodic, dict) else {}]
-    found = [day_format(_text(s, "format", ""), _text(s, "folder", "")) for s in sources]
-    return tuple(f for f in found if f)
+    results = [day_format(_text(s, "format", ""), _text(s, "folder", "")) for s in sources]
+    return tuple(f for f in results if f)

@@ -63,11 +63,6 @@ def blanks(text: str) -> str:
     return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
-def hidden_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """The offsets (begin, end) of what `hidden` finds."""
-    return [(span.begin, span.end) for span in hidden(text, start)]
-
-
 def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]:
     """Fenced and inline code, maths and HTML comments, in order; indented code too, in dialects
     that have it. Linear in the text."""
@@ -81,20 +76,20 @@ def _indented(text: str, start: int) -> list[Hidden]:
     """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
     if not _FIRST_INDENTED.search(text, start):
         return []
-    found: list[Hidden] = []
+    results: list[Hidden] = []
     in_list, after_empty, begin = False, False, start
     for line in text[start:].split("\n"):
         end = begin + len(line)
-        goes_on = bool(found) and found[-1].end == begin - 1
+        goes_on = bool(results) and results[-1].end == begin - 1
         if not line.strip():
             after_empty = True
         elif not in_list and (after_empty or goes_on) and _INDENTED.match(line):
-            found.append(Hidden(found.pop().begin if goes_on else begin, end, fence=False))
+            results.append(Hidden(results.pop().begin if goes_on else begin, end, fence=False))
         else:
             in_list = bool(_ITEM.match(line)) or (in_list and (line[0] in " \t" or not after_empty))
             after_empty = False
         begin = end + 1
-    return found
+    return results
 
 
 def line_starts(text: str) -> list[int]:
@@ -127,11 +122,11 @@ class _Scan:
         self.comment_can_end = True
 
     def spans(self) -> list[Hidden]:
-        found: list[Hidden] = []
+        results: list[Hidden] = []
         position = self.start
         search = _TOKEN.search
         while token := search(self.text, position):
-            position = self._past_indented(token.start(), position, found)
+            position = self._past_indented(token.start(), position, results)
             if position > token.start():
                 continue
             position = token.end()
@@ -139,18 +134,18 @@ class _Scan:
             fence = self._fence(token)
             end = fence or self._end(token)
             if end > position:
-                found.append(Hidden(token.start(), end, bool(fence)))
+                results.append(Hidden(token.start(), end, bool(fence)))
                 position = end
             self.fresh = False
-        self._past_indented(len(self.text), position, found)
-        return found
+        self._past_indented(len(self.text), position, results)
+        return results
 
-    def _past_indented(self, offset: int, position: int, found: list[Hidden]) -> int:
+    def _past_indented(self, offset: int, position: int, spans: list[Hidden]) -> int:
         """Take the indented code that begins up to an offset, unless something else reached into it."""
         while self.code and self.code[-1].begin <= offset:
             code = self.code.pop()
             if code.begin >= position:
-                found.append(code)
+                spans.append(code)
                 position = code.end
         return position
 

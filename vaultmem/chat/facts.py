@@ -35,9 +35,8 @@ from vaultmem.memories.conversation import (
     scope_of,
 )
 from vaultmem.memories.model import is_private
-from vaultmem.search.query import Filter
+from vaultmem.search.query import Ask, Filter
 from vaultmem.search.recall_text import plain
-from vaultmem.search.search import Ask
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
@@ -146,7 +145,7 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
         answer = model.ask(sentences.question(words, now))
     except LlmError as error:
         return sentences.facts_in(words, now), str(error)
-    return XX(sentences.read(answer), words), ""
+    return sentences.plausible(sentences.read(answer), words), ""
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:

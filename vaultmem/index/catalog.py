@@ -112,8 +112,8 @@ class Catalog:
             self._frozen = self._looks()
 
     def _looks(self) -> object:
-        found = os.stat(self.path)
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        result = os.stat(self.path)
+        return result.st_ino, result.st_size, result.st_mtime_ns
 
     def is_outdated(self) -> bool:
         """Whether it was opened as it was before, and has been written since."""

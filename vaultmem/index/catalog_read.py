@@ -75,8 +75,8 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
 
 def places(catalog: Catalog, blocks: list[tuple[int, int]]) -> dict[tuple[int, int], BlockPlace]:
     """The places of blocks given as (note, ordinal); those that are gone are left out."""
-    found = place_rows(catalog, blocks)
-    return {block: as_place(found[block]) for block in blocks if block in found}
+    result = place_rows(catalog, blocks)
+    return {block: as_place(result[block]) for block in blocks if block in result}
 
 
 def place_rows(
@@ -122,8 +122,8 @@ def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -
     """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
     wanted = encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
-    if found := [str(row[0]) for row in exact if row[0] not in but]:
-        return found
+    if result := [str(row[0]) for row in exact if row[0] not in but]:
+        return result
     folded = wanted.lower()
     low = folded.removesuffix(".md") + ".md"
     names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%")
@@ -133,9 +133,9 @@ def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -
         [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
         [path for path, _ in rows if path.lower().endswith("/" + low)],
     )
-    for found in stages:
-        if found:
-            return found
+    for result in stages:
+        if result:
+            return result
     return [path for path in alias_owners(catalog, wanted) if path not in but]
 
 
@@ -167,9 +167,9 @@ def similar_titles(catalog: Catalog, name: str, but: frozenset[str] = frozenset(
 
 def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
     """The paths of some notes."""
-    given = json.dumps(list(notes))
+    wanted = json.dumps(list(notes))
     rows = "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(catalog.db.execute(rows, (given,)).fetchall())
+    return dict(catalog.db.execute(rows, (wanted,)).fetchall())
 
 
 def note_paths(catalog: Catalog) -> list[str]:
@@ -235,11 +235,11 @@ def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict
 
 def troubles(catalog: Catalog) -> list[tuple[str, str]]:
     """Notes that could not be read, or not wholly, with the reason."""
-    found = catalog.db.execute("SELECT path, reason FROM troubles").fetchall()
+    rows = catalog.db.execute("SELECT path, reason FROM troubles").fetchall()
     broken = catalog.db.execute(
         "SELECT f.path, n.error FROM notes n JOIN files f ON f.id = n.id WHERE n.error IS NOT NULL"
     ).fetchall()
-    return sorted(found + [(path, f"front matter: {error}") for path, error in broken])
+    return sorted(rows + [(path, f"front matter: {error}") for path, error in broken])
 
 
 def conflict_pairs(catalog: Catalog) -> list[tuple[str, str | None]]:
@@ -272,8 +272,8 @@ def counts(catalog: Catalog) -> dict[str, int]:
 def ids(catalog: Catalog, statement: str, values: Sequence[str | float] = ()) -> set[int]:
     """Ids, which SQLite hands out all at once: see _WANTED."""
     whole = f"SELECT group_concat(id) FROM ({statement})"  # noqa: S608 - own text
-    found = catalog.db.execute(whole, values).fetchone()[0]
-    return set(json.loads(f"[{found}]")) if found else set()
+    joined = catalog.db.execute(whole, values).fetchone()[0]
+    return set(json.loads(f"[{joined}]")) if joined else set()
 
 
 # Either spelling: Logseq has dashes. Read by SQLite, because most memories never fade and need no look.
@@ -297,11 +297,11 @@ def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None,
     pairs = (
         (note, category, zip(own[::2], own[1::2], strict=True)) for note, category, own in rows
     )
-    found = [
+    results = [
         (int(note), category, [one if one is not None else other for one, other in own])
         for note, category, own in pairs
     ]
-    return [each for each in found if each[2][0] is not None]
+    return [each for each in results if each[2][0] is not None]
 
 
 def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:
@@ -323,14 +323,11 @@ def block_hashes(
 ) -> list[tuple[int, int, bytes]]:
     """Note, ordinal and hash of all blocks that may be found, or of those of some notes."""
     chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
-    asked = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
+    statement = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
         WHERE n.excluded = 0 {chosen}"""  # noqa: S608 - own text
-    return catalog.db.execute(asked, [] if notes is None else [json.dumps(list(notes))]).fetchall()
-
-
-def all_notes(catalog: Catalog) -> list[int]:
-    """The ids of all notes."""
-    return sorted(ids(catalog, "SELECT id FROM notes"))
+    return catalog.db.execute(
+        statement, [] if notes is None else [json.dumps(list(notes))]
+    ).fetchall()
 
 
 @value
@@ -343,28 +340,22 @@ class NoteHead:
 
 
 def note_heads(catalog: Catalog, notes: list[int]) -> dict[int, NoteHead]:
-    """Path, title and link of notes by id."""
-    found = {}
-    for note in notes:
-        row = catalog.db.execute(
-            "SELECT f.path, n.title, n.dialect FROM notes n JOIN files f ON f.id = n.id WHERE n.id = ?",
-            (note,),
-        ).fetchone()
-        if row:
-            found[note] = NoteHead(*row)
-    return found
+    """Path, title and dialect of notes by id."""
+    rows = catalog.db.execute(
+        "SELECT n.id, f.path, n.title, n.dialect FROM json_each(?) w JOIN notes n ON n.id = w.value"
+        " JOIN files f ON f.id = n.id",
+        (json.dumps(notes),),
+    )
+    return {int(note): NoteHead(*head) for note, *head in rows}
 
 
 def note_ids(catalog: Catalog, paths: list[str]) -> dict[str, int]:
     """The ids of notes by path; other files are left out."""
-    found = {}
-    for path in paths:
-        row = catalog.db.execute(
-            "SELECT id FROM files WHERE path = ? AND kind = 'note'", (path,)
-        ).fetchone()
-        if row:
-            found[path] = int(row[0])
-    return found
+    rows = catalog.db.execute(
+        "SELECT f.path, f.id FROM json_each(?) w JOIN files f ON f.path = w.value AND f.kind = 'note'",
+        (json.dumps(paths),),
+    )
+    return dict(rows.fetchall())
 
 
 def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:

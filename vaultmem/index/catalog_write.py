@@ -59,13 +59,13 @@ class NoteRow(NamedTuple):
 
 def put_file(catalog: Catalog, row: FileRow) -> int:
     """Insert or update a file by its path; its id."""
-    found = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
-    if found:
+    known = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
+    if known:
         catalog.db.execute(
             "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ? WHERE id = ?",
-            (*row[1:], found[0]),
+            (*row[1:], known[0]),
         )
-        return int(found[0])
+        return int(known[0])
     inserted = catalog.db.execute(
         "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         row,
@@ -159,7 +159,7 @@ def _link_row(file: int, number: int, link: Link) -> tuple[object, ...]:
 
 
 def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
-    given = {k: v for k, v in item._asdict().items() if v not in (None, (), False)}
+    fields = {k: v for k, v in item._asdict().items() if v not in (None, (), False)}
     still_open = not item.done and not item.cancelled
     dated = [d for d in (item.due, item.scheduled, item.remind, item.start) if d]
     first = item.due or min(dated, default=None)
@@ -169,13 +169,13 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
         int(task),
         int(still_open),
         first,
-        json.dumps(given, ensure_ascii=False),
+        json.dumps(fields, ensure_ascii=False),
     )
 
 
 def _said_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
-    said = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
-    return file, line, SAID, 1, None, said
+    text = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
+    return file, line, SAID, 1, None, text
 
 
 def _opening_row(file: int, opening: str) -> tuple[object, ...]:
@@ -201,9 +201,9 @@ def resolve_stale(
             link = path, key, source_path.rpartition("/")[0]
             if link not in known:
                 known[link] = files.target(path, key, source_path, lookups(key), resolve)
-            found, count = known[link]
-            if (found, count) != (target, choices):
-                changes.append((found, count, source, ordinal))
+            new, count = known[link]
+            if (new, count) != (target, choices):
+                changes.append((new, count, source, ordinal))
         db.executemany(
             "UPDATE links SET target = ?, choices = ? WHERE source = ? AND ordinal = ?", changes
         )
@@ -232,8 +232,8 @@ class _Names:
     def target(
         self, path: str, key: str, source: str, names: tuple[str, ...], resolve: Resolve
     ) -> tuple[int | None, int]:
-        found, choices = resolve(path, key, source, [self.paths(name) for name in names])
-        return (None if found is None else self._ids[found]), choices
+        result, choices = resolve(path, key, source, [self.paths(name) for name in names])
+        return (None if result is None else self._ids[result]), choices
 
 
 # Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off
@@ -293,8 +293,8 @@ class Copies:
         breathe()
         pairs = doubtful(places)
         breathe()
-        found = [*conflicts(places).items(), *self._alike(pairs, breathe)]
-        return Judged(pairs, None, found)
+        copies = [*conflicts(places).items(), *self._alike(pairs, breathe)]
+        return Judged(pairs, None, copies)
 
     def write(self, judged: Judged) -> None:
         """Write it down, in a transaction."""
@@ -315,12 +315,12 @@ class Copies:
 
     def _alike(self, pairs: Iterable[Pair], breathe: Callable[[], None]) -> list[Pair]:
         """Of notes that only look like copies by name, those whose texts are alike."""
-        found = []
+        results = []
         for pair in pairs:
             breathe()
             if nearly_equal(*map(self._text_of, pair)):
-                found.append(pair)
-        return found
+                results.append(pair)
+        return results
 
 
 # What goes into the catalog and into the keyword index for each block of a note.

@@ -64,13 +64,13 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
     """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes."""
     troubles: list[Trouble] = []
     if place is None or "" in place.folders:
-        old, found = _all_known(catalog, how.breathe), walk(folder, troubles)
+        old, entries = _all_known(catalog, how.breathe), walk(folder, troubles)
     else:
-        old, found = _known_at(catalog, place), _found_at(folder, place, troubles)
+        old, entries = _known_at(catalog, place), _found_at(folder, place, troubles)
     diff = Diff([], [], {}, {}, {}, {})
     hidden: set[str] = set()
     dirty = {row[0] for row in catalog.db.execute("SELECT note FROM dirty")}
-    for entry in _breathing(found, how.breathe):
+    for entry in _breathing(entries, how.breathe):
         kind = how.kind_of(entry.path)
         if kind:
             known = _same_kind(old, entry.path, kind)
@@ -186,11 +186,11 @@ def check_vanished(folder: str, diff: Diff) -> None:
 
 def check_rebuild(folder: str, rules: Rulebook, known: int) -> None:
     """The same before an index is built anew; `known` is how many notes the old one had."""
-    found = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
-    if 2 * found <= known:
+    count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
+    if 2 * count <= known:
         identity.check(folder)
     if known:
-        refuse_if_lost(folder, known - found, known, empty=not found)
+        refuse_if_lost(folder, known - count, known, empty=not count)
 
 
 def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:

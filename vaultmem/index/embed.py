@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,35 +39,32 @@ MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other f
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 
-class Embedder:
-    """Turns text into normalised vectors of `model`. Loads on first use; safe to share by threads.
+class TextEmbedder(ABC):
+    """Turns texts into normalised vectors of one model; safe to share by threads. Raises ModelError when it cannot."""
 
-    Every method that needs the model raises ModelError when it cannot be loaded.
-    """
-
+    model: Model
     is_local = True  # what it embeds stays in this process
 
-    def __init__(self, model: Model, threads: int = 2) -> None:
-        self.model = model
-        self._threads = threads
-        self._loading = threading.Lock()
-        self._counter: Tokenizer | None = None
-        self._loaded: _Running | None = None
-        self._asked: dict[str, NDArray[np.float32]] = {}  # questions; the oldest first
+    def __init__(self) -> None:
+        self._questions: dict[str, NDArray[np.float32]] = {}  # the oldest first
+        self._lock = threading.Lock()
 
+    @abstractmethod
     def is_loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._loaded is not None
+        """Whether it can be used at once."""
 
+    @abstractmethod
     def unload(self) -> None:
-        """Give the memory of the model back to the system; whoever is embedding now ends his batch.
-        The next use loads it again."""
-        with self._loading:
-            if self._loaded is None and self._counter is None:
-                return
-            self._loaded = self._counter = None
-        gc.collect()  # what holds the session refers to itself
-        machine.give_back()
+        """Give the memory of the model back to the system; the next use loads it again."""
+
+    @abstractmethod
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what is done and stop in
+        between."""
+
+    @abstractmethod
+    def _question(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question; some models treat it unlike the texts it is compared with."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text, in the order given."""
@@ -77,9 +75,43 @@ class Embedder:
             vectors[indices] = rows
         return vectors
 
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question."""
+        if (known := self._questions.get(text)) is not None:
+            return known
+        vector = self._question(text)
+        vector.setflags(write=False)
+        with self._lock:
+            while len(self._questions) >= MOST_QUESTIONS:
+                del self._questions[next(iter(self._questions))]
+            self._questions[text] = vector
+        return vector
+
+
+class Embedder(TextEmbedder):
+    """A model in this process. Loads on first use."""
+
+    def __init__(self, model: Model, threads: int = 2) -> None:
+        super().__init__()
+        self.model = model
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._counter: Tokenizer | None = None
+        self._loaded: _Running | None = None
+
+    def is_loaded(self) -> bool:
+        return self._loaded is not None
+
+    def unload(self) -> None:
+        with self._loading:
+            if self._loaded is None and self._counter is None:
+                return
+            self._loaded = self._counter = None
+        gc.collect()  # what holds the session refers to itself
+        machine.give_back()
+
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what
-        is done and stop in between. Short texts come first."""
+        """Short texts come first."""
         if not texts:
             return
         running = self._running()
@@ -91,18 +123,10 @@ class Embedder:
             yield indices, normalised(running.passages(batch))
         machine.give_back()
 
-    def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question; some models treat it unlike the texts it is compared with."""
-        if (known := self._asked.get(text)) is not None:
-            return known
+    def _question(self, text: str) -> NDArray[np.float32]:
         running = self._running()
         cut = encodable(text[: running.longest * LETTERS_PER_TOKEN])
         vector: NDArray[np.float32] = normalised(running.question(cut))[0]
-        vector.setflags(write=False)
-        with self._loading:
-            while len(self._asked) >= MOST_QUESTIONS:
-                del self._asked[next(iter(self._asked))]
-            self._asked[text] = vector
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -160,8 +184,8 @@ class _Pooled:
         ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for row, each in enumerate(cut):
             ids[row, : len(each)], mask[row, : len(each)] = each, 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        tokens = self._session.run(None, given)[0]
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        tokens = self._session.run(None, inputs)[0]
         means: NDArray[np.generic] = (tokens * mask[..., None]).sum(1) / mask.sum(1)[:, None]
         return means
 

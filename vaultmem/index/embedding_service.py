@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
-from vaultmem.index.embed import MOST_QUESTIONS, normalised
+from vaultmem.index.embed import TextEmbedder, normalised
 from vaultmem.index.models import DEFAULT, OFF, Model, model_key
 from vaultmem.llm import credentials
 from vaultmem.llm.credentials import Key
@@ -79,8 +79,8 @@ def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
         yield "warning", str(error), "until then search works by keyword only"
 
 
-class ServiceEmbedder:
-    """Turns text into normalised vectors of a model of a service; safe to share by threads.
+class ServiceEmbedder(TextEmbedder):
+    """A model of a service.
 
     Raises EmbeddingServiceError when it gives none. How long its vectors are is asked once, and kept in `folder`.
     """
@@ -92,7 +92,7 @@ class ServiceEmbedder:
         patience: Patience = Patience(2), now: Callable[[], float] = time.monotonic,  # noqa: B008 - a value
     ) -> None:  # fmt: skip
         self._service, self._patience, self._now = service, patience, now
-        self._asked: dict[str, NDArray[np.float32]] = {}  # questions; the oldest first
+        super().__init__()
         name = model_key(service.model, service.url, service.model)
         self._record = Path(folder) / f"service-{name}.json"
         length = self._recorded() or self._looked()
@@ -100,14 +100,12 @@ class ServiceEmbedder:
         self.model = Model(key, service.model, length, folder, "")
 
     def is_loaded(self) -> bool:
-        """Whether it can be asked now, as far as is known."""
         return self._trouble() is None
 
     def unload(self) -> None:
         """Nothing is held here."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what is done."""
         batch: list[int] = []
         letters = 0
         for place, text in enumerate(texts):
@@ -120,26 +118,8 @@ class ServiceEmbedder:
         if batch:
             yield batch, self._vectors([texts[each] for each in batch])
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text, in the order given."""
-        import numpy as np
-
-        vectors = np.empty((len(texts), self.model.dimensions), dtype=np.float32)
-        for indices, rows in self.batches(texts):
-            vectors[indices] = rows
-        return vectors
-
-    def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question, soon or not at all."""
-        if (known := self._asked.get(text)) is not None:
-            return known
-        vector: NDArray[np.float32] = self._vectors([text], in_a_hurry=True)[0]
-        vector.setflags(write=False)
-        with _lock:
-            while len(self._asked) >= MOST_QUESTIONS:
-                del self._asked[next(iter(self._asked))]
-            self._asked[text] = vector
-        return vector
+    def _question(self, text: str) -> NDArray[np.float32]:
+        return self._vectors([text], in_a_hurry=True)[0]  # type: ignore[no-any-return] # a row of floats
 
     def _vectors(self, texts: Sequence[str], *, in_a_hurry: bool = False) -> NDArray[np.float32]:
         rows = self._rows([_sent(text) for text in texts], in_a_hurry=in_a_hurry)
@@ -190,16 +170,16 @@ class ServiceEmbedder:
         import numpy as np
 
         try:
-            given = json.loads(reply.body)["data"]
-            rows = {one.get("index", place): one["embedding"] for place, one in enumerate(given)}
-            found = [np.asarray(rows[place], dtype=np.float32) for place in range(count)]
+            data = json.loads(reply.body)["data"]
+            rows = {one.get("index", place): one["embedding"] for place, one in enumerate(data)}
+            results = [np.asarray(rows[place], dtype=np.float32) for place in range(count)]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            found = []
-        if not found or any(
-            row.ndim != 1 or not len(row) or not np.isfinite(row).all() for row in found
+            results = []
+        if not results or any(
+            row.ndim != 1 or not len(row) or not np.isfinite(row).all() for row in results
         ):
             raise self._failed(f"{self._service.url} answers, but not with a vector for each text")
-        return found
+        return results
 
     def _trouble(self) -> str | None:
         """Why it failed a moment ago."""
@@ -227,10 +207,10 @@ class ServiceEmbedder:
 
     def _recorded(self) -> int | None:
         try:
-            found = json.loads(self._record.read_text(encoding="ascii"))["dimensions"]
+            result = json.loads(self._record.read_text(encoding="ascii"))["dimensions"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if isinstance(found, int) and found > 0 else None
+        return result if isinstance(result, int) and result > 0 else None
 
 
 def _sent(text: str) -> str:

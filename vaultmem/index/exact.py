@@ -90,10 +90,10 @@ def row_numbers(allowed: Allowed | None, count: int) -> NDArray[np.int64] | None
     """A filter as sorted row numbers below `count`, each once; None stays None."""
     if allowed is None:
         return None
-    given = np.asarray(allowed)
-    if given.dtype == np.bool_:
-        return np.flatnonzero(given[:count]).astype(np.int64)
-    numbers = np.unique(given.astype(np.int64))
+    rows = np.asarray(allowed)
+    if rows.dtype == np.bool_:
+        return np.flatnonzero(rows[:count]).astype(np.int64)
+    numbers = np.unique(rows.astype(np.int64))
     return numbers[(numbers >= 0) & (numbers < count)]
 
 
@@ -223,7 +223,7 @@ class RowFile:
 
 
 def sync_folder(path: Path) -> None:
-    """Make new names in a folder survive a power cut."""
+    """Make a file, or new names in a folder, survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tempfile
 import threading
 import weakref
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import hnswlib
 import numpy as np
 
-from vaultmem.index.exact import nearest, row_numbers
+from vaultmem.index.exact import nearest, row_numbers, sync_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,10 +87,10 @@ class HnswIndex:
         if not self._fits(built, len(matrix), rows):
             return nearest(matrix, query, k, rows)
         assert built is not None
-        found = self._proposed(built, query, k, rows)
-        if found is None:
+        result = self._proposed(built, query, k, rows)
+        if result is None:
             return nearest(matrix, query, k, rows)
-        near = nearest(matrix, query, k, found)
+        near = nearest(matrix, query, k, result)
         tail = nearest(matrix, query, k, rows, first=built.rows)
         return sorted(near + tail, key=lambda hit: (-hit[1], hit[0]))[: max(k, 0)]
 
@@ -127,16 +126,16 @@ class HnswIndex:
         """
         inside = built.rows if rows is None else int(np.searchsorted(rows, built.rows))
         wanted = min(k, inside)
-        asked = k if rows is None else SPARE * k * built.rows // max(inside, 1)
-        while wanted > 0 and asked * 2 < built.rows:
-            found = _ask(built.graph, query, asked)
-            if found is None:
+        count = k if rows is None else SPARE * k * built.rows // max(inside, 1)
+        while wanted > 0 and count * 2 < built.rows:
+            result = _ask(built.graph, query, count)
+            if result is None:
                 return None
             if rows is not None:
-                found = found[np.isin(found, rows[:inside], assume_unique=True)]
-            if len(found) >= wanted:
-                return found
-            asked *= 4
+                result = result[np.isin(result, rows[:inside], assume_unique=True)]
+            if len(result) >= wanted:
+                return result
+            count *= 4
         return None if wanted > 0 else np.empty(0, dtype=np.int64)
 
 
@@ -183,9 +182,9 @@ def _save(store: VectorStore, built: Built) -> None:
         note.write_text(json.dumps(_note(store, built.rows, _checksum(graph))), encoding="utf-8")
         for path in (graph, note):
             path.chmod(0o600)
-            _sync(path)
+            sync_folder(path)
             path.replace(store.path / path.name)
-        _sync(store.path)
+        sync_folder(store.path)
 
 
 def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:
@@ -204,11 +203,3 @@ def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

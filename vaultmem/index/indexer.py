@@ -141,9 +141,9 @@ class Indexer:
             self.prepare()  # an empty vault has an index, too
         diff = self.differences()
         doubt = None if work.confirmed else self._doubt(diff)
-        kept = set(compare.missing(diff)) if doubt else set()
-        held = [file for file, path in diff.gone.items() if path in kept]
-        diff = compare.without(diff, kept)
+        doubted = set(compare.missing(diff)) if doubt else set()
+        held = [file for file, path in diff.gone.items() if path in doubted]
+        diff = compare.without(diff, doubted)
         added = sum(path not in diff.known for path in self._notes(diff.put))
         removed = sum(self._kind(path) == "note" for path in diff.gone.values())
         changed_count = self.apply(diff, work)
@@ -165,11 +165,11 @@ class Indexer:
 
     def _trouble_count(self) -> int:
         """As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault."""
-        found = self.catalog.db.execute(
+        row = self.catalog.db.execute(
             "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
             " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')"
         )
-        return int(found.fetchone()[0])
+        return int(row.fetchone()[0])
 
     def apply(self, diff: Diff, work: Work) -> int:
         """Take over what differs, and resolve the links anew; the number of notes that really changed."""

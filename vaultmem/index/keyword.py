@@ -15,21 +15,16 @@ from contextlib import contextmanager, suppress
 import tantivy
 
 from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.index import ANALYZER, ORD_BITS
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.values import value
 
-ANALYZER = (
-    "vaultmem-2"  # a new name for every change of the analyzer or the schema: it forces a rebuild
-)
 MAX_WORD = 64
 HEAP_BYTES = 30_000_000
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}"
 _PATTERN = rf"[{_CJK}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{_CJK}]]+"
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
-
-# The block number is note << ORD_BITS | ordinal of the block in its note.
-ORD_BITS = 20
 
 
 @value

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.index import catalog_read
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.vectors import VectorStore
 
 Numbers = NDArray[np.int64]
@@ -78,8 +77,8 @@ class LiveRows:
         wanted = np.zeros(len(self._uses), dtype=np.bool_)
         numbers = np.fromiter(rows, dtype=np.int64)
         wanted[numbers[numbers < len(wanted)]] = True  # the store may have grown since
-        found = wanted[self.rows]
-        return zip(self.blocks[found].tolist(), self.rows[found].tolist(), strict=True)
+        inside = wanted[self.rows]
+        return zip(self.blocks[inside].tolist(), self.rows[inside].tolist(), strict=True)
 
     def _places(self, notes: Numbers) -> Numbers:
         """Where the blocks of some notes, given rising, are in `blocks`."""
@@ -99,32 +98,32 @@ class LiveRows:
         """The blocks of some notes, or of all."""
         table = catalog_read.block_hashes(catalog, notes)
         known = self._store.known({digest for _, _, digest in table})
-        found: list[tuple[int, int]] = []
+        results: list[tuple[int, int]] = []
         for note, ordinal, digest in table:
             block = note << ORD_BITS | ordinal
             if digest in known:
-                found.append((block, known[digest]))
+                results.append((block, known[digest]))
             else:
                 self._lacking.setdefault(note, {})[block] = digest
-        self._add(found)
+        self._add(results)
 
     def _take_new_rows(self) -> None:
         """Blocks that lacked a vector may have one now."""
         if len(self._store) == self._count or not self._lacking:
             return
         rows = self._store.rows_from(self._count)
-        found: list[tuple[int, int]] = []
+        results: list[tuple[int, int]] = []
         for note, lacking in list(self._lacking.items()):
             for block, digest in list(lacking.items()):
                 if digest in rows:
-                    found.append((block, rows[digest]))
+                    results.append((block, rows[digest]))
                     del lacking[block]
             if not lacking:
                 del self._lacking[note]
-        self._add(found)
+        self._add(results)
 
-    def _add(self, found: list[tuple[int, int]]) -> None:
-        columns = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    def _add(self, pairs: list[tuple[int, int]]) -> None:
+        columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
         size = max(len(self._store), int(columns[:, 1].max(initial=-1)) + 1)
         if size > len(self._uses):
             self._uses = np.concatenate((self._uses, np.zeros(size - len(self._uses), np.int64)))

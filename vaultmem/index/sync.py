@@ -149,14 +149,14 @@ def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
     in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
     if indexer.note_count() > BATCH_NOTES or indexer.catalog.meta("tidy") == "yes":
         return False
-    found = indexer.catalog.db.execute(
+    notes = indexer.catalog.db.execute(
         "SELECT f.id, coalesce(f.raw, f.path) FROM files f JOIN notes n ON n.id = f.id"
     ).fetchall()
     before = {row[0] for row in indexer.catalog.db.execute("SELECT note FROM dirty")}
-    marks = [(note,) for note, _ in found if note not in before]
+    marks = [(note,) for note, _ in notes if note not in before]
     with indexer.catalog.transaction() as db:
         db.executemany("INSERT INTO dirty VALUES (?)", marks)
-    diff = indexer.differences(Place(frozenset(raw for _, raw in found)))
+    diff = indexer.differences(Place(frozenset(raw for _, raw in notes)))
     usual, size = indexer.breathe, indexer.batch_notes
 
     def breathe() -> None:

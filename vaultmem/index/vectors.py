@@ -69,23 +69,23 @@ class Rows:
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
         """The rows of those hashes that have one."""
-        found: dict[bytes, int] = {}
+        result: dict[bytes, int] = {}
         remaining = iter(hashes)
         while part := list(itertools.islice(remaining, AT_ONCE)):
             marks = ",".join("?" * len(part))
             query = f"SELECT hash, row FROM rows WHERE hash IN ({marks})"  # noqa: S608 - only marks
-            found.update(self._db.execute(query, part))
-        return found
+            result.update(self._db.execute(query, part))
+        return result
 
     def hash_at(self, row: int) -> bytes | None:
         """The hash of a row."""
-        found = self._db.execute("SELECT hash FROM rows WHERE row = ?", (row,)).fetchone()
-        return bytes(found[0]) if found else None
+        known = self._db.execute("SELECT hash FROM rows WHERE row = ?", (row,)).fetchone()
+        return bytes(known[0]) if known else None
 
     def listed_from(self, row: int) -> list[tuple[bytes, int]]:
         """The hashes of this row and all after it."""
-        found = self._db.execute("SELECT hash, row FROM rows WHERE row >= ?", (row,))
-        return [(bytes(key), int(number)) for key, number in found]
+        rows = self._db.execute("SELECT hash, row FROM rows WHERE row >= ?", (row,))
+        return [(bytes(key), int(number)) for key, number in rows]
 
     def insert(self, first: int, hashes: Iterable[bytes]) -> None:
         """Give the rows from `first` on their hashes."""
@@ -322,14 +322,14 @@ class VectorStore:
             rows = self._rows.find(live)
             if seen is not None:
                 rows.update(self._rows.listed_from(seen))
-            kept = sorted((row, key) for key, row in rows.items())
-            if len(kept) * 2 >= self._count or target.exists():
+            live_rows = sorted((row, key) for key, row in rows.items())
+            if len(live_rows) * 2 >= self._count or target.exists():
                 return False
             for left in self.folder.glob(".new-*"):  # by a process that was killed here
                 shutil.rmtree(left, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
             try:
-                self._copy(kept, fresh)
+                self._copy(live_rows, fresh)
                 fresh.rename(target)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
@@ -338,14 +338,14 @@ class VectorStore:
         self._open(before + 1)
         return True
 
-    def _copy(self, kept: list[tuple[int, bytes]], fresh: Path) -> None:
+    def _copy(self, live_rows: list[tuple[int, bytes]], fresh: Path) -> None:
         matrix = self._file.matrix(self._count)
-        numbers = np.array([row for row, _ in kept], dtype=np.int64)
+        numbers = np.array([row for row, _ in live_rows], dtype=np.int64)
         with contextlib.closing(RowFile(fresh / "vectors.f32", self.dimensions)) as file:
             for first in range(0, len(numbers), COPIED_AT_ONCE):
                 file.write(first, matrix[numbers[first : first + COPIED_AT_ONCE]])
         with contextlib.closing(Rows(fresh / "rows.db", self.dimensions)) as rows, rows.writing():
-            rows.insert(0, (key for _, key in kept))
+            rows.insert(0, (key for _, key in live_rows))
         sync_folder(fresh)
 
 

@@ -68,14 +68,14 @@ def archived(searcher: Searcher, ask: Ask) -> list[Hit]:
     query = language.parse(ask.text)
     question = Question(searcher, query)
     filters = (*query.filters, *ask.filters)
-    found: list[tuple[float, str, Hit]] = []
+    results: list[tuple[float, str, Hit]] = []
     for share, path, text in question.answers(searcher.texts.read(newest(searcher))):
         hit = _hit(searcher, ask, path, text, question.words)
         if hit is None or model.hidden(hit.properties, ask.viewer, memory=True):
             continue
         if all(_passes(each, hit) is not each.negated for each in filters):
-            found.append((-share, path, hit))
-    return [hit for _, _, hit in sorted(found, key=lambda one: one[:2])]
+            results.append((-share, path, hit))
+    return [hit for _, _, hit in sorted(results, key=lambda one: one[:2])]
 
 
 def newest(searcher: Searcher) -> list[str]:
@@ -124,25 +124,25 @@ def _mark(own: Mapping[str, Value]) -> str:
     return ""
 
 
-def _passes(one: Filter, found: Hit) -> bool:
+def _passes(one: Filter, hit: Hit) -> bool:
     """Whether a memory passes a filter as it would in the index (search.cache), before it is turned round."""
     wanted = one.value.lower()
-    own = found.properties
+    own = hit.properties
     if one.field == "tag":
         tags = own.get("tags")
         each = tags if isinstance(tags, list) else [tags]
         return any(f"{tag}/".lower().startswith(f"{wanted.rstrip('/')}/") for tag in each)
     if one.field in ("path", "title"):
-        return wanted in (found.path if one.field == "path" else found.title).lower()
+        return wanted in (hit.path if one.field == "path" else hit.title).lower()
     if one.field == "category":
-        return found.category == wanted
-    span, day = language.day_range(one.value), found.day or ""
+        return hit.category == wanted
+    span, day = language.day_range(one.value), hit.day or ""
     if span and one.field in ("before", "after", "from", "to"):
         first, last = span
         held = {"before": day < first, "after": day > last, "from": day >= first, "to": day <= last}
         return held[one.field]
-    given = own.get(one.field)
-    return str(int(given) if isinstance(given, bool) else given).lower() == wanted
+    value = own.get(one.field)
+    return str(int(value) if isinstance(value, bool) else value).lower() == wanted
 
 
 @lru_cache(maxsize=8)

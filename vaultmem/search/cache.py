@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TypeVar, cast
@@ -34,14 +33,14 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
     values: list[str | int] = []
     joined = ""
     for one in filters:
-        condition, given = _condition(one)
-        if not all(isinstance(text, int) or text.isascii() for text in given):
+        condition, arguments = _condition(one)
+        if not all(isinstance(text, int) or text.isascii() for text in arguments):
             # Right for every script, and ten times slower.
             condition = condition.replace("lower(", "fold(")
         if "f." in condition:
             joined = "JOIN files f ON f.id = n.id"
         conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
-        values += given
+        values += arguments
     if not conditions:
         return None
     where = " AND ".join(conditions)
@@ -112,8 +111,8 @@ def newest_first(catalog: Catalog, among: Iterable[int] | None = None) -> list[i
         ORDER BY {_DAY} DESC, f.path"""  # noqa: S608 - own text
     # One row for all of them, because each row lets other threads have their turn.
     whole = f"SELECT json_group_array(id) FROM ({rows})"  # noqa: S608 - own text
-    found: list[int] = json.loads(catalog.db.execute(whole, values).fetchone()[0])
-    return found
+    result: list[int] = json.loads(catalog.db.execute(whole, values).fetchone()[0])
+    return result
 
 
 # Which memories a recall looks into, and which notes are summaries, said in conversations, or not for everybody.
@@ -160,7 +159,7 @@ def sessions(properties: Mapping[str, object]) -> frozenset[str]:
     """The conversations that a memory comes from."""
     named = ("session_id", "conversation_id", "source_session_id")
     return frozenset(
-        str(given) for key, given in properties.items() if given and key_of(key) in named
+        str(value) for key, value in properties.items() if value and key_of(key) in named
     )
 
 
@@ -249,15 +248,17 @@ class CatalogCache:
         if minimum <= 0:
             return set()
         learning = [each for each in self._memories if each[1].policy == LEARNING]
-        found = self._aged(minimum, now)
+        result = self._aged(minimum, now)
         if not learning:
-            return found
+            return result
         sure = self._by_reads([aging for _, aging in learning], now)
-        return found | {note for note, aging in learning if sure[aging.id] < minimum}
+        return result | {note for note, aging in learning if sure[aging.id] < minimum}
 
     def _aged(self, minimum: float, now: float) -> set[int]:
         """Those that sink by age alone. The older one is, the less sure it is: only some in the middle of the row have
         to be looked at, instead of thousands at every search."""
+        from bisect import bisect_left  # few searches leave out what has faded
+
         row = self._oldest_first
         end = bisect_left(row, True, key=lambda each: self._sinking(each[1], now) >= minimum)
         known = self._faded
@@ -286,15 +287,15 @@ class CatalogCache:
 
     @cached_property
     def _oldest_first(self) -> list[tuple[int, decay.Aging]]:
-        found = [each for each in self._memories if each[1].policy != LEARNING]
-        return sorted(found, key=lambda each: each[1].since)
+        results = [each for each in self._memories if each[1].policy != LEARNING]
+        return sorted(results, key=lambda each: each[1].since)
 
     @cached_property
     def _memories(self) -> list[tuple[int, decay.Aging]]:
         rows = catalog_read.aging_memories(self._catalog, self._memory_folder)
         agings = (
-            (note, decay.aging_of(decay.policy(given), own_id, *times))
-            for note, category, (own_id, given, *times) in rows
+            (note, decay.aging_of(decay.policy(policy), own_id, *times))
+            for note, category, (own_id, policy, *times) in rows
         )
         return [each for each in agings if each[1].policy != "stable"]
 

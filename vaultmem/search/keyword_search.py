@@ -17,7 +17,7 @@ MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
 MOST_REMEMBERED = 5000  # counts of words, and words as the analyzer spells them
 _PHRASE_FIELDS = ("body", "title", "heading")
-_SAID_FIELDS = ("body", "near")
+_SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
 _T = tantivy.Query
@@ -86,10 +86,10 @@ class KeywordSearcher:
 
     def terms(self, text: str) -> list[str]:
         """The words of a text as they are searched for: stems, and pairs of CJK characters."""
-        found = []
+        results = []
         for unit in _units(self.tokens(text)):
-            found += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
-        return found
+            results += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
+        return results
 
     @spoken()
     def frequency(self, term: str) -> int:
@@ -99,12 +99,12 @@ class KeywordSearcher:
 
     def _count(self, field: str, token: str) -> int:
         """How many blocks have a token in a field."""
-        found = self._counts.get((field, token))
-        if found is None:
+        result = self._counts.get((field, token))
+        if result is None:
             if len(self._counts) >= MOST_REMEMBERED:
                 self._counts.clear()
-            found = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
-        return found
+            result = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
+        return result
 
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
@@ -114,10 +114,10 @@ class KeywordSearcher:
         every block has some, and looking at all of them takes most of the time in a large vault.
         """
         telling, weak = self._by_weight(question.query.words)
-        found = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
-        if weak and len(found) < limit:
-            found = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
-        return found
+        result = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
+        if weak and len(result) < limit:
+            result = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
+        return result
 
     @spoken()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
@@ -182,7 +182,7 @@ class KeywordSearcher:
         return self._day_clauses(text) + self._when_clause(text)
 
     def _day_clauses(self, text: str) -> list[tantivy.Query]:
-        found = []
+        results = []
         for span in when_words.day_spans(text):
             bounds, field = when_words.number_range(span), "day"
             if not bounds and span.month is not None:
@@ -192,8 +192,8 @@ class KeywordSearcher:
                 continue
             low, high = bounds
             inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
-            found.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
-        return found
+            results.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
+        return results
 
     def _when_clause(self, text: str) -> list[tantivy.Query]:
         if not when_words.asks_when(text):
@@ -243,21 +243,21 @@ class KeywordSearcher:
         weight = rank.word_weight(token)
         counts = {field: self._count(field, token) for field in ("body", *fields)}
         as_label = counts.get("label") or self._count("label", token)
-        said = weight * rank.said_weight(as_label, counts["body"])
+        spoken = weight * rank.spoken_weight(as_label, counts["body"])
         frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self._searcher.num_docs
         queries = []
         for field in fields:
             if not counts[field]:
                 continue
             query = _T.term_query(self._schema, field, token, "freq")
-            points = said if field in _SAID_FIELDS else weight
+            points = spoken if field in _SPOKEN_FIELDS else weight
             bm25, presence = rank.field_weights(field, frequent)
             if bm25:
                 queries.append(_T.boost_query(query, points * bm25))
             if presence:
                 # How rare a word is says its frequency in texts, which nearly all blocks have.
-                found = counts["label" if field == "label" else "body"]
-                points *= rank.rarity(found, self._searcher.num_docs)
+                count = counts["label" if field == "label" else "body"]
+                points *= rank.rarity(count, self._searcher.num_docs)
                 queries.append(_T.const_score_query(query, points * presence))
         return queries
 
@@ -285,7 +285,7 @@ class KeywordSearcher:
     def _phrase(self, tokens: list[str], fields: Collection[str]) -> list[tantivy.Query]:
         if not tokens:
             return []
-        found = []
+        results = []
         for field in _PHRASE_FIELDS:
             if field not in fields:
                 continue
@@ -294,8 +294,8 @@ class KeywordSearcher:
                 if len(tokens) > 1
                 else _T.term_query(self._schema, field, tokens[0], "freq")
             )
-            found.append(_T.boost_query(query, rank.PHRASE_WEIGHTS[field]))
-        return found
+            results.append(_T.boost_query(query, rank.PHRASE_WEIGHTS[field]))
+        return results
 
     def _prefix(self, text: str, fields: Collection[str]) -> list[tantivy.Query]:
         tokens = self.tokens(text)
@@ -333,9 +333,9 @@ class KeywordSearcher:
             return []
         distance = 2 if len(token) > 6 else 1
         near = self._near_spellings(token, distance)
-        found = [(word, _edits(word, token, distance)) for word in near]
-        least = min((edits for _, edits in found), default=distance + 1)
-        return [word for word, edits in found if edits == least <= distance][:5]
+        results = [(word, _edits(word, token, distance)) for word in near]
+        least = min((edits for _, edits in results), default=distance + 1)
+        return [word for word, edits in results if edits == least <= distance][:5]
 
     def _near_spellings(self, token: str, distance: int) -> list[str]:
         """Words of the index that begin alike and have nearly the same letters, the frequent first."""

@@ -126,8 +126,8 @@ def parse(text: str) -> Query:
         if match["word"] == "OR" and not match["not"] and not match["field"]:
             either = last is not None
             continue
-        if found := _filter(match):
-            query.filters.append(found)
+        if result := _filter(match):
+            query.filters.append(result)
             last = None
             continue
         term = _term(match)
@@ -208,8 +208,3 @@ def wanted_text(text: str, query: Query) -> str:
         return text
     terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
     return " ".join(term.text for term in terms)
-
-
-def is_empty(query: Query) -> bool:
-    """Whether there is nothing to search for."""
-    return not (query.words or query.must or query.excluded or query.groups or query.filters)

@@ -75,9 +75,9 @@ def word_weight(token: str) -> float:
     return STOP_WEIGHT if token in STOP_WORDS else 1.0
 
 
-def rarity(found: int, total: int) -> float:
+def rarity(count: int, total: int) -> float:
     """How telling a word is that `found` of `total` blocks have: the idf of BM25, as Lucene computes it."""
-    return math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5))
+    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
 def field_weights(field: str, frequent: bool) -> tuple[float, float]:
@@ -87,7 +87,7 @@ def field_weights(field: str, frequent: bool) -> tuple[float, float]:
     return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
 
 
-def said_weight(as_label: int, in_body: int) -> float:
+def spoken_weight(as_label: int, in_body: int) -> float:
     """How much a word counts outside labels, by how many blocks have it as label and in the text.
 
     The name of someone who speaks is asked for to find what he says, not where he is greeted.
@@ -117,15 +117,15 @@ class Closeness:
 DIGITS = (
     4  # to which scores are compared; the rest depends on the order in which they were summed up
 )
-Found = tuple[float, int]  # minus the score, and the block: sorted, the best come first
+Scored = tuple[float, int]  # minus the score, and the block: sorted, the best come first
 
 
 def in_order(
-    found: Iterable[Found], paths: Callable[[set[int]], dict[int, str]], note_bits: int
+    scored: Iterable[Scored], paths: Callable[[set[int]], dict[int, str]], note_bits: int
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
     they came into this index; `paths` gives the paths of notes."""
-    rounded = [(round(lost, DIGITS), block) for lost, block in found]
+    rounded = [(round(lost, DIGITS), block) for lost, block in scored]
     notes: dict[float, set[int]] = {}
     for lost, block in rounded:
         notes.setdefault(lost, set()).add(block >> note_bits)
@@ -160,20 +160,20 @@ class Ranking:
         self._meaning = meaning
         self._bits = note_bits
         self._copies = copies
-        self._guessed = guessed(keyword, meaning)
-        near = meaning.keys() | self._guessed.keys()
+        self._estimates = estimates(keyword, meaning)
+        near = meaning.keys() | self._estimates.keys()
         own = [(-self._own_score(block), block) for block in near]
         own += [(-score, block) for block, score in keyword.items() if block not in near]
         own.sort()
         totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
         self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         shares = self._shares
-        self.found: list[Found] = [
+        self.scored: list[Scored] = [
             (lost - shares[block >> note_bits], block) for lost, block in own
         ]
         if copies:
-            self.found = [(self._lost(lost, block), block) for lost, block in self.found]
-        self.found.sort()
+            self.scored = [(self._lost(lost, block), block) for lost, block in self.scored]
+        self.scored.sort()
 
     def ranked(self, block: int) -> Ranked:
         """A block with its score and what it is made of."""
@@ -201,8 +201,8 @@ class Ranking:
             parts["keyword"] = self._keyword[block]
         if close := self._meaning.get(block):
             parts |= _points(close)
-        elif block in self._guessed:
-            parts["meaning, not embedded yet"] = self._guessed[block]
+        elif block in self._estimates:
+            parts["meaning, not embedded yet"] = self._estimates[block]
         return parts
 
 
@@ -214,20 +214,20 @@ def _points(close: Closeness) -> dict[str, float]:
     }
 
 
-def guessed(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
+def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
     """The points for its meaning of each block that has the words and no vector yet: those of the nearest block that
     fits the words no better. Else what was written just now would stand below whatever resembles it."""
     if keyword.keys() <= meaning.keys():
         return {}
-    found: dict[int, float] = {}
+    result: dict[int, float] = {}
     most: float | None = None
     for block in sorted(keyword, key=lambda one: (keyword[one], one not in meaning)):
         if block in meaning:
             points = sum(_points(meaning[block]).values())
             most = points if most is None else max(most, points)
         elif most is not None:
-            found[block] = most
-    return found
+            result[block] = most
+    return result
 
 
 def grouped(

@@ -46,45 +46,45 @@ _recallers: WeakKeyDictionary[Desk, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def recall(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
+def recall(desk: Desk, reader: Reader, request: Asked) -> dict[str, object]:
     """What is told, best first after the preferences; with `explain`, what each step did."""
-    wanted = wanted_of(asked, desk.config, desk.now())
+    wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
-    if asked.flag("counts"):
-        recaller(desk).count(desk, [one for one, _ in run.chosen.told])
-    found: dict[str, object] = {
-        "memories": [_told(one, number, wanted.viewer) for one, number in run.chosen.told],
+    if request.flag("counts"):
+        recaller(desk).count(desk, [one for one, _ in run.chosen.items])
+    result: dict[str, object] = {
+        "memories": [_to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
-        **({"held_back": [_held(one) for one in run.held_back]} if run.held_back else {}),
+        **({"held_back": [_held_back(one) for one in run.held_back]} if run.held_back else {}),
     }
     if run.look.remarks:
-        found["remarks"] = run.look.remarks
-    return {**found, "explain": run.steps} if asked.flag("explain") else found
+        result["remarks"] = run.look.remarks
+    return {**result, "explain": run.steps} if request.flag("explain") else result
 
 
-def wanted_of(asked: Asked, config: Config, now: float) -> Wanted:
+def wanted_of(request: Asked, config: Config, now: float) -> Wanted:
     """What a request wants. Raises UsageError."""
-    threshold = asked.number("score_threshold", config.share("recall.score_threshold") or -1.0)
+    threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Wanted(
-        _query(asked), asked.whole("budget"),
-        asked.whole("top_k"),
-        asked.tags("types"),
-        _scopes(asked), asked.flag("notes"), asked.number("min_confidence"),
-        asked.flag("include_compressed"), asked.flag("untrusted"),
+        _query(request), request.whole("budget"),
+        request.whole("top_k"),
+        request.tags("types"),
+        _scopes(request), request.flag("notes"), request.number("min_confidence"),
+        request.flag("include_compressed"), request.flag("untrusted"),
         None if threshold < 0 else threshold,
-        frozenset(asked.tags("without")),
-        asked.text("by"), _as_of(asked, now),
+        frozenset(request.tags("without")),
+        request.text("by"), _as_of(request, now),
     )  # fmt: skip
 
 
-def _as_of(asked: Asked, now: float) -> float | None:
+def _as_of(request: Asked, now: float) -> float | None:
     """The end of the day that is named, or the moment."""
-    if not asked.text("as_of"):
+    if not request.text("as_of"):
         return None
-    at = asked.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
+    at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
     local = datetime.fromtimestamp(at).astimezone()
     return (
         (local.replace(tzinfo=None) + timedelta(days=1)).timestamp()
@@ -93,18 +93,18 @@ def _as_of(asked: Asked, now: float) -> float | None:
     )
 
 
-def _query(asked: Asked) -> str:
-    return asked.long_text("query")[:LONGEST]
+def _query(request: Asked) -> str:
+    return request.long_text("query")[:LONGEST]
 
 
-def _scopes(asked: Asked) -> tuple[str, ...]:
-    found = asked.texts("scope")
-    for scope in found:
+def _scopes(request: Asked) -> tuple[str, ...]:
+    scopes = request.texts("scope")
+    for scope in scopes:
         if not SCOPE.fullmatch(scope):
             raise UsageError(
                 f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
             )
-    return found
+    return scopes
 
 
 def recaller(desk: Desk) -> Recaller:
@@ -130,7 +130,7 @@ class Recaller:
             from vaultmem.search.rerank import Reranker
 
             self.reranker = Reranker(setting, models, threads)
-        self._told: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
+        self._unread: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
         self._lock = threading.Lock()
 
     def run(self, desk: Desk, reader: Reader, wanted: Wanted) -> Run:
@@ -144,39 +144,39 @@ class Recaller:
         run.carry_out()
         return run
 
-    def count(self, desk: Desk, told: Iterable[Candidate]) -> None:
+    def count(self, desk: Desk, chosen: Iterable[Candidate]) -> None:
         """To be told of counts as being read; who asks need not wait until that is written down."""
         with self._lock:
-            is_first = not self._told
-            for one in told:
+            is_first = not self._unread
+            for one in chosen:
                 if one.id:
-                    _put(self._told, one)
-            if not is_first or not self._told:
+                    _put(self._unread, one)
+            if not is_first or not self._unread:
                 return
         desk.later(lambda: self._write_down(desk))
 
     def _write_down(self, desk: Desk) -> None:
         with self._lock:
-            told, self._told = self._told, []
+            unread, self._unread = self._unread, []
         with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
-            for stored in told:
+            for stored in unread:
                 reads.add(desk.ledger, stored, desk.now())
 
 
-def _put(told: list[dict[str, int]], one: Candidate) -> None:
-    free = next((each for each in told if one.id not in each), None)
+def _put(unread: list[dict[str, int]], one: Candidate) -> None:
+    free = next((each for each in unread if one.id not in each), None)
     if free is None:
-        told.append(free := {})
+        unread.append(free := {})
     free[one.id] = one.stored_reads
 
 
 def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
     """An open index; whether it knows meaning."""
-    found = reader.meaning() if wanted.has("meaning") else None
-    searcher = found[0] if found else reader.searcher()
+    opened = reader.meaning() if wanted.has("meaning") else None
+    searcher = opened[0] if opened else reader.searcher()
     if searcher is None:
         raise StateError(NOT_INDEXED)
-    return searcher, found is not None
+    return searcher, opened is not None
 
 
 class Run:
@@ -192,18 +192,18 @@ class Run:
 
     def carry_out(self) -> None:
         """Make all steps."""
-        found = self._fitting(self._candidates())
-        found = self._recency(self._relevance(found))
-        found = self._diversity(self._confidence(found))
-        self._budget([*found, *self._archived()])
+        candidates = self._relevant(self._candidates())
+        candidates = self._recency(self._scored(candidates))
+        candidates = self._diversity(self._confidence(candidates))
+        self._budget([*candidates, *self._archived()])
 
     def _archived(self) -> list[Candidate]:
         """The last tier: what age alone put away, and of a time in the past what held then."""
-        found = self._sources.archived(self.look, self.wanted)
-        kept, _ = recall_candidate.kept(found, self.wanted)
-        if replaced := recall_candidate.replaced(found, self.wanted):
+        archived = self._sources.archived(self.look, self.wanted)
+        allowed, _ = recall_candidate.allowed(archived, self.wanted)
+        if replaced := recall_candidate.replaced(archived, self.wanted):
             self.left_out["replaced"] = replaced
-        return kept
+        return allowed
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
@@ -211,123 +211,136 @@ class Run:
         more = self._sources.unremembered(self.look, self.wanted)
         facts = {one.path for one in more}
         while True:
-            every = self._sources.found(self.look, self.wanted, most, more)
-            found = [one for one in every if one.path not in facts]
-            kept, self.left_out = recall_candidate.kept(found, self.wanted)
-            if len(kept) >= self.wanted.most or len(every) < most or len(kept) == len(every):
+            every = self._sources.search(self.look, self.wanted, most, more)
+            results = [one for one in every if one.path not in facts]
+            allowed, self.left_out = recall_candidate.allowed(results, self.wanted)
+            if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
                 break
             most *= 4
-        kept = kept[: self.wanted.most]
-        held = [*recall_candidate.held_back(found, self.wanted), *self._unremembered(every, facts)]
+        allowed = allowed[: self.wanted.most]
+        held = [
+            *recall_candidate.held_back(results, self.wanted),
+            *self._unremembered(every, facts),
+        ]
         self.held_back = held[: self.wanted.top_k]
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
         scopes = ", ".join(self.wanted.known_scopes)
         but = " but unimportant ones" if self.wanted.has("filters") else ""
-        self._say("candidates", f"searched {where} of {scopes}{but} by {how}", found)
+        self._say("candidates", f"searched {where} of {scopes}{but} by {how}", results)
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
-        self._say("filters", f"left out {left or 'none'}", kept)
-        return kept
+        self._say("filters", f"left out {left or 'none'}", allowed)
+        return allowed
 
-    def _unremembered(self, found: list[Candidate], facts: set[str]) -> list[Candidate]:
+    def _unremembered(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """Facts of conversations among the best: one tick, and they are memories."""
-        may = {one.path for one in recall_candidate.kept(found, self.wanted)[0]} | facts
-        best = recall_candidate.fitting(one for one in found if one.path in may)
+        may = {one.path for one in recall_candidate.allowed(candidates, self.wanted)[0]} | facts
+        best = recall_candidate.relevant(one for one in candidates if one.path in may)
         among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
         there = self._sources.proposed(self.look, among)
         return [one for one in among if one.path in there]
 
-    def _fitting(self, found: list[Candidate]) -> list[Candidate]:
+    def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
-            return found
-        fit = recall_candidate.fitting(found)
+            return candidates
+        fit = recall_candidate.relevant(candidates)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
-        said = f"left out {len(found) - len(fit)} with no telling word of the question and a cosine below {bar}"
-        self._say("fit", said, fit)
+        text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
+        self._say("fit", text, fit)
         return fit
 
-    def _relevance(self, found: list[Candidate]) -> list[Candidate]:
-        logits = self._logits(found)
+    def _scored(self, candidates: list[Candidate]) -> list[Candidate]:
+        logits = self._logits(candidates)
         threshold = self.wanted.score_threshold
         if logits is not None:
-            found = recall_candidate.reranked(found, logits)
+            candidates = recall_candidate.reranked(candidates, logits)
         squashed = logits is not None and threshold is not None
-        found = recall_candidate.squashed(found) if squashed else recall_candidate.scaled(found)
+        candidates = (
+            recall_candidate.squashed(candidates)
+            if squashed
+            else recall_candidate.scaled(candidates)
+        )
         if threshold is not None:
-            found = [one for one in found if one.score >= threshold]
+            candidates = [one for one in candidates if one.score >= threshold]
         if logits is not None:
             how = "sigmoid" if squashed else "min-max"
-            self._say("rerank", f"{self._recaller.setting}, scores by {how}", found)
-        return found
+            self._say("rerank", f"{self._recaller.setting}, scores by {how}", candidates)
+        return candidates
 
-    def _logits(self, found: list[Candidate]) -> list[float] | None:
+    def _logits(self, candidates: list[Candidate]) -> list[float] | None:
         reranker = self._recaller.reranker
         if not self._wants("rerank"):
             return None
         if reranker is None:
             self._say(
-                "rerank", "skipped: recall.reranker is off; scores of the search by min-max", found
+                "rerank",
+                "skipped: recall.reranker is off; scores of the search by min-max",
+                candidates,
             )
             return None
         try:
             return (
-                reranker.scores(self.wanted.query, [one.content for one in found]) if found else []
+                reranker.scores(self.wanted.query, [one.content for one in candidates])
+                if candidates
+                else []
             )
         except ModelError as error:
-            self._say("rerank", f"skipped: {error}", found)
+            self._say("rerank", f"skipped: {error}", candidates)
             self.look.remarks.append(f"not reranked: {error}")
             return None
 
-    def _recency(self, found: list[Candidate]) -> list[Candidate]:
+    def _recency(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("recency"):
-            return found
+            return candidates
         weight = self._recaller.recency
-        found = recall_candidate.with_recency(found, self.look.now, weight)
+        candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
         how = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
-        self._say("recency", how, found)
-        return found
+        self._say("recency", how, candidates)
+        return candidates
 
-    def _confidence(self, found: list[Candidate]) -> list[Candidate]:
+    def _confidence(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("confidence"):
-            return found
-        found = recall_candidate.with_confidence(found)
-        self._say("confidence", "score times confidence", found)
-        return found
+            return candidates
+        candidates = recall_candidate.with_confidence(candidates)
+        self._say("confidence", "score times confidence", candidates)
+        return candidates
 
-    def _diversity(self, found: list[Candidate]) -> list[Candidate]:
+    def _diversity(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("mmr"):
-            return recall_candidate.best_first(found)
-        found = recall_candidate.best_first(found)
-        like, how = self._likeness(found)
+            return recall_candidate.best_first(candidates)
+        candidates = recall_candidate.best_first(candidates)
+        like, how = self._likeness(candidates)
         weight = self._recaller.fit
-        found = recall_candidate.diverse(found, recall_candidate.of_a_kind(found, like), weight)
-        said = f"{weight:g} score - {1 - weight:g} likeness to what comes before, by {how}"
-        self._say("mmr", said, found)
-        return found
+        candidates = recall_candidate.diverse(
+            candidates, recall_candidate.of_a_kind(candidates, like), weight
+        )
+        text = f"{weight:g} score - {1 - weight:g} likeness to what comes before, by {how}"
+        self._say("mmr", text, candidates)
+        return candidates
 
-    def _likeness(self, found: Sequence[Candidate]) -> tuple[Likeness, str]:
-        hashes = self._sources.hashes(self.look, found) if self.look.semantic else {}
-        if len(hashes) < len(found) or not found:
-            return recall_candidate.by_words(found), "shared words"
+    def _likeness(self, candidates: Sequence[Candidate]) -> tuple[Likeness, str]:
+        hashes = self._sources.hashes(self.look, candidates) if self.look.semantic else {}
+        if len(hashes) < len(candidates) or not candidates:
+            return recall_candidate.by_words(candidates), "shared words"
         rows = self.look.searcher.meaning().likeness(list(hashes.values()))
-        order = [rows.get(hashes[one.key], {}) for one in found]
-        keys = [hashes[one.key] for one in found]
+        order = [rows.get(hashes[one.key], {}) for one in candidates]
+        keys = [hashes[one.key] for one in candidates]
         if any(key not in rows for key in keys):  # not embedded yet
-            return recall_candidate.by_words(found), "shared words"
+            return recall_candidate.by_words(candidates), "shared words"
         return lambda one, other: max(0.0, order[one][keys[other]]), "cosine"
 
-    def _budget(self, found: list[Candidate]) -> None:
-        chosen = recall_candidate.within(found, self.wanted.top_k, self.wanted.room, _count)
-        told = [one for one, _ in chosen.told]
+    def _budget(self, candidates: list[Candidate]) -> None:
+        chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
+        items = [one for one, _ in chosen.items]
         if self._wants("preferences"):
             chosen = recall_candidate.arranged(chosen, _may_contradict)
-            pinned = [one for one in told if one.is_preference]
+            pinned = [one for one in items if one.is_preference]
             self._say(
                 "preferences", "first, and what may contradict side by side, newest first", pinned
             )
         self.chosen = chosen
-        said = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
-        self._say("budget", said if self._wants("budget") else f"{chosen.tokens:,} tokens", told)
+        text = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
+        self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
         if chosen.too_long:
             size = plural(chosen.too_long, "token")
             self.look.remarks.append(
@@ -354,7 +367,7 @@ def _count(one: Candidate) -> int:
     return minilm.count(one.content)
 
 
-def _held(one: Candidate) -> dict[str, object]:
+def _held_back(one: Candidate) -> dict[str, object]:
     """What names it to the person, and says nothing of what it says."""
     by = None if is_talk(one.writer) else one.writer or None
     return {"id": one.id or None, "by": by, "note": one.note}
@@ -366,8 +379,8 @@ def _attribution(one: Candidate, to: Viewer) -> str | None:
     return None if one.vouched else one_line(attribution(origin, to)) or None
 
 
-def _told(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
-    found: dict[str, object] = {
+def _to_json(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
+    result: dict[str, object] = {
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
@@ -377,4 +390,4 @@ def _told(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
         "score": round(one.score, 4), "tokens": number,
         "parts": {name: round(part, 4) for name, part in one.parts.items()},
     }  # fmt: skip
-    return found
+    return result

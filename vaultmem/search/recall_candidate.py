@@ -173,17 +173,19 @@ def reason(one: Candidate, wanted: Wanted) -> str:
     return next((name for name, fails in tests.items() if fails(one, wanted)), "")
 
 
-def kept(candidates: Iterable[Candidate], wanted: Wanted) -> tuple[list[Candidate], dict[str, int]]:
+def allowed(
+    candidates: Iterable[Candidate], wanted: Wanted
+) -> tuple[list[Candidate], dict[str, int]]:
     """Those that may be recalled, in their order, and how many may not, by the reason."""
     left: Counter[str] = Counter()
-    found: list[Candidate] = []
+    results: list[Candidate] = []
     for one in candidates:
         why = reason(one, wanted)
         if why:
             left[why] += 1
         else:
-            found.append(one)
-    return found, dict(left)
+            results.append(one)
+    return results, dict(left)
 
 
 def replaced(archived: Iterable[Candidate], wanted: Wanted) -> int:
@@ -201,16 +203,16 @@ def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate
     """Those that answer the question and would be told if the person had approved them."""
     waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
     approved = wanted._replace(untrusted=True)
-    return [one for one in fitting(waiting) if not reason(one, approved)]
+    return [one for one in relevant(waiting) if not reason(one, approved)]
 
 
-def fitting(candidates: Iterable[Candidate]) -> list[Candidate]:
+def relevant(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that share a telling word with the question, or are not far from it in meaning, and that do not
     fit much worse than the best. Something always comes first in a search; that does not make it an answer."""
-    found = [one for one in candidates if one.shares or _is_near(one)]
-    judged = [one.score for one in found if "similarity" in one.parts]
+    results = [one for one in candidates if one.shares or _is_near(one)]
+    judged = [one.score for one in results if "similarity" in one.parts]
     least = FLOOR * max(judged, default=0.0)
-    return [one for one in found if "similarity" not in one.parts or one.score >= least]
+    return [one for one in results if "similarity" not in one.parts or one.score >= least]
 
 
 def _is_near(one: Candidate) -> bool:
@@ -230,7 +232,7 @@ Count = Callable[[Candidate], int]
 class Chosen(NamedTuple):
     """What is told, in order, each with its tokens."""
 
-    told: list[tuple[Candidate, int]]
+    items: list[tuple[Candidate, int]]
     tokens: int
     skipped: int = 0  # what would have been told, and does not fit
     too_long: int = 0  # the tokens of the best one where that does not fit
@@ -247,26 +249,26 @@ def diverse(
 
     left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
     nearest = [0.0] * len(candidates)
-    found: list[Candidate] = []
+    results: list[Candidate] = []
     while left:
-        at = max(left, key=marginal) if found else left[0]
+        at = max(left, key=marginal) if results else left[0]
         left.remove(at)
         one = candidates[at]
-        found.append(one.scored(one.score, mmr=marginal(at)))
+        results.append(one.scored(one.score, mmr=marginal(at)))
         for other in left:
             nearest[other] = max(nearest[other], like(at, other))
-    return found
+    return results
 
 
 def of_a_kind(candidates: Sequence[Candidate], like: Likeness) -> Likeness:
     """The same likeness, but for two blocks of pages: they stand in their places, and each says what only it says.
     Memories and turns of conversations repeat each other."""
 
-    def told(one: int, other: int) -> float:
+    def between(one: int, other: int) -> float:
         both = candidates[one].is_page and candidates[other].is_page
         return 0.0 if both else like(one, other)
 
-    return told
+    return between
 
 
 def by_words(candidates: Sequence[Candidate]) -> Likeness:
@@ -288,40 +290,40 @@ def _words(text: str) -> frozenset[str]:
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
     """The best, as far as there are places and tokens. What does not fit is skipped and the next one tried; nothing is
     cut."""
-    told: list[tuple[Candidate, int]] = []
+    chosen: list[tuple[Candidate, int]] = []
     skipped: list[tuple[Candidate, int]] = []
     left = budget
     for one in ranked:
-        if len(told) == top_k:
+        if len(chosen) == top_k:
             break
         tokens = count(one)
         if tokens > left:
             skipped.append((one, tokens))
             continue
-        told.append((one, tokens))
+        chosen.append((one, tokens))
         left -= tokens
     is_first_lacking = bool(skipped) and skipped[0][0] is ranked[0]
-    return Chosen(told, budget - left, len(skipped), skipped[0][1] if is_first_lacking else 0)
+    return Chosen(chosen, budget - left, len(skipped), skipped[0][1] if is_first_lacking else 0)
 
 
 def arranged(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
     """The same with preferences first, and with those that may contradict each other side by side, the newest first:
     `clash` of an older and a newer text."""
-    first = sorted(chosen.told, key=lambda each: not each[0].is_preference)
-    found: list[tuple[Candidate, int]] = []
+    first = sorted(chosen.items, key=lambda each: not each[0].is_preference)
+    results: list[tuple[Candidate, int]] = []
     for one, tokens in first:
-        at = next((at for at, (other, _) in enumerate(found) if _clash(other, one, clash)), None)
+        at = next((at for at, (other, _) in enumerate(results) if _clash(other, one, clash)), None)
         if at is None:
-            found.append((one, tokens))
+            results.append((one, tokens))
             continue
         while (
-            at < len(found)
-            and found[at][0].created >= one.created
-            and _clash(found[at][0], one, clash)
+            at < len(results)
+            and results[at][0].created >= one.created
+            and _clash(results[at][0], one, clash)
         ):
             at += 1
-        found.insert(at, (one, tokens))
-    return chosen._replace(told=found)
+        results.insert(at, (one, tokens))
+    return chosen._replace(items=results)
 
 
 def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:

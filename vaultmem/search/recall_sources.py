@@ -79,7 +79,7 @@ class Sources:
         self._style = style
         self._page = lru_cache(MOST_PAGES)(self._parse)
 
-    def found(
+    def search(
         self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
         """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
@@ -88,15 +88,15 @@ class Sources:
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
-        found: dict[str, Candidate] = {}
+        result: dict[str, Candidate] = {}
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
             one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
-            if one is not None and one.key not in found:
+            if one is not None and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
-                found[one.key] = _scored(one, hit, is_memory)._replace(shares=shares)
-        return list(found.values())[:most]
+                result[one.key] = _scored(one, hit, is_memory)._replace(shares=shares)
+        return list(result.values())[:most]
 
     def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
         """Memories of the archive that share most words with the question, best first. They are in no index."""
@@ -105,18 +105,18 @@ class Sources:
             return []
         question = archive.Question(look.searcher, query)
         texts = look.searcher.texts.read(archive.newest(look.searcher))
-        found: list[Candidate] = []
+        results: list[Candidate] = []
         for _, path, text in question.answers(texts):
             one = self._memory(look, path, text)
             if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
-                found.append(one.scored(shared, shared=shared))
-        return sorted(found, key=lambda one: (-one.score, -one.created, one.path))
+                results.append(one.scored(shared, shared=shared))
+        return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the blocks that were found, by the keys of the candidates."""
         places = {one.key: (one.path, one.block) for one in candidates}
-        found = cache.block_hashes(look.searcher.catalog, places.values())
-        return {key: found[place] for key, place in places.items() if place in found}
+        digests = cache.block_hashes(look.searcher.catalog, places.values())
+        return {key: digests[place] for key, place in places.items() if place in digests}
 
     def unremembered(self, look: Look, wanted: Wanted) -> list[Learned]:
         """What conversations learned about the person, who has not answered whether to remember it, and what is not
@@ -142,8 +142,9 @@ class Sources:
         from vaultmem.reminders import learned
 
         catalog, answers = look.searcher.catalog, look.answers()
-        found = learned.proposed(catalog, self.vault, self.folder, answers, paths)
-        return {one.path for one in found}
+        return {
+            one.path for one in learned.proposed(catalog, self.vault, self.folder, answers, paths)
+        }
 
     def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
         catalog = look.searcher.catalog
@@ -186,7 +187,6 @@ class Sources:
             return None
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
-        given = str(own.get("id") or provisional(path))
         content = page.content.strip("\n")
         line = _line_of(text, content)
         created = seconds(own.get("created_at"))
@@ -194,7 +194,7 @@ class Sources:
         origin = model.origin(own)
         one = Candidate(
             path, line, line + content.count("\n"), content,
-            id=given,
+            id=str(own.get("id") or provisional(path)),
             title=path.rpartition("/")[2].removesuffix(".md"),
             memory_type=_type_of(own, category),
             category=category,
@@ -222,7 +222,7 @@ class Sources:
             one = one._replace(confidence=read.aging.confidence(look.now, look.searcher.half_life))
         if read.expires is not None and read.expires <= look.now:
             one = one._replace(expired=True)  # the job that puts it away comes once an hour
-        one = _judged(look, one)
+        one = _with_trust(look, one)
         if not one.vouched and is_approved(one.id, look.answers()):
             one = one._replace(trusted=True, vouched=True)
         if one.compressed and read.sessions and not read.replaced:
@@ -241,7 +241,7 @@ class Sources:
         content = cut_lines(text, place.line, place.end_line)
         if content.strip() == "---":  # the note has nothing but properties
             content = spelled(place.properties)
-        return _judged(look, Candidate(
+        return _with_trust(look, Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
@@ -262,7 +262,7 @@ class Sources:
             return 0.0
 
 
-def _judged(look: Look, one: Candidate) -> Candidate:
+def _with_trust(look: Look, one: Candidate) -> Candidate:
     """With whether it may be told as it is, to whoever asks."""
     origin = model.Origin(one.writer, one.outside)
     return one._replace(trusted=model.is_trusted(origin, look.viewer, look.trust))
@@ -311,14 +311,14 @@ def _line_of(text: str, content: str) -> int:
 
 
 def _type_of(own: Mapping[str, Value], category: str) -> str:
-    given = own.get("memory_type")
+    kind = own.get("memory_type")
     if category == "preferences":  # whatever it was taken for when it was written
         return "procedural"
-    if isinstance(given, str) and given in TYPES:
-        return given
+    if isinstance(kind, str) and kind in TYPES:
+        return kind
     return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
 
 
 def _reads_of(own: Mapping[str, Value]) -> int:
-    found = own.get("access_count")
-    return max(0, found) if isinstance(found, int) else 0
+    count = own.get("access_count")
+    return max(0, count) if isinstance(count, int) else 0

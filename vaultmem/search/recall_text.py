@@ -53,14 +53,15 @@ def plain(question: str) -> str:
 def entry(one: Mapping[str, object]) -> tuple[str, str]:
     """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
     day, and both with whose words they are, if those are not the asker's own."""
-    content, said = str(one["content"]), [str(one["attribution"])] if one.get("attribution") else []
+    content = str(one["content"])
+    notes = [str(one["attribution"])] if one.get("attribution") else []
     if one.get("kind") == "note":
-        marks = f"({said[0]}) " if said else ""
+        marks = f"({notes[0]}) " if notes else ""
         return str(one["memory_type"]), f"{place(one)}: {marks}{content}"
-    said = [str(one["created_at"])[:10], *said]
-    said += [f"until {str(one['until'])[:10]}"] if one.get("until") else []
-    said += ["from the archive"] if one.get("archived") and not one.get("until") else []
-    return str(one["memory_type"]), f"({', '.join(said)}) {content}"
+    notes = [str(one["created_at"])[:10], *notes]
+    notes += [f"until {str(one['until'])[:10]}"] if one.get("until") else []
+    notes += ["from the archive"] if one.get("archived") and not one.get("until") else []
+    return str(one["memory_type"]), f"({', '.join(notes)}) {content}"
 
 
 def place(one: Mapping[str, object]) -> str:
@@ -79,7 +80,7 @@ def block(memories: Iterable[tuple[str, str]]) -> str:
 def inert(content: str) -> str:
     """The content without anything that an assistant could take for the block's own marks, or for a message of
     somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
-    text = _TAG.sub(lambda found: "(" if found[0] == "[" else "‹", content)
+    text = _TAG.sub(lambda match: "(" if match[0] == "[" else "‹", content)
     first, break_, rest = text.partition("\n")
     return _LABEL.sub(r"\1(", first + break_ + without_roles(rest))
 
@@ -87,7 +88,7 @@ def inert(content: str) -> str:
 def without_roles(text: str) -> str:
     """The text in which no line begins like a message of somebody's."""
     return _ROLE.sub(
-        lambda found: f"{found[1]}{found['role']}꞉" if found["role"] else f"{found[1]}(", text
+        lambda match: f"{match[1]}{match['role']}꞉" if match["role"] else f"{match[1]}(", text
     )
 
 
@@ -105,10 +106,10 @@ def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = T
     if not held_back:
         return ""
     ids = [str(one["id"])[:8] for one in held_back if one.get("id")]
-    said = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
+    advice = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
     if len(ids) > MOST_NAMED:
-        said.append(f"and {len(ids) - MOST_NAMED} more")
+        advice.append(f"and {len(ids) - MOST_NAMED} more")
     if len(ids) < len(held_back):
-        said.append("--untrusted tells blocks of notes" if typed else '"untrusted": true')
+        advice.append("--untrusted tells blocks of notes" if typed else '"untrusted": true')
     many = plural(len(held_back), "answer")
-    return f"({many} from others held back until the person lets them in: {', '.join(said)})"
+    return f"({many} from others held back until the person lets them in: {', '.join(advice)})"

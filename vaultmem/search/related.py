@@ -7,8 +7,7 @@ import re
 from collections import Counter
 
 from vaultmem.errors import ModelError
-from vaultmem.index import catalog_read
-from vaultmem.index.keyword import ORD_BITS
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.memories.model import PERSON, Viewer
 from vaultmem.search import query as language
 from vaultmem.search import rank
@@ -59,7 +58,7 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
     best = sorted(scores, key=lambda other: (-scores[other], other))[:limit]
     for other, shared in _shared_words(searcher, words, best).items():
         reasons[other].append("shares words: " + ", ".join(shared[:4]))
-    found = catalog_read.note_heads(catalog, best)
+    heads = catalog_read.note_heads(catalog, best)
     return [
         Related(
             head.path,
@@ -69,7 +68,7 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
             [reason for reason in reasons[other] if reason],
         )
         for other in best
-        if (head := found.get(other))
+        if (head := heads.get(other))
     ]
 
 
@@ -173,7 +172,7 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
     pattern = rules.mention_pattern(path, names_of(searcher, path))
     if pattern is None:
         return []
-    found = []
+    results = []
     for other, raw in _readable(searcher, path):
         text = files.read(searcher.folder, raw or other, cap).text
         if not pattern.search(text):
@@ -183,8 +182,8 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
         for start, end in matching.spans_of_mentions(
             pattern, text, [(link.start, link.end) for link in note.links], body
         ):
-            found.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
-    return found
+            results.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
+    return results
 
 
 def names_of(searcher: Searcher, path: str) -> list[str]:
@@ -274,10 +273,9 @@ def _reasons_against(
         return ["the vault's settings exclude it from search"]
     if reason := searcher.hidden_from(to).get(path):
         return [f"hidden from {to.name}: it is {reason}"]
-    asked = language.parse(text).filters
     note = catalog_read.note_id(searcher.catalog, path)
     against = []
-    for one in asked:
+    for one in language.parse(text).filters:
         fitting = filter_notes(searcher.catalog, [one]) or set()
         if note not in fitting:
             against.append(f"{'-' if one.negated else ''}{one.field}:{one.value} leaves it out")

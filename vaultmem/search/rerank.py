@@ -35,14 +35,14 @@ class Reranker:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
         running = self._loaded()
-        asked = [encodable(text[:LONGEST]) for text in texts]
+        pieces = [encodable(text[:LONGEST]) for text in texts]
         try:
-            found = [float(one) for one in running.rerank(encodable(question[:LONGEST]), asked)]
+            results = [float(one) for one in running.rerank(encodable(question[:LONGEST]), pieces)]
         except Exception as error:  # the border to fastembed and onnxruntime
             raise _unusable(self.setting, error) from error
-        if len(found) != len(asked) or any(map(math.isnan, found)):
+        if len(results) != len(pieces) or any(map(math.isnan, results)):
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")
-        return found
+        return results
 
     def _loaded(self) -> TextCrossEncoder:
         with self._lock:
@@ -87,8 +87,8 @@ def _registered(folder: Path) -> str:
     weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
     lacking = [name for name in NEEDED if not (folder / name).is_file()]
     if weights is None or lacking:
-        said = ", ".join(lacking) if weights else " or ".join(WEIGHTS)
-        raise ModelError(f"{folder} is no reranker: it lacks {said}.")
+        missing = ", ".join(lacking) if weights else " or ".join(WEIGHTS)
+        raise ModelError(f"{folder} is no reranker: it lacks {missing}.")
     name = f"vaultmem/{hashlib.blake2b(f'{folder}/{weights}'.encode(), digest_size=8).hexdigest()}"
     with _registering:
         if all(known["model"] != name for known in TextCrossEncoder.list_supported_models()):

@@ -8,9 +8,8 @@ from functools import partial
 from vaultmem import now as clock
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError
-from vaultmem.index import catalog_read
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog, spoken
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.state import State
 from vaultmem.memories import decay, model
 from vaultmem.search import cache, rank, snippet
@@ -29,7 +28,7 @@ CANDIDATES = 200
 SHORT_WORD = 4  # letters of a stem
 
 
-class _Found:
+class _Blocks:
     """What a query finds, before notes are read: blocks, best first, and what all hits of one answer share."""
 
     def __init__(self, known: CatalogCache, words: set[str], remarks: list[str]) -> None:
@@ -102,17 +101,17 @@ class Searcher:
     def search(self, ask: Ask, *, texts: bool = True) -> Answer:
         """Find blocks, with their texts as they are in the notes now, or without. Never fails for what the text says;
         remarks say what was done differently."""
-        found = self._found(ask)
-        blocks = set(found.pairs())
+        result = self._blocks(ask)
+        blocks = set(result.pairs())
         # A note that moved is in the index before and after, and must not be missed between its words and its place.
-        if len(found.known.places([*blocks])) < len(blocks) and self._is_newer(found.known):
-            found = self._found(ask)
-        places = found.known.places(found.pairs())
-        hits = [(one.block, self._hit(found.known, one, places[pair]))
-                for one in found.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
+        if len(result.known.places([*blocks])) < len(blocks) and self._is_newer(result.known):
+            result = self._blocks(ask)
+        places = result.known.places(result.pairs())
+        hits = [(one.block, self._hit(result.known, one, places[pair]))
+                for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
-            self._read(found, hits)
-        return Answer([hit for _, hit in hits], found.remarks, frozenset(found.words))
+            self._read(result, hits)
+        return Answer([hit for _, hit in hits], result.remarks, frozenset(result.words))
 
     def _is_newer(self, known: CatalogCache) -> bool:
         """Whether there is more to see than was seen."""
@@ -121,19 +120,19 @@ class Searcher:
         except StateError:  # it cannot be looked at now; what was found stays
             return False
 
-    def _found(self, ask: Ask) -> _Found:
+    def _blocks(self, ask: Ask) -> _Blocks:
         query = language.parse(ask.text)
         known = self.cache()
         remarks: list[str] = []
         query = self._corrected(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
-            found = _Found(known, self._marked_words(query), remarks)
-            self._best(ask, question, found)
+            result = _Blocks(known, self._marked_words(query), remarks)
+            self._best(ask, question, result)
         else:
-            found = _Found(known, set(), remarks)
-            found.blocks = self._newest(ask, question)
-        return found
+            result = _Blocks(known, set(), remarks)
+            result.blocks = self._newest(ask, question)
+        return result
 
     def hidden_from(self, viewer: model.Viewer) -> dict[str, str]:
         """The paths of notes that somebody may not see, with the reasons."""
@@ -179,12 +178,12 @@ class Searcher:
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
-            if found := self.keyword.corrections(word):
-                words += [language.Term("word", near) for near in found]
-                remarks.append(f'no note has "{word}"; searched {", ".join(found)}')
+            if near := self.keyword.corrections(word):
+                words += [language.Term("word", one) for one in near]
+                remarks.append(f'no note has "{word}"; searched {", ".join(near)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
-    def _best(self, ask: Ask, question: Question, found: _Found) -> None:
+    def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
         """What fits the words best, and with a search by meaning the meaning, too."""
         keyword = self._keyword_hits(ask, question)
         meaning: dict[int, rank.Closeness] = {}
@@ -192,13 +191,13 @@ class Searcher:
             try:
                 meaning = self._closeness(ask, question, keyword)
             except (ModelError, StateError) as error:
-                found.remarks.append(f"keyword results only: {error}")
-        ranking = rank.Ranking(keyword, meaning, ORD_BITS, found.known.copies)
+                result.remarks.append(f"keyword results only: {error}")
+        ranking = rank.Ranking(keyword, meaning, ORD_BITS, result.known.copies)
         paths = partial(catalog_read.paths_of, self.catalog)
-        blocks = rank.in_order(ranking.found, paths, ORD_BITS)
+        blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
         if ask.group == "note":
-            blocks, found.more = rank.grouped(blocks, ask.limit, ORD_BITS)
-        found.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
+            blocks, result.more = rank.grouped(blocks, ask.limit, ORD_BITS)
+        result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Ranked]:
         """With nothing to rank by, the newest notes that pass the filters."""
@@ -207,8 +206,8 @@ class Searcher:
             hidden = set(question.notes or ())
             notes = [note for note in notes if note not in hidden]
         if question.query.excluded:
-            found = self.keyword.search(question, self.keyword.block_count() or 1)
-            left = {block >> ORD_BITS for block in found}
+            scores = self.keyword.search(question, self.keyword.block_count() or 1)
+            left = {block >> ORD_BITS for block in scores}
             notes = [note for note in notes if note in left]
         return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
@@ -217,12 +216,12 @@ class Searcher:
         most = max(1, self.keyword.block_count())
         wanted = min(most, max(CANDIDATES, 4 * ask.limit))
         while True:
-            found = self.keyword.search(question, wanted)
-            notes = {block >> ORD_BITS for block in found}
+            scores = self.keyword.search(question, wanted)
+            notes = {block >> ORD_BITS for block in scores}
             enough = ask.group != "note" or len(notes) >= ask.limit
-            enough = enough and not rank.is_cut_in_a_tie(found.values(), ask.limit)
-            if enough or wanted == most or len(found) < wanted:
-                return found
+            enough = enough and not rank.is_cut_in_a_tie(scores.values(), ask.limit)
+            if enough or wanted == most or len(scores) < wanted:
+                return scores
             wanted = min(most, 10 * wanted)
 
     def _closeness(
@@ -248,8 +247,8 @@ class Searcher:
             near = meaning.nearest(self.catalog, vector, count, some, all_but=question.all_but)
             if not (ask.filters or question.query.filters):
                 return {block for block, cosine in near.items() if cosine >= rank.NEAR_ENOUGH}
-            found = {block >> ORD_BITS for block in near} if ask.group == "note" else near
-            if len(found) >= ask.limit or len(near) < count:
+            places = {block >> ORD_BITS for block in near} if ask.group == "note" else near
+            if len(places) >= ask.limit or len(near) < count:
                 return set(near)
             count *= 10
 
@@ -265,17 +264,17 @@ class Searcher:
             known.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
 
-    def _read(self, found: _Found, hits: list[tuple[int, Hit]]) -> None:
+    def _read(self, result: _Blocks, hits: list[tuple[int, Hit]]) -> None:
         """Give hits their texts."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
-        ranges = found.known.ranges([pair for block, _ in hits for pair in found.others(block)])
+        ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             if content.strip() == "---":  # the note has nothing but properties
                 content = snippet.spelled(hit.properties)
-            shown = snippet.snippet(content, found.words, self.keyword.tokens)
+            shown = snippet.snippet(content, result.words, self.keyword.tokens)
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
-            hit.more = [ranges[pair] for pair in found.others(block) if pair in ranges]
+            hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from functools import wraps
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.config import Config
 from vaultmem.errors import ModelError
+from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.exact import Allowed
-from vaultmem.index.keyword import ORD_BITS
 from vaultmem.index.live_rows import LiveRows
 from vaultmem.index.models import Model, open_embedder
 from vaultmem.index.state import State
@@ -32,6 +33,7 @@ BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Pending(NamedTuple):
@@ -48,6 +50,26 @@ class Done(NamedTuple):
 
     blocks: int  # newly embedded
     left: list[int]  # the notes that it did not come to, because it was told to stop
+
+
+def _steady(work: Callable[Concatenate[Meaning, P], T]) -> Callable[Concatenate[Meaning, P], T]:
+    """Work that looks rows up and then reads them: done again when the rows have got other numbers in between, because
+    another thread has tidied them or had to begin anew."""
+
+    @wraps(work)
+    def steadily(self: Meaning, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            before = self.store.generation
+            try:
+                result = work(self, *args, **kwargs)
+            except IndexError:  # there are fewer rows now
+                if before == self.store.generation:
+                    raise
+                continue
+            if before == self.store.generation:
+                return result
+
+    return steadily
 
 
 class Meaning:
@@ -81,17 +103,17 @@ class Meaning:
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
         """The notes with blocks to embed (of `notes`, if given), the most recently changed first."""
         chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
-        asked = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
+        statement = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
             JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
             ORDER BY f.mtime_ns DESC, b.note"""  # noqa: S608 - own text
         values = [] if notes is None else [json.dumps(list(notes))]
-        rows = catalog.db.execute(asked, values).fetchall()
+        rows = catalog.db.execute(statement, values).fetchall()
         missing = set(self.store.missing(row[3] for row in rows))
-        found: dict[int, Pending] = {}
+        result: dict[int, Pending] = {}
         for note, path, raw, digest in rows:
             if digest in missing:
-                found.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
-        return list(found.values())
+                result.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
+        return list(result.values())
 
     def embed_pending(
         self,
@@ -136,11 +158,11 @@ class Meaning:
     ) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
         for one in pending:
-            found = read_note(rules, self._folder, one.path, one.raw, self._cap)
-            if not self._tells_all and _is_private(found):
+            note = read_note(rules, self._folder, one.path, one.raw, self._cap)
+            if not self._tells_all and _is_private(note):
                 continue
-            for block in found.blocks:
-                text = note_facts.embedded_text(found.note.title, block)
+            for block in note.blocks:
+                text = note_facts.embedded_text(note.note.title, block)
                 if text_hash(text) in one.hashes:
                     texts[text_hash(text)] = text
             if not going.on():
@@ -160,20 +182,11 @@ class Meaning:
         self.store.compact(live, seen)
         open_index(self.store, self._threshold).prepare()
 
+    @_steady
     def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
                 notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
         to `all_but` them."""
-        return self._steady(lambda: self._nearest(catalog, query, count, notes, all_but))
-
-    def _nearest(
-        self,
-        catalog: Catalog,
-        query: NDArray[np.float32],
-        count: int,
-        notes: Collection[int] | None,
-        all_but: bool,
-    ) -> dict[int, float]:
         live = self._live
         live.look(catalog)
         some = notes is not None and not all_but
@@ -189,39 +202,33 @@ class Meaning:
             if notes is None or (block >> ORD_BITS in notes) is not all_but
         }
 
+    @_steady
     def closeness(
-        self, catalog: Catalog, query: NDArray[np.float32], wanted: Iterable[int]
+        self, catalog: Catalog, query: NDArray[np.float32], wanted: Collection[int]
     ) -> dict[int, rank.Closeness]:
         """How close each wanted block that has a vector is, with the blocks around it and its note.
 
         Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
         """
-        asked = np.unique(np.fromiter(wanted, dtype=np.int64))
-        return self._steady(lambda: self._closeness(catalog, query, asked))
-
-    def _closeness(
-        self, catalog: Catalog, query: NDArray[np.float32], asked: NDArray[np.int64]
-    ) -> dict[int, rank.Closeness]:
+        numbers = np.unique(np.fromiter(wanted, dtype=np.int64))
         self._live.look(catalog)
-        blocks, rows = self._live.of_notes(asked >> ORD_BITS)
-        near = np.isin(blocks, np.concatenate([asked - 1, asked, asked + 1]))
+        blocks, rows = self._live.of_notes(numbers >> ORD_BITS)
+        near = np.isin(blocks, np.concatenate([numbers - 1, numbers, numbers + 1]))
         keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
         blocks, rows = blocks[keep], rows[keep]
         cosines = self.store.matrix()[rows] @ query
         _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
         whole = (np.bincount(note, cosines) / np.bincount(note))[note]
         known = dict(zip(blocks.tolist(), cosines.tolist(), strict=True))
-        found = np.isin(blocks, asked)
+        inside = np.isin(blocks, numbers)
         return {
             block: rank.Closeness(known[block], _around(known, block), mean)
-            for block, mean in zip(blocks[found].tolist(), whole[found].tolist(), strict=True)
+            for block, mean in zip(blocks[inside].tolist(), whole[inside].tolist(), strict=True)
         }
 
+    @_steady
     def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
-        return self._steady(lambda: self._note_vector(catalog, note))
-
-    def _note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
         self._live.look(catalog)
         _, own = self._live.of_notes([note])
         if not len(own):
@@ -230,12 +237,10 @@ class Meaning:
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
 
+    @_steady
     def likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
         """The cosines between texts, by their hashes; of those that have a vector."""
-        return self._steady(lambda: self._likeness(list(dict.fromkeys(hashes))))
-
-    def _likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
-        known = self.store.known(hashes)
+        known = self.store.known(dict.fromkeys(hashes))
         vectors = self.store.matrix()[list(known.values())]
         rows = (vectors @ vectors.T).tolist() if known else []
         return {
@@ -247,23 +252,9 @@ class Meaning:
         look takes seconds in a very large vault."""
         self._live.look(catalog)
 
-    def _steady(self, work: Callable[[], T]) -> T:
-        """Work that looks rows up and then reads them: done again when the rows have got other numbers in
-        between, because another thread has tidied them or had to begin anew."""
-        while True:
-            before = self.store.generation
-            try:
-                found = work()
-            except IndexError:  # there are fewer rows now
-                if before == self.store.generation:
-                    raise
-                continue
-            if before == self.store.generation:
-                return found
 
-
-def _is_private(found: NoteRead) -> bool:
-    return is_private(found.note.properties) or says_private(found.read.text)
+def _is_private(note: NoteRead) -> bool:
+    return is_private(note.note.properties) or says_private(note.read.text)
 
 
 class _Going:

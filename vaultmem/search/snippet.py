@@ -234,16 +234,16 @@ class NoteTexts:
     def _signature(self, path: str, plain: dict[str, bool]) -> Signature | None:
         """What changes when a file does; None when it is not there or a link is on the way."""
         folder = path.rpartition("/")[0]
-        found = self._status(path) if self._is_plain(folder, plain) else None
-        if not found or not stat.S_ISREG(found.st_mode):
+        status = self._status(path) if self._is_plain(folder, plain) else None
+        if not status or not stat.S_ISREG(status.st_mode):
             return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _is_plain(self, folder: str, plain: dict[str, bool]) -> bool:
         """Whether a folder of the vault, and all it is in, are folders and no links."""
         if folder not in plain:
-            found = self._status(folder)
-            is_folder = found is not None and stat.S_ISDIR(found.st_mode)
+            status = self._status(folder)
+            is_folder = status is not None and stat.S_ISDIR(status.st_mode)
             plain[folder] = is_folder and self._is_plain(folder.rpartition("/")[0], plain)
         return plain[folder]
 
