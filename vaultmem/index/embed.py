@@ -100,9 +100,11 @@ class Embedder(TextEmbedder):
         self._loaded: _Running | None = None
 
     def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
         return self._loaded is not None
 
     def unload(self) -> None:
+        """Let go of the model; whoever is embedding now ends their batch."""
         with self._loading:
             if self._loaded is None and self._counter is None:
                 return

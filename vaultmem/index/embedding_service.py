@@ -100,12 +100,14 @@ class ServiceEmbedder(TextEmbedder):
         self.model = Model(key, service.model, length, folder, "")
 
     def is_loaded(self) -> bool:
+        """Whether it has not just failed."""
         return self._trouble() is None
 
     def unload(self) -> None:
         """Nothing is held here."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """As many texts at once as a request may hold."""
         batch: list[int] = []
         letters = 0
         for place, text in enumerate(texts):
