@@ -331,7 +331,8 @@ class Vault(MemoryVault):
         links, tasks, and the pieces of its text."""
         from vaultmem.vault.dialects import read_now
 
-        return read_now(self.path, self.find_note(name), self.config)
+        dialect, cap = self.config.text("dialect"), self.config.number("index.max_note_bytes")
+        return read_now(self.path, self.find_note(name), dialect, cap)
 
     def links(self, note: str) -> list[LinkView]:
         """The links that stand in a note, in order."""

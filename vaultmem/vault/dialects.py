@@ -11,7 +11,6 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task
-from vaultmem.config import Config
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import files, frontmatter
@@ -284,8 +283,7 @@ def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int
     return NoteRead(read, *parse_note(rules, path, read.text))
 
 
-def read_now(folder: str, path: str, config: Config) -> Note:
-    """A note as it is on disk now, by the rules of its vault."""
-    rules = open_rulebook(files.Root(folder), config.text("dialect"))
-    raw = files.on_disk(folder, path)
-    return read_note(rules, folder, path, raw, config.number("index.max_note_bytes")).note
+def read_now(folder: str, path: str, dialect: str, cap: int) -> Note:
+    """A note as it is on disk now, by the rules of its vault, up to `cap` bytes."""
+    rules = open_rulebook(files.Root(folder), dialect)
+    return read_note(rules, folder, path, files.on_disk(folder, path), cap).note

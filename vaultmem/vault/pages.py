@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
-from vaultmem.memories.model import KEYS, key_of
 from vaultmem.text.similarity import content_hash
 from vaultmem.vault import frontmatter, frontmatter_edit, logseq_properties
 from vaultmem.vault.logseq_properties import from_outline, to_outline
+from vaultmem.vault.places import KEYS, key_of
 
 OUTLINE = "outline"
 _LISTS = ("tags", "aliases", "links")
