@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,29 @@ def test_a_long_comparison_steps_aside_and_can_be_ended(vault: Path, tmp_path: P
         differences(catalog, str(vault), manner)
     assert breaths == [0, 1, 2, 3, 4, 5], "three for what is known, three for what is there"
     catalog.close()
+
+
+@pytest.mark.parametrize("how", ["renamed over it", "written into it"])
+def test_a_file_replaced_by_another_of_the_same_size_and_time_differs(
+    vault: Path, tmp_path: Path, how: str
+) -> None:
+    note = vault / "Note.md"
+    note.write_text("apple")
+    os.utime(note, (1e9, 1e9))  # long ago: that it was fresh is no reason to look
+    with other_state(tmp_path / "state"):
+        synced(vault)
+        before = note.stat()
+        if how == "renamed over it":
+            (vault / "other.md").write_text("grape")
+            os.utime(vault / "other.md", (1e9, 1e9))
+            os.replace(vault / "other.md", note)
+            assert note.stat().st_ino != before.st_ino
+        else:
+            note.write_text("grape")
+            os.utime(note, (1e9, 1e9))
+            assert note.stat().st_ino == before.st_ino
+        assert (note.stat().st_size, note.stat().st_mtime_ns) == (
+            before.st_size,
+            before.st_mtime_ns,
+        )
+        assert synced(vault).changed == 1

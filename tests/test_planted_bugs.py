@@ -35,6 +35,12 @@ PLANTED = [
         "tests/test_compare.py",
     ),
     (
+        "vaultmem/index/compare.py",
+        "return one.mtime_ns, one.inode, one.ctime_ns",
+        "return one.mtime_ns, 0, 0",
+        "tests/test_compare.py",
+    ),
+    (
         "adapters/vaultmem_obsidian/links.py",
         ".lower()",
         ".upper()",
@@ -140,7 +146,7 @@ PLANTED = [
         "tests/test_pending_items.py",
     ),
     (
-        "adapters/vaultmem_obsidian/targets.py",
+        "adapters/vaultmem_obsidian/links.py",
         "from __future__ import annotations\n",
         "from __future__ import annotations\n\nimport vaultmem.memories.model\n",
         "tests/test_house.py -k inward",

@@ -30,6 +30,7 @@ class FileRow(NamedTuple):
     raw: str | None = None  # the name on disk, where it is not the UTF-8 of `path`
     hash: bytes | None = None
     racy: bool = False  # changed so recently that the same size and time prove nothing
+    ctime_ns: int = 0
 
 
 class BlockRow(NamedTuple):
@@ -62,12 +63,14 @@ def put_file(catalog: Catalog, row: FileRow) -> int:
     known = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
     if known:
         catalog.db.execute(
-            "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ? WHERE id = ?",
+            "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ?,"
+            " ctime_ns = ? WHERE id = ?",
             (*row[1:], known[0]),
         )
         return int(known[0])
     inserted = catalog.db.execute(
-        "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy, ctime_ns)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row,
     )
     return int(inserted.lastrowid or 0)

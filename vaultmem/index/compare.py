@@ -27,6 +27,7 @@ class Known(NamedTuple):
     mtime_ns: int
     inode: int
     racy: int
+    ctime_ns: int = 0
 
 
 class Place(NamedTuple):
@@ -61,7 +62,10 @@ class Manner(NamedTuple):
 
 
 def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:
-    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes."""
+    """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes.
+
+    The time of the inode counts, too: a file may get the size and the time of the one that it replaces.
+    """
     troubles: list[Trouble] = []
     if place is None or "" in place.folders:
         old, entries = _all_known(catalog, how.breathe), walk(folder, troubles)
@@ -108,14 +112,18 @@ def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> No
     diff.known[entry.path] = known.file
     if must or known.size != entry.size:
         diff.put.append(entry)
-    elif known.racy or (known.mtime_ns, known.inode) != (entry.mtime_ns, entry.inode):
+    elif known.racy or _stamps(known) != _stamps(entry):
         diff.touched.append(entry)
     else:
         return
     diff.before[entry.path] = known
 
 
-_ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy FROM files"
+def _stamps(one: Known | Entry) -> tuple[int, int, int]:
+    return one.mtime_ns, one.inode, one.ctime_ns
+
+
+_ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy, ctime_ns FROM files"
 
 
 def _all_known(catalog: Catalog, breathe: Callable[[], None]) -> dict[str, Known]:

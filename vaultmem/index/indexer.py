@@ -283,8 +283,8 @@ class Indexer:
         spelling = None if entry.raw == entry.path else entry.raw
         content = bytes.fromhex(read.hash)
         row = rows.FileRow(
-            entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, content, racy
-        )
+            entry.path, kind, read.size, read.mtime_ns, entry.inode, spelling, content, racy, entry.ctime_ns
+        )  # fmt: skip
         if file is not None:
             self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
         if read.trouble:
@@ -306,7 +306,9 @@ class Indexer:
         )
 
     def _put_other(self, entry: File) -> None:
-        new = rows.put_file(self.catalog, rows.FileRow(entry.path, "file", *entry[1:4]))
+        new = rows.put_file(
+            self.catalog, rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
+        )
         self._rename(new, self.rules.names(entry.path, None))
 
     def _rename(self, file: int, names: set[str]) -> None:

@@ -30,6 +30,7 @@ class Entry(NamedTuple):
     mtime_ns: int
     inode: int
     raw: str  # the path as the disk spells it, relative to the vault; open files by it
+    ctime_ns: int = 0  # of the inode; nobody can set it, as sync programs set the other time
 
 
 class Trouble(NamedTuple):
@@ -97,7 +98,7 @@ class Look:
             return None
         if not modes.S_ISREG(stat.st_mode):
             return None
-        return Entry(nfc(raw), stat.st_size, small(stat.st_mtime_ns), small(stat.st_ino), raw)
+        return _entry(nfc(raw), raw, stat)
 
     def has_folder(self, raw: str) -> bool:
         """Whether this is a folder of the vault: there, not hidden, and not behind a link."""
@@ -188,7 +189,12 @@ def _take(item: os.DirEntry[str], raw: str, found: list[Entry], troubles: list[T
         troubles.append(Trouble(nfc(raw), f"cannot be looked at: {error.strerror}"))
         return
     path = raw if raw.isascii() else nfc(raw)
-    found.append(Entry(path, stat.st_size, small(stat.st_mtime_ns), small(stat.st_ino), raw))
+    found.append(_entry(path, raw, stat))
+
+
+def _entry(path: str, raw: str, stat: os.stat_result) -> Entry:
+    mtime, inode, ctime = map(small, (stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns))
+    return Entry(path, stat.st_size, mtime, inode, raw, ctime)
 
 
 def _apart(root: str, entries: list[Entry], troubles: list[Trouble]) -> Iterator[Entry]:
