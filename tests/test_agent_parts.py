@@ -14,18 +14,10 @@ import pytest
 
 from tests.agent_run import differing
 from tests.index_dump import catalog_dump, other_state
-from vaultmem.agent.events import LONGEST_REST, SHORTEST_WORK, Both, Gate, Stage
+from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, Listeners, Touch, place_of, too_early
+from vaultmem.agent.events import LONGEST_REST, SHORTEST_WORK, Both, StageProgress, Throttle
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
-from vaultmem.agent.vanish_guard import (
-    EMPTY_WAIT,
-    GONE_WAIT,
-    WINDOW,
-    Losses,
-    Touch,
-    place_of,
-    too_early,
-)
-from vaultmem.agent.writes import Listeners
+from vaultmem.agent.vanish_guard import WINDOW, VanishGuard
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import VaultGoneError
@@ -125,7 +117,7 @@ class Dwindling:
     """How many files there are, how many the index has, and what is believed of those that go."""
 
     def __init__(self, files: int) -> None:
-        self.losses = Losses("/vault")
+        self.losses = VanishGuard("/vault")
         self.there = {f"{number}.md" for number in range(files)}
         self.indexed = set(self.there)
 
@@ -257,7 +249,7 @@ def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
     root = tmp_path / "vault"
     (root / "folder").mkdir(parents=True)
     make_private(state_folder(str(root)))
-    losses = Losses(str(root))
+    losses = VanishGuard(str(root))
     losses.check_root()
     identity.remember(str(root), "memories")
     losses.check_root()
@@ -286,7 +278,7 @@ class Bench:
             self.write(f"folder/Note {number}.md", f"apple {number}")
         self.replaced = 0
         listeners = Listeners(lambda _: None, self._heard, lambda _: None)
-        self.reconciler = Reconciler(State(str(vault)), Config({}), Gate(), listeners)
+        self.reconciler = Reconciler(State(str(vault)), Config({}), Throttle(), listeners)
         self.full()
 
     def _heard(self) -> None:
@@ -309,7 +301,7 @@ class Bench:
         """A look at paths that have been quiet for a long time."""
         self.reconciler._full_due = None
         for path in paths:
-            self.reconciler._pace.touch(path, time.monotonic() - 100.0, folder=folder)
+            self.reconciler._debounce.touch(path, time.monotonic() - 100.0, folder=folder)
         self.reconciler._turn()
 
     def due(self) -> float | None:
@@ -342,7 +334,7 @@ def test_gone_in_an_unmounted_vault_is_not_gone(bench: Bench, tmp_path: Path) ->
     bench.full()
     assert bench.indexed() == before
     (bench.vault / "lost+found").mkdir()
-    bench.reconciler._losses.vanished = None  # as if a look had just come to its end
+    bench.reconciler._guard.vanished = None  # as if a look had just come to its end
     bench.look("folder/Note 3.md")
     assert "another folder" in (bench.reconciler.vanished or "")
     assert bench.indexed() == before
@@ -490,7 +482,7 @@ def test_who_is_only_looked_at_again_is_not_behind(bench: Bench) -> None:
     reconciler.touched("folder/Note 1.md")
     assert (reconciler.waiting(), reconciler.is_current()) == (1, False)
     bench.look("folder/Note 1.md")
-    assert reconciler._pace, "it is looked at again"
+    assert reconciler._debounce, "it is looked at again"
     assert (reconciler.waiting(), reconciler.is_current()) == (0, True)
     for number in range(600):
         bench.write(f"many/{number}.md", "apple", fresh=True)
@@ -535,7 +527,7 @@ def test_only_an_index_that_is_searched_is_written_in_small_steps(
 
 
 def test_background_work_waits_for_an_answer_but_not_for_ever() -> None:
-    gate = Gate()
+    gate = Throttle()
     gate.rest()  # nobody asks
     with gate.answering():
         started = time.monotonic()
@@ -555,7 +547,7 @@ def test_background_work_waits_for_an_answer_but_not_for_ever() -> None:
 
 
 def test_background_work_gets_half_of_the_time_under_steady_searching() -> None:
-    gate = Gate()
+    gate = Throttle()
     worked = rested = 0.0
     with gate.answering():
         gate.rest()
@@ -574,7 +566,7 @@ def test_background_work_gets_half_of_the_time_under_steady_searching() -> None:
 
 def test_requests_are_remembered_for_idleness() -> None:
     now = 100.0
-    gate = Gate(clock=lambda: now)
+    gate = Throttle(clock=lambda: now)
     now = 250.0
     assert gate.last_request == 100.0
     with gate.answering():
@@ -582,7 +574,7 @@ def test_requests_are_remembered_for_idleness() -> None:
 
 
 def test_a_failing_request_is_not_counted_for_ever() -> None:
-    gate = Gate()
+    gate = Throttle()
     with pytest.raises(ZeroDivisionError), gate.answering():
         1 / 0  # noqa: B018 - raises
     started = time.monotonic()
@@ -592,12 +584,12 @@ def test_a_failing_request_is_not_counted_for_ever() -> None:
 
 
 def test_a_stage_tells_how_far_it_is() -> None:
-    stage, other = Stage(), Stage()
+    stage, other = StageProgress(), StageProgress()
     both = Both(stage, other)
-    assert stage.told() is None
+    assert stage.as_dict() is None
     both.stage("reading notes", 10)
     both.advance()
     both.advance(3)
-    assert stage.told() == other.told() == {"stage": "reading notes", "done": 4, "total": 10}
+    assert stage.as_dict() == other.as_dict() == {"stage": "reading notes", "done": 4, "total": 10}
     stage.end()
-    assert stage.told() is None
+    assert stage.as_dict() is None

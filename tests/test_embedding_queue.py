@@ -16,7 +16,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.agent import embedding
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.events import Gate
+from vaultmem.agent.events import Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index.catalog import Catalog
@@ -97,7 +97,9 @@ def model(meaning: Meaning) -> Model:
 
 @pytest.fixture
 def queue(opened: Vault, pool: Pool, model: Model) -> Iterator[EmbeddingQueue]:  # noqa: ARG001 - in the pool
-    queue = EmbeddingQueue(opened.state, pool, Gate(), lambda: rules_of(opened.path, opened.config))
+    queue = EmbeddingQueue(
+        opened.state, pool, Throttle(), lambda: rules_of(opened.path, opened.config)
+    )
     yield queue
     queue.stop()
     if queue.ident:

@@ -66,13 +66,13 @@ PLANTED = [
     ),
     ("vaultmem/output.py", "text.translate(_CONTROL)", "text", "tests/test_output.py"),
     (
-        "vaultmem/agent/vanish_guard.py",
+        "vaultmem/agent/debounce.py",
         "return 0.0 if seen.moved else GONE_WAIT",
         "return 0.0",
         "tests/test_agent_process.py -k deletions",
     ),
     (
-        "vaultmem/agent/vanish_guard.py",
+        "vaultmem/agent/debounce.py",
         "files = (touch.path for touch in touches)",
         "files = (touch.path for touch in touches if not touch.folder)",
         "tests/test_agent_parts.py",

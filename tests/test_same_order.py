@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from tests.index_dump import DEFAULTS, catalog_dump, keyword_hits, other_state, synced
 from vaultmem import Vault
-from vaultmem.agent.events import Gate
+from vaultmem.agent.debounce import Listeners
+from vaultmem.agent.events import Throttle
 from vaultmem.agent.reconciler import Reconciler
-from vaultmem.agent.writes import Listeners
 from vaultmem.config import Config
 from vaultmem.index.state import State
 from vaultmem.index.sync import open_indexer, tidied
@@ -117,7 +117,7 @@ def test_the_agent_does_it_when_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> 
     with edited(11) as (vault, questions, scratch), State(str(vault)).lock():
         heard: list[int] = []
         listeners = Listeners(heard.extend, lambda: None, lambda _: None)
-        reconciler = Reconciler(State(str(vault)), Config({}), Gate(), listeners)
+        reconciler = Reconciler(State(str(vault)), Config({}), Throttle(), listeners)
         reconciler._turn()  # looks at everything
         for _ in range(9):  # whatever is due until then, such as fresh notes once more
             if reconciler._indexer and reconciler._rest_due is not None:

@@ -13,15 +13,14 @@ from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem.agent.connection import Limits
+from vaultmem.agent.debounce import Listeners
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.events import ANEW, END, LOOK, Bell, Gate
+from vaultmem.agent.events import END, LOOK, RESTART, Throttle, Wakeups
 from vaultmem.agent.memories import Memories
-from vaultmem.agent.pool import Pool
+from vaultmem.agent.pool import AgentVault, Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.server import Server
-from vaultmem.agent.vault import AgentVault
-from vaultmem.agent.writes import Listeners
 from vaultmem.api import Embedded, Vault
 from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError
 from vaultmem.config import Config
@@ -69,16 +68,19 @@ class Agent:
         self.config = config = in_force.config
         self._settings = in_force
         self._state = state
-        self._gate = Gate()
+        self._throttle = Throttle()
         self._pool = Pool(folder, config)
         self._memories = Memories(state, config, self._written, self._hears_all)
         self._reminders = Reminders(
-            self.vault, lambda: self._memories.desk.waiting, self.vanished, self._is_whole
+            self.vault,
+            lambda: self._memories.desk.waiting,
+            lambda: self.reconciler.vanished,
+            self._is_whole,
         )
         listeners = Listeners(self._committed, self._replaced, self._touched)
-        self._reconciler = Reconciler(self._state, config, self._gate, listeners)
-        self._embedding = EmbeddingQueue(self._state, self._pool, self._gate, self._rules)
-        self._embedding.unload_after = _span(config.text("agent.unload"))
+        self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
+        self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
+        self.embedding.unload_after = _span(config.text("agent.unload"))
         self._watching: Watching | None = None
         self._scheduler: Scheduler | None = None
         self._surroundings: Surroundings | None = None
@@ -88,7 +90,7 @@ class Agent:
         self._environ = client.settings()
         self._complete = False
         self._refused: object = None  # the settings that were changed to, and are wrong
-        self.bell = Bell()
+        self.wakeups = Wakeups()
 
     def run(self, answer: Answer) -> bool:
         """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
@@ -96,7 +98,7 @@ class Agent:
         self._server = Server(paths.socket_path(self.folder), self._guarded(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
-        self._reconciler.start()
+        self.reconciler.start()
         self._start_the_rest()
         while (anew := self._is_over()) is None:
             pass
@@ -105,14 +107,14 @@ class Agent:
 
     def _is_over(self) -> bool | None:
         """Wait a while; False when it is time to end, True when it is time to begin anew."""
-        order = self.bell.heard(CHECK_EVERY)
+        order = self.wakeups.wait(CHECK_EVERY)
         if order == END:
             return False
         if trouble := self._trouble():
             log.warning("%s; beginning anew", trouble)
             return True
-        if order == ANEW or self._settings_changed():
-            return self._wants_new_settings(must=order == ANEW) or None
+        if order == RESTART or self._settings_changed():
+            return self._wants_new_settings(must=order == RESTART) or None
         return None
 
     def _trouble(self) -> str | None:
@@ -122,7 +124,7 @@ class Agent:
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
         threads = (
-            self._reconciler, self._embedding, self._memories, self._watching, self._reminders,
+            self.reconciler, self.embedding, self._memories, self._watching, self._reminders,
         )  # fmt: skip
         dead = [thread.name for thread in threads if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
@@ -133,13 +135,13 @@ class Agent:
         from vaultmem.agent.scheduler import Scheduler
         from vaultmem.agent.watching import Watching
 
-        self._watching = Watching(self.folder, self._reconciler)
+        self._watching = Watching(self.folder, self.reconciler)
         self._watching.start()
-        self._embedding.start()
+        self.embedding.start()
         self._memories.start()
         self._reminders.start()
         self._surroundings = jobs.Surroundings(
-            self.config, lambda: self._reconciler.last_edit, lambda: self._gate.last_request
+            self.config, lambda: self.reconciler.last_edit, lambda: self._throttle.last_request
         )
         self._scheduler = Scheduler(
             jobs.planned(self.config), self._run_job, jobs.ledger(self.folder), self._surroundings
@@ -149,7 +151,7 @@ class Agent:
 
     def stop(self) -> None:
         """End the agent, soon; returns at once."""
-        self.bell.ring(END)
+        self.wakeups.send(END)
 
     def _settings_changed(self) -> bool:
         """Whether the settings are others than those in force."""
@@ -176,8 +178,8 @@ class Agent:
     def _end(self) -> None:
         started = time.monotonic()
         self.index_writes(STOP_WITHIN / 2)
-        self._reconciler.stop()
-        self._embedding.stop()
+        self.reconciler.stop()
+        self.embedding.stop()
         self._memories.stop()
         self._reminders.stop()
         if self._scheduler:
@@ -186,7 +188,7 @@ class Agent:
             self._server.stop()
         if self._watching:
             self._watching.stop()
-        for thread in (self._reconciler, self._watching):
+        for thread in (self.reconciler, self._watching):
             if thread:
                 thread.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
         self._pool.close()
@@ -195,11 +197,11 @@ class Agent:
     def _guarded(self, answer: Answer) -> Answer:
         def answered(request: Request) -> object:
             if request.method == "run" and self._settings_changed():
-                self.bell.ring(LOOK)
+                self.wakeups.send(LOOK)
                 raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")
             if request.method in Limits.slow_methods:
                 return answer(request)  # background work itself, for which it must not step aside
-            with self._gate.answering():
+            with self._throttle.answering():
                 return answer(request)
 
         return answered
@@ -209,7 +211,7 @@ class Agent:
 
     def _committed(self, notes: Iterable[int]) -> None:
         self._pool.changed()
-        self._embedding.add(notes)
+        self.embedding.add(notes)
         self._reminders.changed()
 
     def _touched(self, path: str) -> None:
@@ -220,11 +222,11 @@ class Agent:
     def _is_whole(self) -> bool:
         """Whether the index has once known all of the vault; before, what is due would be half of it."""
         self._complete = self._complete or self._state.is_complete()
-        looked = self._reconciler.has_looked or self._reconciler.vanished is not None
+        looked = self.reconciler.has_looked or self.reconciler.vanished is not None
         return self._complete and looked
 
     def _written(self, paths: Iterable[str]) -> None:
-        self._reconciler.wrote(paths)
+        self.reconciler.wrote(paths)
 
     def _hears_all(self) -> bool:
         told = self._watching.told() if self._watching else {}
@@ -232,9 +234,9 @@ class Agent:
 
     def _replaced(self) -> None:
         self._pool.replaced()
-        self._embedding.add_all()
+        self.embedding.add_all()
 
-    # What requests may ask: the Host of the methods
+    # What requests may ask
 
     @contextmanager
     def vault(self) -> Iterator[Vault]:
@@ -300,11 +302,11 @@ class Agent:
             "socket": paths.socket_path(self.folder),
             "started": round(self._started),
             "uptime": round(now - self._started),
-            "current": self._reconciler.is_current(),
-            "indexing": self._reconciler.stage.told(),
-            "waiting": self._reconciler.waiting(),
-            "vanished": self._reconciler.vanished,
-            "embedding": self._embedding.told(),
+            "current": self.reconciler.is_current(),
+            "indexing": self.reconciler.stage.as_dict(),
+            "waiting": self.reconciler.waiting(),
+            "vanished": self.reconciler.vanished,
+            "embedding": self.embedding.told(),
             "model": self._model(),
             "memory_bytes": machine.resident_bytes(),
             "watching": self._watching.told() if self._watching else None,
@@ -321,66 +323,50 @@ class Agent:
         return {
             "name": opened.model.name if opened else self.config.text("embedding.model"),
             "loaded": bool(opened and opened.is_loaded()),
-            "trouble": self._embedding.trouble,
+            "trouble": self.embedding.trouble,
         }
 
-    # What a request's vault may ask: its Writer
+    # What a request's vault may ask
 
     def idle_seconds(self) -> float:
         """For how long nobody has edited or asked anything."""
-        return time.monotonic() - max(self._reconciler.last_edit, self._gate.last_request)
-
-    def settled(self, within: float) -> None:
-        """Wait until what was edited just now is known, but not for longer."""
-        self._reconciler.wait_until_current(within)
+        return time.monotonic() - max(self.reconciler.last_edit, self._throttle.last_request)
 
     def index_writes(self, within: float = WRITES_WITHIN) -> bool:
         """Have what was written through the agent indexed; whether it is, within so many seconds. While very
         much else is read, nobody waits for it."""
-        is_short = self._reconciler.stage.total <= FIRST_BATCH
-        return self._reconciler.writes.wait(within if is_short else BUSY_WITHIN)
-
-    def vanished(self) -> str | None:
-        """Why the vault cannot be believed."""
-        return self._reconciler.vanished
+        is_short = self.reconciler.stage.total <= FIRST_BATCH
+        return self.reconciler.writes.wait(within if is_short else BUSY_WITHIN)
 
     def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
         """Compare the whole vault now; raises what a sync raises."""
-        return self._reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
+        return self.reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
 
     def embed_now(self) -> Embedded:
         """Wait until what is waiting has been embedded."""
-        before = self._embedding.embedded
-        self._embedding.add_all()
-        self._embedding.wait(EMBED_WITHIN)
+        before = self.embedding.embedded
+        self.embedding.add_all()
+        self.embedding.wait(EMBED_WITHIN)
         opened = self._pool.shared.opened()
-        trouble = self._embedding.trouble
-        blocks = self._embedding.embedded - before
+        trouble = self.embedding.trouble
+        blocks = self.embedding.embedded - before
         return Embedded(blocks, opened.model.name if opened and not trouble else None, trouble)
-
-    def is_warm(self) -> bool:
-        """Whether a search by meaning has its model and its vectors at hand."""
-        return self._embedding.is_warm()
-
-    def warm(self) -> None:
-        """Have them at hand soon."""
-        self._embedding.warm()
 
     def first_vectors(self) -> None:
         """Wait for the first vectors of a small vault that has none yet."""
         opened = self._pool.shared.opened()
-        if self._embedding.trouble or self._embedding.is_done() or (opened and len(opened.store)):
+        if self.embedding.trouble or self.embedding.is_done() or (opened and len(opened.store)):
             return
-        if self._embedding.waiting() <= SOON_EMBEDDED:
-            with self._gate.stepping_out():  # it must not step aside for who waits for it
-                self._embedding.wait(FIRST_VECTORS)
+        if self.embedding.waiting() <= SOON_EMBEDDED:
+            with self._throttle.stepping_out():  # it must not step aside for who waits for it
+                self.embedding.wait(FIRST_VECTORS)
 
     def remarks(self, *, semantic: bool) -> list[str]:
         """How far the index is behind, as far as a search could suffer from it."""
         told = []
-        if self._reconciler.writes.is_behind():
+        if self.reconciler.writes.is_behind():
             told.append("what was written just now is still being indexed; ask again in a moment")
-        stage = self._reconciler.stage.told()
+        stage = self.reconciler.stage.as_dict()
         self._complete = self._complete or self._state.is_complete()
         if not self._complete:
             far = (
@@ -389,10 +375,10 @@ class Agent:
                 else ""
             )
             told.append(f"the first indexing is not finished{far}; more will be found soon")
-        if self._reconciler.vanished:
-            told.append(self._reconciler.vanished)
-        waiting = self._embedding.waiting()
-        if semantic and waiting and not self._embedding.trouble:
+        if self.reconciler.vanished:
+            told.append(self.reconciler.vanished)
+        waiting = self.embedding.waiting()
+        if semantic and waiting and not self.embedding.trouble:
             told.append(
                 f"waiting to be embedded: {plural(waiting, 'block')}; search by meaning lacks them until then"
             )
@@ -401,7 +387,7 @@ class Agent:
     def _woke(self) -> None:
         """The computer has slept: anything may have changed."""
         log.info("awake again; comparing the whole vault")
-        self._reconciler.look_at_all()
+        self.reconciler.look_at_all()
         self._reminders.woke()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 
 from vaultmem import machine
-from vaultmem.agent.events import Gate, Stage
+from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
@@ -30,13 +30,15 @@ ALL: frozenset[int] = frozenset()
 class EmbeddingQueue(threading.Thread):
     """Embeds what has no vector yet. What is waiting is worked out from the index, so a kill loses nothing."""
 
-    def __init__(self, state: State, pool: Pool, gate: Gate, rules: Callable[[], Rulebook]) -> None:
+    def __init__(
+        self, state: State, pool: Pool, gate: Throttle, rules: Callable[[], Rulebook]
+    ) -> None:
         super().__init__(name="embedding", daemon=True)
-        self.stage = Stage()
+        self.stage = StageProgress()
         self.trouble: str | None = None  # why the last round failed
         self.embedded = 0  # blocks since the start
         self.unload_after: float | None = None  # seconds without use
-        self._state, self._pool, self._gate, self._rules = state, pool, gate, rules
+        self._state, self._pool, self._throttle, self._rules = state, pool, gate, rules
         self._notes: set[int] = set()  # that were saved since the last round
         self._left: set[int] = set()  # that a round did not come to
         self._everything = True
@@ -237,7 +239,7 @@ class EmbeddingQueue(threading.Thread):
 
     def _aside(self) -> bool:
         """Between two batches: let searches go first; whether to go on, or to see to newer notes first."""
-        self._gate.rest()
+        self._throttle.rest()
         newer = bool(self._notes) and self._due <= time.monotonic()
         return not (self._stopping or newer)
 

@@ -16,36 +16,36 @@ from contextlib import contextmanager
 
 from vaultmem.progress import Progress
 
-END, ANEW = int(signal.SIGTERM), int(signal.SIGHUP)
+END, RESTART = int(signal.SIGTERM), int(signal.SIGHUP)
 LOOK = 0  # no signal: whether all is well
 _ENDS = (END, int(signal.SIGINT))
 _MOST = 4096
 
 
-class Bell:
-    """Rung by END, ANEW or LOOK."""
+class Wakeups:
+    """Messages to the main thread: END, RESTART or LOOK."""
 
     def __init__(self) -> None:
         self._out, self._in = os.pipe()
         os.set_blocking(self._out, False)
         os.set_blocking(self._in, False)
 
-    def ring(self, order: int) -> None:
+    def send(self, order: int) -> None:
         """From any thread."""
         os.write(self._in, bytes([order]))
 
-    def heard(self, seconds: float) -> int | None:
-        """Wait so long; what it was rung for. An END counts more than what came with it."""
+    def wait(self, seconds: float) -> int | None:
+        """Wait so long; the message that came. An END counts more than what came with it."""
         if not select.select([self._out], [], [], seconds)[0]:
             return None
         orders = os.read(self._out, _MOST)
         if any(order in _ENDS for order in orders):
             return END
-        return ANEW if ANEW in orders else LOOK
+        return RESTART if RESTART in orders else LOOK
 
     @contextmanager
-    def rung_by_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C ring END, SIGHUP rings ANEW. In the end SIGHUP is ignored, also by the program
+    def from_signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C send END, SIGHUP sends RESTART. In the end SIGHUP is ignored, also by the program
         that takes this one's place, until that listens."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, lambda *_: None) for number in numbers}
@@ -59,7 +59,7 @@ class Bell:
             signal.set_wakeup_fd(-1)
 
     def close(self) -> None:
-        """Ring no more."""
+        """Send no more."""
         os.close(self._out)
         os.close(self._in)
 
@@ -67,7 +67,7 @@ class Bell:
 # What the agent is doing now, for status and for those who wait.
 
 
-class Stage:
+class StageProgress:
     """A Progress that remembers; read from other threads."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Stage:
         """Nothing is being done."""
         self.name, self.total, self.done = "", 0, 0
 
-    def told(self) -> dict[str, object] | None:
+    def as_dict(self) -> dict[str, object] | None:
         """The stage as data; None when nothing is being done."""
         name, done, total = self.name, self.done, self.total
         return {"stage": name, "done": done, "total": total} if name else None
@@ -114,7 +114,7 @@ LONGEST_REST = 0.02  # seconds
 SHORTEST_WORK = 0.005  # seconds of work before the next rest: a note takes a fifth of a millisecond
 
 
-class Gate:
+class Throttle:
     """Counts the requests that are being answered."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""Warm searchers, one for each request that runs, and the vault that requests see."""
+"""Warm searchers, lent to requests, and the vault that a request sees: the index of the agent, its only writer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from vaultmem.api import Embedded, Vault, searched
+from vaultmem.api.rpc import only_reads
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.models import resolve_model
 from vaultmem.index.state import State
+from vaultmem.progress import Progress, Silent
+from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from vaultmem.agent.agent import Agent
+    from vaultmem.index.sync import Report
+    from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
 
 
@@ -229,3 +238,124 @@ class Borrowed:
         """Give back what was borrowed."""
         self._searcher = None
         self._held.close()
+
+
+# The vault of a request.
+
+SETTLED_WITHIN = 1.0  # seconds
+WARMING = "searched by words alone; the agent loads the model for the next search"
+TOLD_OF_LOSSES = (
+    "pending",
+    "notify",
+    "answer",
+    "settle",
+)  # verbs that say when the vault has vanished
+
+
+class AgentVault(Vault):
+    """For one request. close() and `with` leave the index open; release() gives back what was borrowed."""
+
+    def __init__(self, folder: str, config: Config, pool: Pool, agent: Agent) -> None:
+        self.path = folder
+        self.config = config
+        self.state = State(folder)
+        self._agent = agent
+        self._pool = pool
+        self._borrowed = Borrowed(pool)
+        self._is_writing = False
+
+    def close(self) -> None:
+        """Nothing: the index stays open."""
+
+    def release(self) -> None:
+        """Give back what was borrowed for the request."""
+        self._borrowed.release()
+
+    def searcher(self) -> Searcher:
+        """A warm searcher that sees what was written last."""
+        return self._lent(meaning=False)
+
+    def is_indexed(self) -> bool:
+        """The agent answers from what there is, from the first note on."""
+        return True
+
+    def meaning_searcher(self) -> Searcher:
+        """The warm searcher that knows meaning."""
+        return self._lent(meaning=True)
+
+    def _lent(self, *, meaning: bool) -> Searcher:
+        """A searcher that finds what was written before it was asked for. A write itself looks only for what it may
+        contradict, and knows the newest without the index (see Desk.recent): it waits for nothing."""
+        if not self._is_writing:
+            self._agent.index_writes()
+        return self._borrowed.searcher(meaning=meaning)
+
+    def warm_meaning(self) -> Meaning | None:
+        """The shared vectors, if the model is in memory."""
+        opened = self._pool.shared.opened()
+        return opened if opened and opened.is_loaded() else None
+
+    def idle_seconds(self) -> float:
+        """For how long nobody has edited or asked anything."""
+        return self._agent.idle_seconds()
+
+    def ask(self, verb: str, **params: object) -> Any:
+        """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
+        self.release()
+        if verb in TOLD_OF_LOSSES and (vanished := self._agent.reconciler.vanished):
+            params = {**params, "vanished": vanished}
+        self._is_writing = not only_reads(verb)
+        try:
+            return self._agent.memory(self, verb, params)
+        finally:
+            self._is_writing = False
+
+    def settled(self) -> Vault:
+        """The vault, with what was edited just now, as far as that is known soon."""
+        self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
+        return self
+
+    def sync(
+        self,
+        *,
+        rebuild: bool = False,
+        confirm_removals: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Compare the whole vault now, or read all of it anew."""
+        self.release()
+        return self._agent.sync_now(
+            progress or Silent(), rebuild=rebuild, confirmed=confirm_removals
+        )
+
+    def embed(self, *, progress: Progress | None = None) -> Embedded:  # noqa: ARG002 - its queue tells
+        """Wait until what is waiting has been embedded."""
+        self.release()
+        return self._agent.embed_now()
+
+    def answer(self, ask: Ask) -> Answer:
+        """Search, and say so when the index is known to be behind. Who leaves open how, waits for no model."""
+        by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
+        if ask.semantic:
+            self._agent.first_vectors()
+        answer = searched(self._lent(meaning=by_meaning), ask.decided(by_meaning))
+        answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
+        if ask.semantic is None and not by_meaning and self.has_meaning(ask):
+            self._agent.embedding.warm()
+            answer.remarks.append(WARMING)
+        return answer
+
+    def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
+        """Explain the place of one note in the results of a query."""
+        by_meaning = self._agent.embedding.is_warm() if semantic is None else semantic
+        self._lent(meaning=by_meaning)
+        return super().why(text, note, semantic=by_meaning, by=by)
+
+    def related(self, note: str, *, limit: int = 10) -> list[Related]:
+        """Notes near a note: by distinctive words, by meaning, by links."""
+        self._lent(meaning=True)
+        return super().related(note, limit=limit)
+
+    def agent(self) -> dict[str, object] | None:
+        """How the agent is."""
+        return self._agent.status()

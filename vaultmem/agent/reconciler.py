@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 
 from vaultmem import machine
-from vaultmem.agent.events import Both, Gate, Stage
-from vaultmem.agent.vanish_guard import Losses, Pace, Touch, place_of, too_early
-from vaultmem.agent.writes import Listeners, Order, Stopped, Writes
+from vaultmem.agent import debounce
+from vaultmem.agent.debounce import Debounce, Listeners, Order, Stopped, Touch, Writes
+from vaultmem.agent.events import Both, StageProgress, Throttle
+from vaultmem.agent.vanish_guard import VanishGuard
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
@@ -46,17 +47,17 @@ FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 class Reconciler(threading.Thread):
     """Owns the index for writing. The caller holds the lock of the state folder."""
 
-    def __init__(self, state: State, config: Config, gate: Gate, listeners: Listeners) -> None:
+    def __init__(self, state: State, config: Config, gate: Throttle, listeners: Listeners) -> None:
         super().__init__(name="reconciler", daemon=True)
-        self.stage = Stage()
+        self.stage = StageProgress()
         self.last_edit = 0.0  # monotonic
         self.has_looked = False  # at everything, once
         self.writes = Writes(self._wake)
         self._state, self._config = state, config
-        self._gate, self._listeners = gate, listeners
+        self._throttle, self._listeners = gate, listeners
         self._indexer: Indexer | None = None
-        self._pace = Pace()
-        self._losses = Losses(state.vault)
+        self._debounce = Debounce()
+        self._guard = VanishGuard(state.vault)
         self._orders: list[Order] = []
         self._full_due: float | None = time.monotonic()
         self._only_sure = False  # all is looked at again, but nothing is known to be behind
@@ -74,7 +75,7 @@ class Reconciler(threading.Thread):
         self._listeners.touched(path)
         now = time.monotonic()
         with self._something:
-            due = self._pace.touch(path, now, folder=folder)
+            due = self._debounce.touch(path, now, folder=folder)
             if self._wake_at is None or due < self._wake_at:
                 self._something.notify()
         self.last_edit = now
@@ -82,7 +83,7 @@ class Reconciler(threading.Thread):
     def wrote(self, paths: Iterable[str]) -> None:
         """These were written or moved away by us."""
         found = list(paths)
-        self._losses.expect(
+        self._guard.expect(
             path for path in found if not os.path.lexists(f"{self._state.vault}/{path}")
         )
         for path in found:
@@ -92,7 +93,7 @@ class Reconciler(threading.Thread):
     @property
     def vanished(self) -> str | None:
         """Why the index keeps what is not in the vault."""
-        return self._losses.vanished
+        return self._guard.vanished
 
     def look_at_all(self, within: float = 0.0, *, only_sure: bool = False) -> None:
         """Compare the whole vault, soon; `only_sure` when nothing is known to be behind."""
@@ -126,13 +127,13 @@ class Reconciler(threading.Thread):
     def waiting(self) -> int:
         """How many touched paths have not been looked at, or not been believed."""
         with self._something:
-            return self._pace.behind()
+            return self._debounce.behind()
 
     def is_current(self) -> bool:
         """Whether nothing is known to be behind."""
         with self._something:
             full = self._full_due is not None and not self._only_sure
-            waiting = self._orders or self._pace.behind() or self.writes.is_behind()
+            waiting = self._orders or self._debounce.behind() or self.writes.is_behind()
             return not (full or self._behind or waiting)
 
     def wait_until_current(self, within: float) -> None:
@@ -167,7 +168,7 @@ class Reconciler(threading.Thread):
             else:
                 self._tidy_up()
         except VaultGoneError as error:
-            self._losses.hold(str(error))
+            self._guard.hold(str(error))
             self.look_at_all(BACK_WAIT if touches else GONE_RETRY)
             self._later()
         except Stopped:
@@ -202,7 +203,7 @@ class Reconciler(threading.Thread):
                 if self._full_due is not None and self._full_due <= now:
                     self._full_due, self._behind = None, not self._only_sure
                     return None, [], True
-                touches = self._pace.take(now)
+                touches = self._debounce.take(now)
                 self._behind = not all(touch.known for touch in touches)
                 self._wake_at = self._earliest()
                 if touches or (self._wake_at is not None and self._wake_at <= now):
@@ -210,7 +211,7 @@ class Reconciler(threading.Thread):
                 self._something.wait(None if self._wake_at is None else self._wake_at - now)
 
     def _earliest(self) -> float | None:
-        touches = self._pace.due(), self.writes.due()
+        touches = self._debounce.due(), self.writes.due()
         times = (self._full_due, *touches, self._settle_due, self._rest_due)
         return min((at for at in times if at is not None), default=None)
 
@@ -227,7 +228,7 @@ class Reconciler(threading.Thread):
         """Compare everything, by the rules of now."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
-        self._losses.begin()
+        self._guard.begin()
         try:
             with spoken():
                 indexer = self._opened()
@@ -243,7 +244,7 @@ class Reconciler(threading.Thread):
 
     def _rebuild(self, work: Work) -> sync.Report:
         started = time.monotonic()
-        self._losses.begin()
+        self._guard.begin()
         self._close()
         with spoken():
             indexer, report = sync.rebuilt(self._state, self._config, work, self._hooked)
@@ -257,10 +258,10 @@ class Reconciler(threading.Thread):
     def _looked(self, started: float, work: Work) -> None:
         """After a look at everything that went well."""
         self.has_looked = True
-        self._losses.end(time.monotonic(), confirmed=work.confirmed)
+        self._guard.end(time.monotonic(), confirmed=work.confirmed)
         identity.remember(self._state.vault, self._config.text("memory_folder"))
         with self._something:
-            self._pace.clear(started)
+            self._debounce.clear(started)
             self._settle_due = None
         self._later()
 
@@ -286,7 +287,7 @@ class Reconciler(threading.Thread):
 
     def _hooked(self, indexer: Indexer) -> Indexer:
         indexer.breathe = self._breathe
-        indexer.check = lambda _folder, diff: self._losses.check(diff, time.monotonic())
+        indexer.check = lambda _folder, diff: self._guard.check(diff, time.monotonic())
         indexer.reads_on = True
         return indexer
 
@@ -300,7 +301,7 @@ class Reconciler(threading.Thread):
         if self._stopping:
             raise Stopped
         if not self.writes.is_awaited():
-            self._gate.rest()
+            self._throttle.rest()
 
     def _close(self) -> None:
         """Let go of the index; for handlers of errors, so nothing that goes wrong here is raised."""
@@ -313,7 +314,7 @@ class Reconciler(threading.Thread):
 
     def _look(self, touches: list[Touch]) -> None:
         """Look at what was touched."""
-        place = place_of(touches)
+        place = debounce.place_of(touches)
         indexer = self._indexer
         if indexer is None or indexer.reread or not indexer.is_in_place() or "" in place.folders:
             self._whole(Work(confirmed=False, progress=self.stage))
@@ -329,16 +330,16 @@ class Reconciler(threading.Thread):
 
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
-        self._losses.check_root()
+        self._guard.check_root()
         self._see_whether_back(diff)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._kept(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
             return
-        going = len(self._losses.missing(diff))
+        going = len(self._guard.missing(diff))
         changed = indexer.apply(diff, Work(confirmed=True, progress=self.stage))
         now = time.monotonic()
-        self._losses.count(going, now, diff)
+        self._guard.count(going, now, diff)
         if changed or diff.gone:
             log.debug("%s, %s gone", plural(changed, "note"), len(diff.gone))
         if not indexer.copies.is_settled():
@@ -346,16 +347,16 @@ class Reconciler(threading.Thread):
         self._later()
 
     def _see_whether_back(self, diff: Diff) -> None:  # else every save would compare everything
-        are_back = self._losses.are_back(diff) if self.vanished else None
+        are_back = self._guard.are_back(diff) if self.vanished else None
         if are_back is not None:
             self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
 
     def _too_early(self, diff: Diff, touches: list[Touch]) -> set[str]:
         """What is looked at again before it is believed."""
-        paths, again = too_early(diff, touches, time.monotonic())
+        paths, again = debounce.too_early(diff, touches, time.monotonic())
         with self._something:
             for touch, due in again.items():
-                self._pace.again(touch, due)
+                self._debounce.again(touch, due)
         return paths
 
     def _kept(self, indexer: Indexer, diff: Diff) -> list[str]:
@@ -363,7 +364,7 @@ class Reconciler(threading.Thread):
         if not diff.gone:
             return []
         known = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
-        kept = self._losses.not_believed(diff, known, time.monotonic())
+        kept = self._guard.not_believed(diff, known, time.monotonic())
         if kept:
             self.look_at_all(GONE_RETRY)
         return kept
@@ -379,7 +380,7 @@ class Reconciler(threading.Thread):
             with self._something:
                 for path in fresh:
                     touch = Touch(path, False, now, now, now)
-                    self._pace.again(touch, now + FRESH_WAIT, known=True)
+                    self._debounce.again(touch, now + FRESH_WAIT, known=True)
         fresh.clear()
 
     def _tidy_up(self) -> None:

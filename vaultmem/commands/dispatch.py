@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vaultmem import __version__
-from vaultmem.agent.host import Host
 from vaultmem.api import params as declared_params
 from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
@@ -21,6 +20,7 @@ from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemE
 from vaultmem.output import Captured, Output, Streams
 
 if TYPE_CHECKING:
+    from vaultmem.agent.agent import Agent
     from vaultmem.api.toolbox import Toolbox, ToolService
 
 Answer = Callable[[Request], object]
@@ -30,7 +30,7 @@ _NAME = Param("name", needed=True)
 _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
 
 
-def methods(host: Host) -> Answer:
+def methods(host: Agent) -> Answer:
     """Answers every request that an agent understands."""
     return _Dispatcher(host).answer
 
@@ -38,7 +38,7 @@ def methods(host: Host) -> Answer:
 class _Dispatcher:
     """Parsers and the toolbox are built when they are first needed, and kept."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Agent) -> None:
         self._host = host
         self._lock = threading.Lock()
         self._toolbox: Toolbox | None = None

@@ -58,9 +58,9 @@ def serve(args: Namespace, output: Output) -> int:
         own = Settings(settings.signature(folder), config)
         agent = Agent(state, own, lambda: journal.last_error)
         now.use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
-        with agent.bell.rung_by_signals():
+        with agent.wakeups.from_signals():
             again = agent.run(methods(agent))
-        ended = agent.bell.heard(0) == END  # stopped while it closed to start again
+        ended = agent.wakeups.wait(0) == END  # stopped while it closed to start again
     if again and not ended:
         sys.stdout.flush()
         sys.stderr.flush()

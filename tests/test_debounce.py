@@ -6,13 +6,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from vaultmem.agent.vanish_guard import (
+from vaultmem.agent.debounce import (
     EMPTY_WAIT,
     GONE_WAIT,
     LONGEST,
     QUIET,
     SHRUNK_WAIT,
-    Pace,
+    Debounce,
     Seen,
     look_again,
 )
@@ -21,7 +21,7 @@ NAMES = st.sampled_from(["a.md", "b.md", "folder", "计划.md"])
 
 
 def test_a_path_is_due_when_it_has_been_quiet() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 10.0)
     assert pace.due() == 10.0 + QUIET
     assert pace.take(10.2) == []
@@ -34,7 +34,7 @@ def test_a_path_is_due_when_it_has_been_quiet() -> None:
 
 
 def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
-    pace, now = Pace(), 0.0
+    pace, now = Debounce(), 0.0
     while not (taken := pace.take(now)):
         pace.touch("log.md", now)
         now += 0.1
@@ -43,7 +43,7 @@ def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
 
 
 def test_one_path_does_not_wait_for_another() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 0.0)
     pace.touch("b.md", 0.2)
     assert [touch.path for touch in pace.take(QUIET)] == ["a.md"]
@@ -51,14 +51,14 @@ def test_one_path_does_not_wait_for_another() -> None:
 
 
 def test_a_folder_stays_one_when_a_file_event_comes_for_it() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("folder", 0.0, folder=True)
     pace.touch("folder", 0.1)
     assert [touch.folder for touch in pace.take(5.0)] == [True]
 
 
 def test_looking_again_remembers_since_when_it_was_quiet() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 0.0)
     (touch,) = pace.take(1.0)
     pace.again(touch, 2.5)
@@ -67,7 +67,7 @@ def test_looking_again_remembers_since_when_it_was_quiet() -> None:
 
 
 def test_something_new_counts_more_than_looking_again() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 0.0)
     (touch,) = pace.take(1.0)
     pace.touch("a.md", 1.1)
@@ -80,7 +80,7 @@ def test_something_new_counts_more_than_looking_again() -> None:
 
 
 def test_only_what_is_not_known_counts_as_behind() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 0.0)
     pace.touch("b.md", 0.0)
     assert pace.behind() == 2
@@ -94,7 +94,7 @@ def test_only_what_is_not_known_counts_as_behind() -> None:
 
 
 def test_what_happened_before_a_look_at_everything_is_done() -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.touch("a.md", 1.0)
     pace.touch("b.md", 3.0)
     pace.clear(2.0)
@@ -109,7 +109,7 @@ def test_what_happened_before_a_look_at_everything_is_done() -> None:
 def test_nothing_is_forgotten_nothing_is_early_nothing_is_late(
     steps: list[tuple[str, float, bool, bool]],
 ) -> None:
-    pace, now = Pace(), 0.0
+    pace, now = Debounce(), 0.0
     first: dict[str, float] = {}
     last: dict[str, float] = {}
 

@@ -1,0 +1,297 @@
+"""When to look at what was touched: paths that settle, and our own writes that are not in the index yet.
+
+A write of ours pays nothing for being indexed: many in a row are indexed together, when it is quiet or when somebody
+searches. Times are seconds of one steady clock.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from vaultmem.errors import VaultmemError
+from vaultmem.index import sync
+from vaultmem.index.compare import Diff, Place, moved
+from vaultmem.progress import Progress
+from vaultmem.vault.walk import nfc, printable
+
+QUIET, LONGEST = 0.25, 1.5
+GONE_WAIT = 2.0  # a rename across folders, or a slow replacement, is no deletion
+EMPTY_WAIT = 2.0
+SHRUNK_WAIT = 0.5  # less than half of what it was: perhaps the rest is still being written
+
+
+class Touch(NamedTuple):
+    """A path that something happened to; with `folder`, everything below is meant."""
+
+    path: str
+    folder: bool
+    first: float
+    last: float
+    due: float
+    known: bool = False  # it has been looked at, and nothing is known to be behind
+
+
+class Debounce:
+    """The touched paths that are to be looked at, for the first time or again."""
+
+    def __init__(self) -> None:
+        self._touches: dict[str, Touch] = {}
+
+    def __len__(self) -> int:
+        return len(self._touches)
+
+    def touch(self, path: str, now: float, *, folder: bool = False) -> float:
+        """Something happened at `path`; when it is due."""
+        known = self._touches.get(path)
+        first = min(known.first, now) if known else now
+        whole = folder or (known is not None and known.folder)
+        due = min(now + QUIET, max(first + LONGEST, now))
+        self._touches[path] = Touch(path, whole, first, now, due)
+        return due
+
+    def again(self, touch: Touch, due: float, *, known: bool = False) -> None:
+        """Look once more at `due`; nothing has happened there since the touch. With `known`, what was found
+        has been believed, and is only looked at to be sure."""
+        if touch.path not in self._touches:  # else something has, and it is looked at anyway
+            self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
+
+    def behind(self) -> int:
+        """How many paths may be other than is known: not those that are looked at again to be sure."""
+        return sum(not touch.known for touch in self._touches.values())
+
+    def due(self) -> float | None:
+        """When the next path is due; None when nothing was touched."""
+        return min((touch.due for touch in self._touches.values()), default=None)
+
+    def take(self, now: float) -> list[Touch]:
+        """Take what is due."""
+        taken = [touch for touch in self._touches.values() if touch.due <= now]
+        for touch in taken:
+            del self._touches[touch.path]
+        return taken
+
+    def clear(self, before: float) -> None:
+        """Forget what happened before a moment since which the whole vault has been looked at."""
+        self._touches = {p: touch for p, touch in self._touches.items() if touch.last >= before}
+
+
+class Seen(NamedTuple):
+    """What a look has found at a path: its size now (None: nothing there) and when it was last read."""
+
+    path: str
+    size: int | None
+    size_before: int | None  # None: it is new
+    moved: bool  # it is gone, and the same file is somewhere else now
+
+
+def look_again(found: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
+    """The paths that need more time, and when to look at them again. `last` tells when something last
+    happened to each; what it does not name has had all its time."""
+    later = {}
+    for seen in found:
+        quiet_since = last.get(seen.path)
+        if quiet_since is None:
+            continue
+        due = quiet_since + _settle_time(seen)
+        if due > now:
+            later[seen.path] = due
+    return later
+
+
+def _settle_time(seen: Seen) -> float:
+    """How long a path has to be quiet before its state is believed."""
+    if seen.size is None:
+        return 0.0 if seen.moved else GONE_WAIT
+    if not seen.size_before or seen.size >= seen.size_before:
+        return 0.0
+    if seen.size == 0:
+        return EMPTY_WAIT
+    return SHRUNK_WAIT if seen.size * 2 < seen.size_before else 0.0
+
+
+# Which of the differences at touched paths are believed now, and which are looked at again.
+
+
+def place_of(touches: Iterable[Touch]) -> Place:
+    """The part of the vault that the touches mean. A folder may have taken the place of a note of its name,
+    or a note that of a folder, so both are looked for. What is below a touched folder is looked at with it."""
+    folders = {touch.path for touch in touches if touch.folder}
+    outermost = {path for path in folders if folders.isdisjoint(_around(path))}
+    files = (touch.path for touch in touches)
+    apart = frozenset(path for path in files if outermost.isdisjoint(_around(path)))
+    return Place(apart, frozenset(outermost))
+
+
+def _around(path: str) -> Iterator[str]:
+    """The folders that a path is in, the innermost first, the vault itself ("") last."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
+    """Paths that seem to be gone or cut off, but may be about to be replaced; and the touches to look at
+    again, with the time to do so."""
+    covering = _covering(_paths(diff), touches)
+    last = {
+        path: max(touch.last for touch in around) for path, around in covering.items() if around
+    }
+    later = look_again(_seen(diff), last, now)
+    again: dict[Touch, float] = {}
+    for path, due in later.items():
+        for touch in covering[path]:
+            again[touch] = min(due, again.get(touch, due))
+    return set(later), again
+
+
+def _paths(diff: Diff) -> Iterator[str]:
+    yield from diff.gone.values()
+    for entry in diff.put:
+        if entry.path in diff.before:
+            yield entry.path
+
+
+def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touch]]:
+    """The touches that mean each path: of itself, or of a folder around it."""
+    files: dict[str, list[Touch]] = {}
+    folders: dict[str, list[Touch]] = {}
+    for touch in touches:
+        path = nfc(printable(touch.path))
+        files.setdefault(path, []).append(touch)
+        if touch.folder:
+            folders.setdefault(path, []).append(touch)
+    covering = {}
+    for path in paths:
+        around = [touch for above in _around(path) for touch in folders.get(above, ())]
+        covering[path] = around + files.get(path, [])
+    return covering
+
+
+def _seen(diff: Diff) -> Iterator[Seen]:
+    elsewhere = moved(diff)
+    for path in diff.gone.values():
+        yield Seen(path, None, diff.before[path].size, path in elsewhere)
+    for entry in diff.put:
+        before = diff.before.get(entry.path)
+        yield Seen(entry.path, entry.size, before.size if before else None, moved=False)
+
+
+# What was written through the agent and is not in the index yet: whoever searches has it indexed first.
+
+LONG_AGO = (
+    0.0  # a file that we have written is complete, and need not be quiet for a while to be believed
+)
+
+
+class Writes:
+    """Paths that we have written or moved away. `wake` wakes the thread that indexes them."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._changed = threading.Condition()
+        self._debounce = Debounce()
+        self._written = self._taken = self._indexed = 0  # how many writes
+        self._waiting = 0  # how many searches
+
+    def add(self, paths: Iterable[str]) -> None:
+        """These were written just now."""
+        now = time.monotonic()
+        with self._changed:
+            for path in paths:
+                self._debounce.touch(path, now)
+            self._written += 1
+        self._wake()
+
+    def wait(self, within: float) -> bool:
+        """Have all that was written until now indexed; whether it was, within so many seconds."""
+        with self._changed:
+            wanted = self._written
+            if self._indexed >= wanted:
+                return True
+            self._waiting += 1
+        try:
+            self._wake()
+            with self._changed:
+                return self._changed.wait_for(lambda: self._indexed >= wanted, within)
+        finally:
+            with self._changed:
+                self._waiting -= 1
+
+    def is_awaited(self) -> bool:
+        """Whether a search waits for them."""
+        return self._waiting > 0
+
+    def is_behind(self) -> bool:
+        """Whether any of them is not in the index."""
+        return self._indexed < self._written
+
+    # For the thread that indexes them
+
+    def due(self, *, now: bool = False) -> float | None:
+        """When they are to be taken; None when there are none."""
+        with self._changed:
+            return (
+                LONG_AGO if len(self._debounce) and (now or self._waiting) else self._debounce.due()
+            )
+
+    def take(self) -> list[Touch]:
+        """Take all of them."""
+        with self._changed:
+            self._taken = self._written
+            taken = self._debounce.take(math.inf)
+        return [touch._replace(first=LONG_AGO, last=LONG_AGO) for touch in taken]
+
+    def done(self) -> None:
+        """What was taken is in the index, or cannot be."""
+        with self._changed:
+            self._indexed = self._taken
+            self._changed.notify_all()
+
+
+# What the reconciler is told to do, and who hears what it did.
+
+
+class Stopped(BaseException):
+    """The agent ends."""
+
+
+class Order(NamedTuple):
+    """A look at the whole vault that somebody waits for."""
+
+    done: Future[sync.Report]
+    progress: Progress
+    rebuild: bool
+    confirmed: bool
+
+    def obey(self, work: Callable[[], sync.Report]) -> None:
+        """Do it, unless nobody waits any more."""
+        if not self.done.set_running_or_notify_cancel():
+            return
+        try:
+            report = work()
+        except BaseException as error:
+            self.done.set_exception(_ending() if isinstance(error, Stopped) else error)
+            raise
+        self.done.set_result(report)
+
+    def refuse(self) -> None:
+        """It is too late for it."""
+        if self.done.set_running_or_notify_cancel():
+            self.done.set_exception(_ending())
+
+
+def _ending() -> VaultmemError:
+    return VaultmemError("the agent is ending; try again")
+
+
+class Listeners(NamedTuple):
+    """Who hears what the reconciler did."""
+
+    committed: Callable[[Iterable[int]], None]  # these notes are searchable as they are now
+    replaced: Callable[[], None]  # another index is in force
+    touched: Callable[[str], None]  # something happened at a path; "" for anywhere
