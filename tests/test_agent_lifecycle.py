@@ -38,7 +38,7 @@ def test_a_socket_that_was_removed_comes_back(vault: Path) -> None:
     with agent_on(vault, QUICK) as agent:
         os.unlink(paths.socket_path(str(vault)))
         until(lambda: agent.pid() == agent.process.pid)
-        assert "the socket was removed; beginning anew" in agent.log()
+        assert "the socket was removed; restarting" in agent.log()
         until(lambda: finds_the_apple(agent))
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:
         assert ended.returncode == 0, ended.stderr
     with agent_on(vault) as agent:
         agent.process.send_signal(signal.SIGHUP)
-        until(lambda: "beginning anew" in agent.log())
+        until(lambda: "restarting" in agent.log())
         until(lambda: agent.pid() == agent.process.pid)
     assert not trap.exists()
 

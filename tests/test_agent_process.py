@@ -673,7 +673,7 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
         agent.watches()
         with reading(agent, "apple") as reader:
             shutil.rmtree(agent.state)
-            until(lambda: "beginning anew" in agent.err())
+            until(lambda: "restarting" in agent.err())
             reader.ending.set()
             reader.join()
             reader.errors.clear()  # it was away for a moment while it began anew

@@ -87,7 +87,7 @@ def test_tidy_drops_vectors_of_texts_that_are_gone(
 
 
 def test_check_of_a_sound_index_changes_nothing(notes: Path) -> None:
-    assert do(notes, "check").startswith("the index was missing or damaged; built anew")
+    assert do(notes, "check").startswith("the index was missing or damaged; rebuilt")
     before = generation(notes)
     assert do(notes, "check").startswith("sound: 8 notes, ")
     assert generation(notes) == before
@@ -148,7 +148,7 @@ def test_check_builds_a_damaged_index_anew(notes: Path, harm: object) -> None:
     assert callable(harm)
     harm(generation(notes))
     said = do(notes, "check")
-    assert "built anew" in said
+    assert "rebuilt" in said
     assert "damaged" in said or "the keyword index has" in said
     assert do(notes, "check").startswith("sound: 8 notes, ")
     assert ran("search", "apple", "--vault", str(notes), "--format", "json").data["results"]

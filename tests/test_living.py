@@ -263,7 +263,7 @@ def test_a_number_used_again_is_not_ended(
         assert found.pid is None
         ended = on(living, "stop")
     assert ended.code == 1
-    assert "cannot be told which" in ended.err
+    assert "it is unknown which" in ended.err
     assert other.poll() is None
 
 

@@ -44,7 +44,7 @@ EMBED_WITHIN = 3600.0
 WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
 BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
 FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
-SOON_EMBEDDED = 500  # blocks; whoever has more is told that they are waiting
+SOON_EMBEDDED = 500  # blocks; with more, an answer says that they are waiting
 CHECK_EVERY = 30.0
 
 Answer = Callable[[Request], object]
@@ -93,32 +93,32 @@ class Agent:
         self.wakeups = Wakeups()
 
     def run(self, answer: Answer) -> bool:
-        """Work until stop(); whether the agent shall begin anew. Requests are answered from the first
+        """Work until stop(); whether the agent shall restart. Requests are answered from the first
         moment on."""
         self._server = Server(paths.socket_path(self.folder), self._guarded(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
         self.reconciler.start()
         self._start_the_rest()
-        while (anew := self._is_over()) is None:
+        while (restart := self._is_over()) is None:
             pass
         self._end()
-        return anew
+        return restart
 
     def _is_over(self) -> bool | None:
-        """Wait a while; False when it is time to end, True when it is time to begin anew."""
+        """Wait a while; False when it is time to end, True when it is time to restart."""
         order = self.wakeups.wait(CHECK_EVERY)
         if order == END:
             return False
         if trouble := self._trouble():
-            log.warning("%s; beginning anew", trouble)
+            log.warning("%s; restarting", trouble)
             return True
         if order == RESTART or self._settings_changed():
             return self._wants_new_settings(must=order == RESTART) or None
         return None
 
     def _trouble(self) -> str | None:
-        """What cannot be mended but by beginning anew."""
+        """What only a restart can mend."""
         if not self._state.holds_lock():
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
@@ -158,7 +158,7 @@ class Agent:
         return settings.signature(self.folder) != self._settings.signature
 
     def _wants_new_settings(self, *, must: bool) -> bool:
-        """Whether to begin anew with the settings of now: not when they are wrong, nor, unless it `must` be,
+        """Whether to restart with the settings of now: not when they are wrong, nor, unless it `must` be,
         when they are the same in other words."""
         now = settings.signature(self.folder)
         if now == self._refused and not must:
@@ -172,7 +172,7 @@ class Agent:
         if new == self.config and not must:
             self._settings = Settings(now, new)
             return False
-        log.info("beginning anew with the settings of now")
+        log.info("restarting with the settings of now")
         return True
 
     def _end(self) -> None:
@@ -229,8 +229,8 @@ class Agent:
         self.reconciler.wrote(paths)
 
     def _hears_all(self) -> bool:
-        told = self._watching.told() if self._watching else {}
-        return bool(told.get("alive") and told.get("whole"))
+        watching = self._watching.as_dict() if self._watching else {}
+        return bool(watching.get("alive") and watching.get("whole"))
 
     def _replaced(self) -> None:
         self._pool.replaced()
@@ -306,10 +306,10 @@ class Agent:
             "indexing": self.reconciler.stage.as_dict(),
             "waiting": self.reconciler.waiting(),
             "vanished": self.reconciler.vanished,
-            "embedding": self.embedding.told(),
+            "embedding": self.embedding.as_dict(),
             "model": self._model(),
             "memory_bytes": machine.resident_bytes(),
-            "watching": self._watching.told() if self._watching else None,
+            "watching": self._watching.as_dict() if self._watching else None,
             "idle": bool(self._surroundings and self._surroundings.idle()),
             "jobs": self.jobs(),
             "reminders": self._reminders.told(),
@@ -329,7 +329,7 @@ class Agent:
     # What a request's vault may ask
 
     def idle_seconds(self) -> float:
-        """For how long nobody has edited or asked anything."""
+        """Seconds since the last edit or request."""
         return time.monotonic() - max(self.reconciler.last_edit, self._throttle.last_request)
 
     def index_writes(self, within: float = WRITES_WITHIN) -> bool:
@@ -363,9 +363,11 @@ class Agent:
 
     def remarks(self, *, semantic: bool) -> list[str]:
         """How far the index is behind, as far as a search could suffer from it."""
-        told = []
+        remarks = []
         if self.reconciler.writes.is_behind():
-            told.append("what was written just now is still being indexed; ask again in a moment")
+            remarks.append(
+                "what was written just now is still being indexed; ask again in a moment"
+            )
         stage = self.reconciler.stage.as_dict()
         self._complete = self._complete or self._state.is_complete()
         if not self._complete:
@@ -374,15 +376,15 @@ class Agent:
                 if stage and stage["total"]
                 else ""
             )
-            told.append(f"the first indexing is not finished{far}; more will be found soon")
+            remarks.append(f"the first indexing is not finished{far}; more will be found soon")
         if self.reconciler.vanished:
-            told.append(self.reconciler.vanished)
+            remarks.append(self.reconciler.vanished)
         waiting = self.embedding.waiting()
         if semantic and waiting and not self.embedding.trouble:
-            told.append(
+            remarks.append(
                 f"waiting to be embedded: {plural(waiting, 'block')}; search by meaning lacks them until then"
             )
-        return told
+        return remarks
 
     def _woke(self) -> None:
         """The computer has slept: anything may have changed."""
@@ -391,5 +393,5 @@ class Agent:
         self._reminders.woke()
 
 
-def _span(given: str) -> float | None:
-    return None if given == "never" else float(times.duration_seconds(given))
+def _span(text: str) -> float | None:
+    return None if text == "never" else float(times.duration_seconds(text))

@@ -55,7 +55,7 @@ class Debounce:
         return due
 
     def again(self, touch: Touch, due: float, *, known: bool = False) -> None:
-        """Look once more at `due`; nothing has happened there since the touch. With `known`, what was found
+        """Look once more at `due`; nothing has happened there since the touch. With `known`, what was there
         has been believed, and is only looked at to be sure."""
         if touch.path not in self._touches:  # else something has, and it is looked at anyway
             self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
@@ -81,7 +81,7 @@ class Debounce:
 
 
 class Seen(NamedTuple):
-    """What a look has found at a path: its size now (None: nothing there) and when it was last read."""
+    """What a look has shown at a path: its size now (None: nothing there) and when it was last read."""
 
     path: str
     size: int | None
@@ -89,11 +89,11 @@ class Seen(NamedTuple):
     moved: bool  # it is gone, and the same file is somewhere else now
 
 
-def look_again(found: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
+def look_again(looks: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
     """The paths that need more time, and when to look at them again. `last` tells when something last
     happened to each; what it does not name has had all its time."""
     later = {}
-    for seen in found:
+    for seen in looks:
         quiet_since = last.get(seen.path)
         if quiet_since is None:
             continue
@@ -181,7 +181,7 @@ def _seen(diff: Diff) -> Iterator[Seen]:
         yield Seen(entry.path, entry.size, before.size if before else None, moved=False)
 
 
-# What was written through the agent and is not in the index yet: whoever searches has it indexed first.
+# What was written through the agent and is not in the index yet: a search has it indexed first.
 
 LONG_AGO = (
     0.0  # a file that we have written is complete, and need not be quiet for a while to be believed
@@ -253,7 +253,7 @@ class Writes:
             self._changed.notify_all()
 
 
-# What the reconciler is told to do, and who hears what it did.
+# Orders to the reconciler, and who hears what it did.
 
 
 class Stopped(BaseException):

@@ -86,7 +86,7 @@ class EmbeddingQueue(threading.Thread):
                 self._due = min(self._due, time.monotonic())
                 self._something.notify_all()
 
-    def told(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, object]:
         """How embedding goes, as data."""
         return {"waiting": self.waiting(), "done": self.embedded, "running": self._working}
 

@@ -135,18 +135,18 @@ def _reminders(seen: Seen) -> Iterator[Finding]:
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:
-    found = log.last_error_line(seen.state)
+    error = log.last_error_line(seen.state)
     last = _part(seen.agent, "last_error")
     at = last.get("time")
     if last.get("level") == "error" and isinstance(at, (int, float)):
-        found = (float(at), str(last.get("message")))
-    if found is None or seen.now - found[0] > RECENT:
+        error = (float(at), str(last.get("message")))
+    if error is None or seen.now - error[0] > RECENT:
         return
-    hours = max(0, int((seen.now - found[0]) // 3600))
+    hours = max(0, int((seen.now - error[0]) // 3600))
     when = f"{plural(hours, 'hour')} ago" if hours else "within the last hour"
     where = shlex.quote(log.log_file(seen.state))
     advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
-    yield Finding("note", f"the agent's last error, {when}: {found[1]}", advice, [])
+    yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice, [])
 
 
 def _socket(seen: Seen) -> Iterator[Finding]:
@@ -160,33 +160,33 @@ def _folders(seen: Seen) -> Iterator[Finding]:
     run = os.path.dirname(paths.socket_path(seen.vault.path))
     for folder in (seen.state, run, os.path.join(seen.state, "log")):
         try:
-            found = os.lstat(folder)
+            status = os.lstat(folder)
         except OSError:
             continue
         typed = shlex.quote(folder)
-        if found.st_uid != os.getuid():
+        if status.st_uid != os.getuid():
             what = f"{folder} belongs to somebody else; no agent can use it"
             yield Finding("error", what, f'sudo chown -R "$USER" {typed}', [])
-        elif not stat.S_ISDIR(found.st_mode):
+        elif not stat.S_ISDIR(status.st_mode):
             yield Finding("error", f"{folder} is no folder", f"rm {typed}", [])
-        elif found.st_mode & 0o077:
+        elif status.st_mode & 0o077:
             what = f"others may look into {folder}"
             yield Finding("warning", what, f"chmod 700 {typed}", [])
 
 
 def _service(seen: Seen) -> Iterator[Finding]:
     try:
-        found = service.service_for(seen.vault.path)
+        installed = service.service_for(seen.vault.path)
     except StateError:  # no services on this system
         return
-    if not service.is_installed(found):
+    if not service.is_installed(installed):
         return
-    python = service.interpreter(found)
+    python = service.interpreter(installed)
     if python is None or not os.path.exists(python):
-        what = f"the service {found.name} starts {python or 'no Python'}, which is not there"
+        what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
         yield Finding("error", what, "vaultmem service install", [])
     elif seen.agent is None and holder(seen.state) is None:
-        what = f"the service {found.name} is installed, but no agent runs"
+        what = f"the service {installed.name} is installed, but no agent runs"
         yield Finding("warning", what, "vaultmem start", [])
 
 
@@ -227,5 +227,5 @@ def _age(seen: Seen) -> Iterator[Finding]:
 
 
 def _part(facts: dict[str, object] | None, name: str) -> dict[str, object]:
-    found = (facts or {}).get(name)
-    return found if isinstance(found, dict) else {}
+    part = (facts or {}).get(name)
+    return part if isinstance(part, dict) else {}

@@ -74,9 +74,9 @@ def _tidy(vault: Vault) -> str:
     before = len(meaning.store)
     with spoken():
         meaning.tidy(searcher.catalog)
-    kept = len(meaning.store)
-    dropped = f"{before - kept:,} dropped, " if kept < before else ""
-    return f"{dropped}{plural(kept, 'vector')} kept"
+    count = len(meaning.store)
+    dropped = f"{before - count:,} dropped, " if count < before else ""
+    return f"{dropped}{plural(count, 'vector')} kept"
 
 
 def _dream(vault: Vault) -> str:
@@ -104,9 +104,9 @@ def _told(report: dict[str, Any]) -> str:
     """The report of a job on memories, in one line."""
     changed = len(report["changes"])
     parts = [f"{changed:,} changed" if changed else "nothing to change"]
-    for name, said in (("skipped", "being edited"), ("findings", "to review")):
+    for name, label in (("skipped", "being edited"), ("findings", "to review")):
         if report[name]:
-            parts.append(f"{len(report[name]):,} {said}")
+            parts.append(f"{len(report[name]):,} {label}")
     if report["left"]:
         parts.append(f"{report['left']:,} left for the next run")
     if helped := report.get("model"):
@@ -122,14 +122,14 @@ def _check(vault: Vault) -> str:
     report = vault.sync()  # what is behind would look like damage
     first = "the first indexing was not finished, and is now; " if begun else ""
     if report.rebuilt and not begun:
-        return f"the index was missing or damaged; built anew in {report.seconds:.1f} s"
+        return f"the index was missing or damaged; rebuilt in {report.seconds:.1f} s"
     generation = vault.state.generation()
     try:
         damage = _damage(vault)
     except DamagedError as error:
         damage = str(error).partition("; run vaultmem")[0]
     if damage is None and generation != vault.state.generation():
-        return f"{first}the index was damaged; built anew when it was opened"
+        return f"{first}the index was damaged; rebuilt when it was opened"
     if damage is None:
         counts = vault.counts()
         return (
@@ -137,7 +137,7 @@ def _check(vault: Vault) -> str:
         )
     vault.close()
     report = vault.sync(rebuild=True)
-    return f"{first}{damage}; built anew in {report.seconds:.1f} s"
+    return f"{first}{damage}; rebuilt in {report.seconds:.1f} s"
 
 
 def _damage(vault: Vault) -> str | None:
@@ -146,11 +146,11 @@ def _damage(vault: Vault) -> str | None:
         searcher = vault.searcher()
         with spoken():
             before = searcher.catalog.version()
-            found = _first_damage(searcher)
-            if found is None:
+            damage = _first_damage(searcher)
+            if damage is None:
                 return None
             if not searcher.catalog.waiting() and searcher.catalog.version() == before:
-                return found
+                return damage
         time.sleep(LOOK_AGAIN)
     return None
 
@@ -191,7 +191,7 @@ JOBS = {
             gentle=False, idle=False),
         Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning",
             "jobs.tidy", _tidy, gentle=True, idle=True),
-        Job("check", "looks the index over for damage, and builds it anew where there is some",
+        Job("check", "checks the index for damage, and rebuilds it where there is some",
             "jobs.check", _check, gentle=True, idle=True),
         Job("expire", "archives memories that were in the inbox too long, or end by their own word",
             "jobs.expire", _archiving("expire"), gentle=True, idle=False),
@@ -257,7 +257,7 @@ class Surroundings:
         return self._now() - self._last_edit() < self._pause
 
     def idle(self) -> bool:
-        """Whether nothing was edited or asked for as long as the setting says."""
+        """Whether the last edit and request are as long ago as the setting says."""
         return self._now() - max(self._last_edit(), self._last_request()) >= self._idle
 
     def on_battery(self) -> bool:

@@ -35,8 +35,8 @@ def vault_of(named: str | None) -> str:
     try:
         return paths.choose_vault(named, configured)
     except VaultNotFoundError:
-        given = named or os.environ.get("VAULTMEM_VAULT") or configured
-        folder = os.path.abspath(os.path.expanduser(given)) if given else ""
+        named = named or os.environ.get("VAULTMEM_VAULT") or configured
+        folder = os.path.abspath(os.path.expanduser(named)) if named else ""
         if not folder or not os.path.isdir(paths.state_folder(folder)):
             raise
         return folder
@@ -45,20 +45,20 @@ def vault_of(named: str | None) -> str:
 def ping(vault: str) -> int | None:
     """The process number of the agent that answers for a vault."""
     try:
-        said = client.call(vault, "ping", {}, timeout=_ASKED)
+        reply = client.call(vault, "ping", {}, timeout=_ASKED)
     except client.AgentError:
         return None
-    pid = said.get("pid") if isinstance(said, dict) else None
+    pid = reply.get("pid") if isinstance(reply, dict) else None
     return pid if isinstance(pid, int) else None
 
 
 def installed_service(vault: str) -> Service | None:
     """The service of a vault, if it is installed."""
     try:
-        found = service.service_for(vault)
+        candidate = service.service_for(vault)
     except StateError:
         return None
-    return found if service.is_installed(found) else None
+    return candidate if service.is_installed(candidate) else None
 
 
 # --- starting
@@ -69,11 +69,16 @@ def start(vault: str) -> Life:
     began = time.monotonic()
     state = paths.state_folder(vault)
     if pid := _answering(vault, state):
-        found = installed_service(vault)
-        return Life("running", pid, 0.0, found.name if found and service.is_active(found) else None)
-    found = installed_service(vault)
-    if found and service.run(found.resume) is None:
-        return Life("started", _wait(vault, None, began), time.monotonic() - began, found.name)
+        installed = installed_service(vault)
+        return Life(
+            "running",
+            pid,
+            0.0,
+            installed.name if installed and service.is_active(installed) else None,
+        )
+    installed = installed_service(vault)
+    if installed and service.run(installed.resume) is None:
+        return Life("started", _wait(vault, None, began), time.monotonic() - began, installed.name)
     child = _spawn(vault, state)
     pid = _wait(vault, child, began)
     status = "started" if pid == child.pid else "running"
@@ -86,12 +91,12 @@ def _answering(vault: str, state: str) -> int | None:
     while True:
         if pid := ping(vault):
             return pid
-        found = holder(state)
-        if found is None or not found.is_agent:
+        held = holder(state)
+        if held is None or not held.is_agent:
             return None
         if time.monotonic() > end:
             raise StateError(
-                f"process {found.pid} is the agent of this vault and does not answer; "
+                f"process {held.pid} is the agent of this vault and does not answer; "
                 "vaultmem restart ends it and starts another"
             )
         time.sleep(0.1)
@@ -138,21 +143,21 @@ def _let_go(child: subprocess.Popen[bytes], answering: int) -> None:
 
 
 def _another_is_starting(vault: str) -> bool:
-    found = holder(paths.state_folder(vault))
-    return found is not None and found.is_agent
+    held = holder(paths.state_folder(vault))
+    return held is not None and held.is_agent
 
 
 def _sync_runs(vault: str) -> bool:
-    found = holder(paths.state_folder(vault))
-    return found is not None and not found.is_agent
+    held = holder(paths.state_folder(vault))
+    return held is not None and not held.is_agent
 
 
 def _last_words(vault: str) -> str:
     """Why an agent ended, as far as it could still say."""
     state = paths.state_folder(vault)
-    said = log.last_line(log.out_file(state)) or log.last_line(log.log_file(state))
-    said = said.removeprefix("vaultmem: ") or "it said nothing"
-    return f"{said} (the log is {log.log_file(state)})"
+    words = log.last_line(log.out_file(state)) or log.last_line(log.log_file(state))
+    words = words.removeprefix("vaultmem: ") or "no reason is in its log"
+    return f"{words} (the log is {log.log_file(state)})"
 
 
 # --- ending
@@ -162,8 +167,8 @@ def stop(vault: str) -> Life:
     """End the agent and wait until it is gone. Raises StateError when it will not go."""
     began = time.monotonic()
     state = paths.state_folder(vault)
-    found = installed_service(vault)
-    by = found.name if found and service.is_active(found) else None
+    installed = installed_service(vault)
+    by = installed.name if installed and service.is_active(installed) else None
     pid = ping(vault)
     if pid is None or not _asked_to_stop(vault):
         held = holder(state)
@@ -171,7 +176,7 @@ def stop(vault: str) -> Life:
             return Life("none", None, 0.0, None)
         if not send(state, signal.SIGTERM):
             raise StateError(
-                f"some process holds {os.path.join(state, 'lock')}, and it cannot be told which; "
+                f"some process holds {os.path.join(state, 'lock')}, and it is unknown which; "
                 "end it by hand, then try again"
             )
         pid = held.pid

@@ -63,10 +63,10 @@ def message_of(record: logging.LogRecord) -> str:
 def _spoken(error: BaseException) -> str:
     if isinstance(error, VaultmemError):
         return str(error)
-    said = f"{type(error).__name__} {error}" if isinstance(error, OSError) else type(error).__name__
+    kind = f"{type(error).__name__} {error}" if isinstance(error, OSError) else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)[-6:]
     where = " > ".join(f"{os.path.basename(one.filename)}:{one.lineno}" for one in frames)
-    return f"{said} ({where})" if where else said
+    return f"{kind} ({where})" if where else kind
 
 
 def _level(record: logging.LogRecord) -> str:
@@ -91,13 +91,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        said = {
+        line = {
             "time": round(record.created, 3),
             "level": _level(record),
             "logger": record.name,
             "message": message_of(record),
         }
-        return json.dumps(said, ensure_ascii=False)
+        return json.dumps(line, ensure_ascii=False)
 
 
 class LogFile(logging.handlers.RotatingFileHandler):
@@ -113,7 +113,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
         return open(handle, "a", encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002 - the name and shape that logging calls
-        """Forget the stream with what it could not write; the next record opens it anew."""
+        """Forget the stream with what it could not write; the next record opens it again."""
         stream, self.stream = self.stream, None
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
@@ -195,16 +195,18 @@ def last_line(path: str) -> str:
 def last_error_line(state: str) -> tuple[float, str] | None:
     """The last error in the log of an agent that may have ended: when, and what."""
     for line in reversed(_tail(log_file(state))):
-        if found := _error_in(line):
-            return found
+        if error := _error_in(line):
+            return error
     return None
 
 
 def _error_in(line: str) -> tuple[float, str] | None:
     try:
         if line.startswith("{"):
-            said = json.loads(line)
-            return (float(said["time"]), str(said["message"])) if said["level"] == "error" else None
+            entry = json.loads(line)
+            return (
+                (float(entry["time"]), str(entry["message"])) if entry["level"] == "error" else None
+            )
         stamp, level, text = line[:19], line[20:26].strip(), line[26:].strip()
         if level != "error":
             return None

@@ -23,18 +23,18 @@ AT_LATEST = 15.0
 
 
 class Memories(threading.Thread):
-    """Carries out the verbs for requests, in their threads; its own thread writes the history. `told` hears what
+    """Carries out the verbs for requests, in their threads; its own thread writes the history. `wrote` hears what
     paths were written; `is_sure` tells whether every change in the vault is heard of."""
 
     def __init__(
         self,
         state: State,
         config: Config,
-        told: Callable[[Iterable[str]], None],
+        wrote: Callable[[Iterable[str]], None],
         is_sure: Callable[[], bool],
     ) -> None:
         super().__init__(name="history", daemon=True)
-        self.desk = Desk(state, config, told)
+        self.desk = Desk(state, config, wrote)
         self.desk.later = _soon
         self._is_sure = is_sure
         self._written = threading.Event()

@@ -54,14 +54,14 @@ def _private_folder(folder: str) -> None:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-        found = os.lstat(folder)
-        if not stat.S_ISDIR(found.st_mode):
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode):
             raise StateError(f"{folder} is not a folder; remove it, the agent makes a folder there")
-        if found.st_uid != os.getuid():
+        if status.st_uid != os.getuid():
             raise StateError(
                 f"{folder} belongs to somebody else, so the agent does not listen in it; remove it"
             )
-        if stat.S_IMODE(found.st_mode) != 0o700:
+        if stat.S_IMODE(status.st_mode) != 0o700:
             os.chmod(folder, 0o700)
     except OSError as error:
         raise StateError(f"cannot make the folder {folder}: {error.strerror}") from error
@@ -82,10 +82,10 @@ def _alone_in(folder: str) -> Iterator[None]:
 
 def _remove_leftover(path: str) -> None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(status.st_mode):
         raise StateError(f"{path} is no socket; remove it, the agent listens there")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
         trial.settimeout(_LIVE_WITHIN)
@@ -114,19 +114,21 @@ def process_of(connection: socket.socket) -> str:
     try:
         has_one = hasattr(socket, "SO_PEERCRED")
         level, option = (socket.SOL_SOCKET, socket.SO_PEERCRED) if has_one else _OF_MACOS
-        found = connection.getsockopt(level, option, struct.calcsize("3i"))
-        return str(struct.unpack_from("i", found)[0])
+        credentials = connection.getsockopt(level, option, struct.calcsize("3i"))
+        return str(struct.unpack_from("i", credentials)[0])
     except (OSError, struct.error):
         return ""
 
 
 def _peer_uid(connection: socket.socket) -> int:
     if hasattr(socket, "SO_PEERCRED"):
-        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", found)[1])
+        credentials = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+        )
+        return int(struct.unpack("3i", credentials)[1])
     local, peer_credentials = 0, 1  # SOL_LOCAL and LOCAL_PEERCRED of macOS and the BSDs
-    found = connection.getsockopt(local, peer_credentials, 128)
-    return int(struct.unpack_from("2I", found)[1])  # struct xucred: version, uid
+    credentials = connection.getsockopt(local, peer_credentials, 128)
+    return int(struct.unpack_from("2I", credentials)[1])  # struct xucred: version, uid
 
 
 # Who holds the lock of a state folder. A number in a file proves nothing, because numbers are used again.
@@ -164,7 +166,7 @@ def _serves(words: list[str]) -> bool:
 
 
 def wait_until_free(state: str, seconds: float) -> bool:
-    """Wait for the lock to be given back; False when it was not."""
+    """Wait for the lock to be released; False when it was not."""
     path, end = os.path.join(state, "lock"), time.monotonic() + seconds
     while _is_held(path):
         if time.monotonic() > end:
@@ -175,17 +177,17 @@ def wait_until_free(state: str, seconds: float) -> bool:
 
 def send(state: str, number: signal.Signals) -> bool:
     """Send a signal to the agent that holds the lock, and to nobody else; False when there is none."""
-    found = holder(state)
-    if found is None or found.pid is None or not found.is_agent:
+    held = holder(state)
+    if held is None or held.pid is None or not held.is_agent:
         return False
     with contextlib.suppress(ProcessLookupError):
         if not hasattr(os, "pidfd_open"):
-            os.kill(found.pid, number)
+            os.kill(held.pid, number)
             return True
-        handle = os.pidfd_open(found.pid)
+        handle = os.pidfd_open(held.pid)
         try:
             # The handle stays with one process, so the second look is about the one that gets the signal.
-            if holder(state) == found:
+            if holder(state) == held:
                 signal.pidfd_send_signal(handle, number)
                 return True
         finally:

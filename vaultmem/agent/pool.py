@@ -175,7 +175,7 @@ class Pool:
     def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
         """A searcher that sees what was written last: this one, or another where its index was just swept
         away, a moment before replaced() says so. Where the disk forbids even the lock that Tantivy makes before it
-        looks again, this one as it is: what was found yesterday beats no answer."""
+        looks again, this one as it is: yesterday's results beat no answer."""
         if searcher is not None:
             try:
                 self._refresh(searcher)
@@ -284,7 +284,7 @@ class AgentVault(Vault):
         return self._lent(meaning=True)
 
     def _lent(self, *, meaning: bool) -> Searcher:
-        """A searcher that finds what was written before it was asked for. A write itself looks only for what it may
+        """A searcher that finds what was written before this call. A write itself looks only for what it may
         contradict, and knows the newest without the index (see Desk.recent): it waits for nothing."""
         if not self._is_writing:
             self._agent.index_writes()
@@ -296,7 +296,7 @@ class AgentVault(Vault):
         return opened if opened and opened.is_loaded() else None
 
     def idle_seconds(self) -> float:
-        """For how long nobody has edited or asked anything."""
+        """Seconds since the last edit or request."""
         return self._agent.idle_seconds()
 
     def ask(self, verb: str, **params: object) -> Any:
@@ -322,7 +322,7 @@ class AgentVault(Vault):
         confirm_removals: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Compare the whole vault now, or read all of it anew."""
+        """Compare the whole vault now, or read all of it again."""
         self.release()
         return self._agent.sync_now(
             progress or Silent(), rebuild=rebuild, confirmed=confirm_removals

@@ -82,13 +82,13 @@ class Reconciler(threading.Thread):
 
     def wrote(self, paths: Iterable[str]) -> None:
         """These were written or moved away by us."""
-        found = list(paths)
+        written = list(paths)
         self._guard.expect(
-            path for path in found if not os.path.lexists(f"{self._state.vault}/{path}")
+            path for path in written if not os.path.lexists(f"{self._state.vault}/{path}")
         )
-        for path in found:
+        for path in written:
             self._listeners.touched(path)
-        self.writes.add(found)
+        self.writes.add(written)
 
     @property
     def vanished(self) -> str | None:
@@ -107,7 +107,7 @@ class Reconciler(threading.Thread):
     def order(
         self, progress: Progress, *, rebuild: bool = False, confirmed: bool = False
     ) -> Future[sync.Report]:
-        """Compare the whole vault now, or read all of it anew; the report comes when it is done."""
+        """Compare the whole vault now, or read all of it again; the report comes when it is done."""
         order = Order(Future(), progress, rebuild, confirmed)
         with self._something:
             self._orders.append(order)
@@ -234,7 +234,7 @@ class Reconciler(threading.Thread):
                 indexer = self._opened()
                 report = sync.first_or_next(self._state, indexer, work)
         except DamagedError as error:
-            log.error("%s; reading all notes anew", error)
+            log.error("%s; reading all notes again", error)
             return self._rebuild(work)
         self._looked(started, work)
         report = report._replace(seconds=time.monotonic() - started)
@@ -252,7 +252,7 @@ class Reconciler(threading.Thread):
         self._listeners.replaced()
         self._looked(started, work)
         report = report._replace(seconds=time.monotonic() - started)
-        log.info("index built anew: %s", sync.spelled(report))
+        log.info("index rebuilt: %s", sync.spelled(report))
         return report
 
     def _looked(self, started: float, work: Work) -> None:
@@ -325,7 +325,7 @@ class Reconciler(threading.Thread):
             with spoken():
                 self._take_over(indexer, place, touches)
         except DamagedError as error:
-            log.error("%s; reading all notes anew", error)
+            log.error("%s; reading all notes again", error)
             self._rebuild(Work(confirmed=False, progress=self.stage))
 
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
@@ -364,10 +364,10 @@ class Reconciler(threading.Thread):
         if not diff.gone:
             return []
         known = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
-        kept = self._guard.not_believed(diff, known, time.monotonic())
-        if kept:
+        disbelieved = self._guard.not_believed(diff, known, time.monotonic())
+        if disbelieved:
             self.look_at_all(GONE_RETRY)
-        return kept
+        return disbelieved
 
     def _later(self) -> None:
         """What has to be done when it is quiet again."""

@@ -227,7 +227,7 @@ class Scheduler:
         return future.result()
 
     def beat(self) -> None:
-        """Compare the clock of the wall with one that only goes forward; plan anew when it jumped."""
+        """Compare the clock of the wall with one that only goes forward; plan again when it jumped."""
         wall, steady = self._timing.now(), self._timing.monotonic()
         jump = (wall - self._last[0]) - (steady - self._last[1])
         self._last = (wall, steady)
@@ -235,7 +235,7 @@ class Scheduler:
             return
         LOG.info("the clock went %s by %.0f s", "forward" if jump > 0 else "back", abs(jump))
         if hasattr(time, "tzset"):
-            time.tzset()  # whoever slept may wake up in another time zone
+            time.tzset()  # after a sleep it may be another time zone
         self._runs.remember(self._jobs)
         for name in self._jobs:
             self._plan(name)

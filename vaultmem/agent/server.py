@@ -55,8 +55,8 @@ class Server:
     def start(self) -> None:
         """Listen; a client that connects after this is answered. Raises StateError when it cannot be."""
         self._listener = listen(self.path)
-        found = os.lstat(self.path)
-        self._place = (found.st_dev, found.st_ino)
+        status = os.lstat(self.path)
+        self._place = (status.st_dev, status.st_ino)
         self._bell = socket.socketpair()
         for work in (self._accept, self._watch):
             thread = threading.Thread(target=work, name=f"vaultmem-{work.__name__}", daemon=True)
@@ -87,10 +87,10 @@ class Server:
     def is_in_place(self) -> bool:
         """Whether the socket's file is still the one that was made: state may be deleted at any time."""
         try:
-            found = os.lstat(self.path)
+            status = os.lstat(self.path)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._place
+        return (status.st_dev, status.st_ino) == self._place
 
     def counters(self) -> Counters:
         """How busy it is now."""
@@ -158,7 +158,7 @@ class Server:
             refuse(link, codes.BUSY, "the agent has no room for another connection")
 
     def _make_room(self) -> bool:
-        """Send away the client that has asked nothing for the longest time."""
+        """Send away the client that has been idle for the longest time."""
         idle = [(since, id(one), one) for one in self._clients if (since := one.idle_since)]
         if not idle:
             return False

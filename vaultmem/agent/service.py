@@ -76,7 +76,7 @@ def service_for(vault: str, platform: str = sys.platform) -> Service:
 
 
 def agent_command(vault: str) -> list[str]:
-    """The command that runs the agent of a vault, for whoever starts it."""
+    """The command that runs the agent of a vault, for those who start it."""
     return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault, "--format", "text"]
 
 
@@ -84,14 +84,14 @@ def kept_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
     not_kept = ("VAULTMEM_VAULT", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_TESTS")
     places = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
-    kept = {
+    variables = {
         name: text
         for name, text in sorted(environ.items())
         if text and (name in places or name.startswith("VAULTMEM_")) and name not in not_kept
     }
-    if "VAULTMEM_STATE" in kept:
-        kept["VAULTMEM_STATE"] = os.path.abspath(kept["VAULTMEM_STATE"])
-    return kept
+    if "VAULTMEM_STATE" in variables:
+        variables["VAULTMEM_STATE"] = os.path.abspath(variables["VAULTMEM_STATE"])
+    return variables
 
 
 # --- systemd
@@ -123,10 +123,10 @@ def plain_id(vault: str) -> str:
 
 def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> bytes:
     """The text of a systemd user unit."""
-    for name, given in environment.items():
-        if not given.replace("\t", " ").isprintable():
+    for name, text in environment.items():
+        if not text.replace("\t", " ").isprintable():
             raise StateError(
-                f"no unit can hold {name}={given!r}; set it to something in plain letters"
+                f"no unit can hold {name}={text!r}; set it to something in plain letters"
             )
     lines = [f"Environment={quoted(f'{name}={text}')}\n" for name, text in environment.items()]
     title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
@@ -249,8 +249,8 @@ def interpreter(service: Service) -> str | None:
             content = file.read()
         if service.kind == "launchd":
             return str(plistlib.loads(content)["ProgramArguments"][0])
-        found = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
-        words = unquoted(found[1]) if found else []
+        line = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
+        words = unquoted(line[1]) if line else []
     except (OSError, ValueError, KeyError, IndexError, plistlib.InvalidFileException):
         return None
     return words[0] if words else None
@@ -299,6 +299,6 @@ def run(commands: Iterable[list[str]]) -> str | None:
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{command[0]}: {error}"
         if ended.returncode:
-            said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-            return said[0] if said else f"{' '.join(command)} ended with {ended.returncode}"
+            errors = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+            return errors[0] if errors else f"{' '.join(command)} ended with {ended.returncode}"
     return None

@@ -19,7 +19,7 @@ MOST_OURS = 20_000
 class VanishGuard:
     """Files that have gone from the vault in the last minute, and those that the index keeps all the same.
 
-    While the vault has `vanished` that minute stands still: else what is kept would be few enough to be
+    While the vault has `vanished` that minute stands still: else what the index keeps would be few enough to be
     believed as soon as what had gone before it is forgotten.
     """
 
@@ -69,7 +69,7 @@ class VanishGuard:
         return gone
 
     def are_back(self, diff: Diff) -> bool | None:
-        """Whether all that was kept is there again; None when nothing of it is, as far as has been looked."""
+        """Whether all that the index keeps is there again; None when nothing of it is, as far as has been looked."""
         if self._kept is None:
             return True  # perhaps
         before = len(self._kept)

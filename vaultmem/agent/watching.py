@@ -48,7 +48,7 @@ class Watching(threading.Thread):
         self._stopping = True
         self._news.set()
 
-    def told(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, object]:
         """How watching goes, as data."""
         return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
 

@@ -103,16 +103,16 @@ def format_message(message: Message) -> bytes:
 def parse_message(text: str) -> Message:
     """The reverse of format_message(), but for the time."""
     subject, _, rest = text.partition("\n")
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     files = []
     for line in rest.splitlines():
         key, _, value = line.partition(": ")
         if key == "File":
             files.append(FileLine(*json.loads(value)))
         else:
-            said[key] = value
-    by, kind = said.get("By", ""), said.get("Kind", "")
-    return Message(by, kind, subject, 0.0, said.get("Batch", ""), tuple(files))
+            fields[key] = value
+    by, kind = fields.get("By", ""), fields.get("Kind", "")
+    return Message(by, kind, subject, 0.0, fields.get("Batch", ""), tuple(files))
 
 
 def batch_tokens(text: str) -> Iterator[str]:
@@ -127,15 +127,15 @@ def changes_of(
     before = {entry.path: entry.before for entry in entries if entry.before}
     after = {entry.path: entry.after for entry in entries if entry.after}
     whys = {one.target: one.why for one in message.files}
-    found: list[tuple[FileChange, str | None, str | None]] = []
+    changes: list[tuple[FileChange, str | None, str | None]] = []
     for one in (one for one in message.files if one.old):
         before.pop(one.path or "", None)
         after.pop(one.target or "", None)
-        found.append((FileChange(*one[:3]), one.old, one.new))
+        changes.append((FileChange(*one[:3]), one.old, one.new))
     for path in sorted({*before, *after}):
         there = (path if path in before else None, path if path in after else None)
-        found.append((FileChange(*there, whys.get(path, "")), before.get(path), after.get(path)))
-    return found
+        changes.append((FileChange(*there, whys.get(path, "")), before.get(path), after.get(path)))
+    return changes
 
 
 class Stream:
@@ -239,8 +239,8 @@ class Intake:
     def _edited(self, without: set[str]) -> dict[str, bytes]:
         """The bytes of files that are not what the last commit has."""
         paths = (path for path, held in self._blobs.items() if self.tree.get(path) != held)
-        found = {path: self._read(path) for path in sorted(paths) if path not in without}
-        return {path: data for path, data in found.items() if data is not None}
+        held = {path: self._read(path) for path in sorted(paths) if path not in without}
+        return {path: data for path, data in held.items() if data is not None}
 
     def _lost(self, without: set[str]) -> set[str]:
         """Files that are gone; none when the folder is suddenly empty, as that of a drive that went."""

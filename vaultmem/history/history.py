@@ -28,8 +28,8 @@ from vaultmem.vault.batches import Batch, Batches
 
 log = logging.getLogger("vaultmem.memories")
 
-_WITHOUT_GIT = 1_000  # batches that are kept for the day on which there is one
-_OFF = "no history is kept: memories.history is off in the settings"
+_WITHOUT_GIT = 1_000  # batches that wait for the day on which there is one
+_OFF = "there is no history: memories.history is off in the settings"
 _SHORTEST = 4  # letters of a hash
 _NOTHING = "0" * 40
 _FORMAT = "--format=%H%n%at%n%B"
@@ -105,7 +105,7 @@ class History:
         self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
     ) -> int:
         """Commit what is not in the history yet, all or nothing; how many commits."""
-        tip = self._repository.tip()  # asked once: all below has to be of one and the same commit
+        tip = self._repository.tip()  # once: all below has to be of one and the same commit
         known = self._tokens(tip, 2 * len(waiting) + 2)
         fresh = [batch for batch in waiting if batch.token not in known]
         with self._repository.spooled() as file:
@@ -155,14 +155,14 @@ class History:
         tip = self._tip()
         if tip is None:
             return []
-        records = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
-        found: list[Record] = []
-        for record in records:
-            if len(found) == limit:
+        every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
+        records: list[Record] = []
+        for record in every:
+            if len(records) == limit:
                 break
             if (by is None or record.by == by) and (since is None or record.at >= since):
-                found.append(record)
-        return found
+                records.append(record)
+        return records
 
     def show(self, commit: str) -> Record:
         """One commit by its hash, or the beginning of it."""
@@ -171,12 +171,12 @@ class History:
     def files(self, commit: str) -> list[Difference]:
         """The files of a commit with all bytes before and after."""
         [(message, _, entries)] = self._read([self.resolve(commit)])
-        found = commits.changes_of(message, entries)
-        names = [name for _, *both in found for name in both if name]
+        changes = commits.changes_of(message, entries)
+        names = [name for _, *both in changes for name in both if name]
         data = self._repository.blobs(names)
         return [
             Difference(one.path, data[old] if old else None, one.target, data[new] if new else None)
-            for one, old, new in found
+            for one, old, new in changes
         ]
 
     def moved_since(self, commit: str) -> dict[str, str]:
@@ -195,21 +195,21 @@ class History:
                     places.setdefault(one.path, one.target)
         return places
 
-    def resolve(self, given: str) -> str:
+    def resolve(self, prefix: str) -> str:
         """The full hash for the beginning of one, of four letters or more."""
-        wanted = given.strip().lower()
+        wanted = prefix.strip().lower()
         if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", wanted):
-            raise VaultmemError(f"{given!r} is no commit; vaultmem history shows them")
+            raise VaultmemError(f"{prefix!r} is no commit; vaultmem history shows them")
         if self._tip() is not None:
             code, output = self._repository.ask(
                 "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}"
             )
             if code == 0:
                 return output.decode("ascii").strip()
-            found = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
-            if sum(one.startswith(wanted) for one in found) > 1:
-                raise VaultmemError(f"{given} could be several commits; give more of it")
-        raise VaultmemError(f"there is no commit {given}; vaultmem history shows them")
+            hashes = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
+            if sum(one.startswith(wanted) for one in hashes) > 1:
+                raise VaultmemError(f"{prefix} could be several commits; give more of it")
+        raise VaultmemError(f"there is no commit {prefix}; vaultmem history shows them")
 
     def diff(self, commit: str) -> str:
         """What a commit changed, as text in the unified format."""
@@ -290,7 +290,7 @@ class History:
             return
         output = self._repository.run(
             "diff-tree", "--stdin", "-r", "-z", "--root", "--always", "--raw", "--no-abbrev", *_DIFF, _FORMAT,
-            given="\n".join(hashes).encode() + b"\n",
+            stdin="\n".join(hashes).encode() + b"\n",
         )  # fmt: skip
         parts = iter(output.split(b"\0"))
         head: bytes | None = None

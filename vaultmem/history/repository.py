@@ -84,11 +84,11 @@ class Repository:
         """The newest commit; None before the first."""
         try:
             with open(f"{self.folder}/{BRANCH}", encoding="ascii") as file:
-                found = file.read(100).strip()
+                tip = file.read(100).strip()
         except (OSError, ValueError):
-            found = ""
-        if _HASH.fullmatch(found):
-            return found
+            tip = ""
+        if _HASH.fullmatch(tip):
+            return tip
         if not os.path.isfile(f"{self.folder}/HEAD"):
             return None
         code, output = self.ask("rev-parse", "--verify", "--quiet", BRANCH)
@@ -99,22 +99,22 @@ class Repository:
         if tip is None:
             return {}
         if self._last is None or self._last[0] != tip:
-            found: dict[str, str] = {}
+            tree: dict[str, str] = {}
             for entry in _parts(self.run("ls-tree", "-r", "-z", "--full-tree", tip)):
                 meta, _, path = entry.partition(b"\t")
-                found[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
-            self._last = (tip, found)
+                tree[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
+            self._last = (tip, tree)
         return dict(self._last[1])
 
     def take(self, stream: IO[bytes], tree: dict[str, str]) -> None:
         """Feed a stream to fast-import, all of it or nothing; `tree` is what the newest commit then holds."""
         arguments = ("fast-import", "--quiet", "--done", "--date-format=raw")
         stream.flush()
-        code, _, said = self._execute(arguments, stream.fileno())
+        code, _, errors = self._execute(arguments, stream.fileno())
         if code and self._unlocked():
-            code, _, said = self._execute(arguments, stream.fileno())
+            code, _, errors = self._execute(arguments, stream.fileno())
         if code:
-            raise self._failure(said)
+            raise self._failure(errors)
         tip = self.tip()
         self._last = (tip, dict(tree)) if tip else None
 
@@ -123,16 +123,16 @@ class Repository:
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
-        output = self.run("cat-file", "--batch", given="\n".join(wanted).encode() + b"\n")
-        found, at = {}, 0
+        output = self.run("cat-file", "--batch", stdin="\n".join(wanted).encode() + b"\n")
+        blobs, at = {}, 0
         for name in wanted:
             end = output.index(b"\n", at)
             head = output[at:end].split(b" ")
             if head[1] != b"blob":
                 raise StateError(f"the history in {self.folder} is damaged: it lacks {name}")
             at = end + 1 + int(head[2]) + 1
-            found[name] = output[end + 1 : at - 1]
-        return found
+            blobs[name] = output[end + 1 : at - 1]
+        return blobs
 
     def tidy(self) -> bool:
         """Pack what lies about, when it has become much; True when that was done. Takes seconds."""
@@ -157,8 +157,8 @@ class Repository:
         """What is wrong with it, in Git's words; None when it is sound, or nobody can tell. Reads all of it."""
         if not os.path.lexists(self.folder) or not is_there():
             return None
-        code, _, said = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
-        return _first_line(said) if code else None
+        code, _, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
+        return _first_line(errors) if code else None
 
     def set_aside(self) -> None:
         """Give it another name, so that a new one can begin."""
@@ -175,12 +175,12 @@ class Repository:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         return sorted(f"{folder}/{one}" for one in names if one.startswith(name + DAMAGED))
 
-    def run(self, *arguments: str, given: bytes | None = None) -> bytes:
+    def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """What git prints; StateError when it fails."""
-        with _held(given) as stream:
-            code, output, said = self._execute(arguments, stream.fileno() if stream else None)
+        with _held(stdin) as stream:
+            code, output, errors = self._execute(arguments, stream.fileno() if stream else None)
         if code:
-            raise self._failure(said)
+            raise self._failure(errors)
         return output
 
     def ask(self, *arguments: str) -> tuple[int, bytes]:
@@ -191,11 +191,11 @@ class Repository:
         """A file without a name beside the repository, which git may read."""
         return tempfile.TemporaryFile(dir=os.path.dirname(self.folder))
 
-    def _execute(self, arguments: Sequence[str], given: int | None) -> tuple[int, bytes, str]:
-        """GitPython can add variables for git and cannot take any away: env does that. `given` is an
+    def _execute(self, arguments: Sequence[str], stdin: int | None) -> tuple[int, bytes, str]:
+        """GitPython can add variables for git and cannot take any away: env does that. `stdin` is an
         open file, which git reads from its start."""
-        if given is not None:
-            os.lseek(given, 0, os.SEEK_SET)
+        if stdin is not None:
+            os.lseek(stdin, 0, os.SEEK_SET)
         foreign = [name for name in os.environ if name.startswith("GIT_")]
         command = [
             "env",
@@ -211,9 +211,9 @@ class Repository:
         from git.exc import CommandError
 
         try:
-            code, output, said = _git(self.folder).execute(
+            code, output, errors = _git(self.folder).execute(
                 command,
-                istream=given,
+                istream=stdin,
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
@@ -223,40 +223,42 @@ class Repository:
             raise StateError(NO_GIT) from error
         if code in _NOT_FOUND and not is_there():
             raise StateError(NO_GIT)
-        return code, output, said
+        return code, output, errors
 
     def _unlocked(self) -> bool:
         """Remove a lock that a killed git has left on a reference; whether there was one. Ours is the only
         writer, but a git that outlives its killed caller may need a moment to end."""
         locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]
-        found = {lock: _inode(lock) for lock in locks if _inode(lock)}
-        if found:
+        held = {lock: _inode(lock) for lock in locks if _inode(lock)}
+        if held:
             time.sleep(_MOMENT)
-        for lock, inode in found.items():
+        for lock, inode in held.items():
             if _inode(lock) == inode:
                 os.unlink(lock)
-        return bool(found)
+        return bool(held)
 
-    def _failure(self, said: str) -> StateError:
+    def _failure(self, errors: str) -> StateError:
         return StateError(
-            f"the history cannot be used: {_first_line(said)}; vaultmem doctor looks into it"
+            f"the history cannot be used: {_first_line(errors)}; vaultmem doctor looks into it"
         )
 
 
 @contextmanager
-def _held(given: bytes | None) -> Iterator[IO[bytes] | None]:
+def _held(data: bytes | None) -> Iterator[IO[bytes] | None]:
     """What git is to read in a file without a name, not beside the repository: to look takes no room there."""
-    if given is None:
+    if data is None:
         yield None
         return
     with tempfile.TemporaryFile() as stream:
-        stream.write(given)
+        stream.write(data)
         stream.flush()
         yield stream
 
 
-def _first_line(said: str) -> str:
-    return next((line.strip() for line in said.splitlines() if line.strip()), "git gave no reason")
+def _first_line(errors: str) -> str:
+    return next(
+        (line.strip() for line in errors.splitlines() if line.strip()), "git gave no reason"
+    )
 
 
 def _number(place: str) -> int:

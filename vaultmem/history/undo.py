@@ -197,13 +197,13 @@ class _Undo:
     def ordered(self, why: str) -> list[Wish]:
         """A wish for each file that changes, those that make room first."""
         left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
-        found: list[Wish] = []
+        ordered: list[Wish] = []
         while left:
             waiting = {file.path for file in left}
             ready = [file for file in left if file.place == file.path or file.place not in waiting]
             if not ready:
                 self.refused += [(file.place, "two files have changed places") for file in left]
-                return found
-            found += [Wish(file.path, file.place, file.render, why) for file in ready]
+                return ordered
+            ordered += [Wish(file.path, file.place, file.render, why) for file in ready]
             left = [file for file in left if file not in ready]
-        return found
+        return ordered

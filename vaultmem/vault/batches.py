@@ -93,7 +93,7 @@ class Batches:
 
     def heal(self) -> list[str]:
         """Roll forward what a kill has cut off; a line for each thing that a person may want to know."""
-        said = finish_journal(f"{os.path.dirname(self._folder)}/journal")
+        messages = finish_journal(f"{os.path.dirname(self._folder)}/journal")
         for number in self._numbers(DOING + PART):
             os.unlink(self._record(number, DOING + PART))
         for number in self._numbers(DOING):
@@ -105,25 +105,25 @@ class Batches:
                 healing = Healing(self.vault, batch)
                 healing.remove_temps(temps)
                 self.write(batch)  # with the names of our temporary files: we may be killed, too
-                self.close(number, len(batch.steps), healing.finish(said))
+                self.close(number, len(batch.steps), healing.finish(messages))
             except (ValueError, KeyError, TypeError):
-                said.append(_put_aside(record))
+                messages.append(_put_aside(record))
             except (OSError, VaultmemError) as error:
-                said.append(f"{record} waits to be finished: {error}")
+                messages.append(f"{record} waits to be finished: {error}")
         if self._own:
             sweep(f"{self.vault}/{self._own}")
-        return said
+        return messages
 
     def waiting(self) -> list[Batch]:
         """What is done and not yet forgotten, oldest first."""
-        found = []
+        batches = []
         for number in self._numbers(DONE):
             record = self._record(number, DONE)
             try:
-                found.append(unpacked(Path(record).read_bytes(), number)[0])
+                batches.append(unpacked(Path(record).read_bytes(), number)[0])
             except (ValueError, KeyError, TypeError):
                 _put_aside(record)
-        return found
+        return batches
 
     def count(self) -> int:
         """How many are done and not yet forgotten."""
@@ -256,7 +256,7 @@ class _Run:
         change(self._batches.vault, path, lambda data: self._rendered(at, data), part=part)
 
     def _rendered(self, at: int, data: bytes) -> bytes:
-        """The new bytes; when somebody was quicker they are made anew, and put on record first."""
+        """The new bytes; when somebody was quicker they are made again, and put on record first."""
         step = self._batch.steps[at]
         if data != step.old:
             step = step._replace(old=data, new=self._wishes[at].render(data))

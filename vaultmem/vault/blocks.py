@@ -189,7 +189,7 @@ def _joined(before: Block, after: Block) -> Block:
 def neighbour_text(blocks: list[Block], at: int) -> str:
     """The text of up to two blocks on either side of a short one, until WINDOW_WORDS with its own.
 
-    A short answer ("Yes, on Tuesday") is found by what was asked just before it: measured as 13 points
+    A short answer ("Yes, on Tuesday") is found by the question just before it: measured as 13 points
     of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
     room = WINDOW_WORDS - _word_count(blocks[at].text)
@@ -251,12 +251,12 @@ def note_day(path: str, properties: Mapping[str, object], journal: str | None) -
 
 def category(path: str, properties: Mapping[str, object], memory_folder: str) -> str | None:
     """The category of a memory (see places.category_of), or the `category` property of any other note."""
-    given = properties.get("category")
+    value = properties.get("category")
     if path.startswith(memory_folder + "/"):
         inner = path[len(memory_folder) + 1 :]
         if "id" in properties or inner.partition("/")[0] in CATEGORIES:
-            return category_of(inner, given)
-    return given if isinstance(given, str) and given else None
+            return category_of(inner, value)
+    return value if isinstance(value, str) and value else None
 
 
 def embedded_text(title: str, block: Block) -> str:

@@ -64,17 +64,17 @@ def conflicts(places: Places) -> dict[str, str]:
     Stamped names count even if the original is gone; names without a stamp, such as
     "Plan (Conflicted copy).md", only when it is there.
     """
-    found: dict[str, str] = {}
+    copies: dict[str, str] = {}
     for path in places.paths:
         chain = list(_chain(path))
         if not chain:
             continue
         there = [real for original, _ in reversed(chain) if (real := places.find(original, path))]
         if there:
-            found[path] = there[0]
+            copies[path] = there[0]
         elif chain[0][1]:
-            found[path] = chain[-1][0]
-    return found
+            copies[path] = chain[-1][0]
+    return copies
 
 
 def doubtful(places: Places) -> list[tuple[str, str]]:
@@ -127,8 +127,8 @@ class _Text:
             key, _, value = line.partition(":")
             if key in _IDS:
                 self.marks[key] = [value.strip()]
-            elif not key.startswith(_STAMPS) and (found := _MARK.findall(value)):
-                self.marks[key] = found
+            elif not key.startswith(_STAMPS) and (marks := _MARK.findall(value)):
+                self.marks[key] = marks
         title = next((line for line in lines[end:] if line.startswith("# ")), None)
         if title is not None:
             self.marks["# "] = [title]
@@ -136,8 +136,8 @@ class _Text:
 
 def _agree(lines: list[str], others: list[str]) -> bool:
     """Whether lines that stand for each other have the same dates and links, as far as both have any."""
-    found, its = (_MARK.findall("\n".join(each)) for each in (lines, others))
-    return all(one == other for one, other in zip(found, its, strict=False))
+    ours, theirs = (_MARK.findall("\n".join(each)) for each in (lines, others))
+    return all(one == other for one, other in zip(ours, theirs, strict=False))
 
 
 def _chain(path: str) -> Iterator[tuple[str, bool]]:
@@ -182,8 +182,8 @@ class Places:
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        found = path if path in self._exact else self._folded.get(_folded(path))
-        return None if found == copy else found
+        real = path if path in self._exact else self._folded.get(_folded(path))
+        return None if real == copy else real
 
     @cached_property
     def _folded(self) -> dict[str, str]:
@@ -211,10 +211,10 @@ def stem(path: str, *, has_original: bool = False) -> str:
     is there, too."""
     name = _stem(conflict_original(path) or path)
     for _ in range(_ROUNDS):
-        found = _COPY.fullmatch(name)
-        if not found:
+        match = _COPY.fullmatch(name)
+        if not match:
             break
-        name = found["stem"]
+        name = match["stem"]
     numbered = _NUMBERED_STEMS.fullmatch(name) if has_original else None
     return unicodedata.normalize("NFC", (numbered["stem"] if numbered else name).casefold())
 
@@ -222,9 +222,9 @@ def stem(path: str, *, has_original: bool = False) -> str:
 def numbered_original(path: str) -> str:
     """The path of which this one with a number, "Plan 1.md", may be a copy; "" for none."""
     folder, slash, name = path.rpartition("/")
-    found = _NUMBERED_STEMS.fullmatch(_stem(name))
+    match = _NUMBERED_STEMS.fullmatch(_stem(name))
     ending = name[len(_stem(name)) :]
-    return f"{folder}{slash}{found['stem']}{ending}" if found else ""
+    return f"{folder}{slash}{match['stem']}{ending}" if match else ""
 
 
 def _stem(path: str) -> str:

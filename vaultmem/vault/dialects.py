@@ -120,12 +120,12 @@ GROUP = "vaultmem.adapters"
 @cache
 def installed() -> list[Dialect]:
     """All dialects that are installed, by name, looked up once. A package that cannot be loaded says so."""
-    found: list[Dialect] = []
+    dialects: list[Dialect] = []
     for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
         loaded = point.load()
         if hasattr(loaded, "claims"):
-            found.append(loaded)
-    return found
+            dialects.append(loaded)
+    return dialects
 
 
 class Target(NamedTuple):
@@ -202,11 +202,11 @@ class Rulebook:
             return ()  # from when another dialect read this vault, too: all links are read again
         return tuple(f"{number}:{key}" for key in self._parts[int(number)][1].affected(bare))
 
-    def resolve(self, path: str, key: str, source: str, found: Sequence[Sequence[str]]) -> Target:
-        """The target of a link; `found` holds the paths behind each name of lookups(key)."""
+    def resolve(self, path: str, key: str, source: str, paths: Sequence[Sequence[str]]) -> Target:
+        """The target of a link; `paths` holds the paths behind each name of lookups(key)."""
         number, _, bare = key.partition(":")
         rules = self._parts[int(number)][1]
-        for candidates in found:
+        for candidates in paths:
             target = rules.resolve(path, bare, source, candidates) if candidates else None
             if target is not None:
                 rest = [each for each in candidates if each != target]
@@ -236,7 +236,7 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
 
 
 def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
-    """The rules for a vault: the dialect that was asked for, else whoever claims it, else the fallback."""
+    """The rules for a vault: the dialect by its name, else the one that claims it, else the fallback."""
     dialects = installed()
     if not dialects:
         raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")

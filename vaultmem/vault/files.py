@@ -77,10 +77,10 @@ class Inside:
         return handle
 
     def _close_all_but(self, path: str) -> None:
-        kept = self._folders.pop(path)
+        innermost = self._folders.pop(path)
         for handle in self._folders.values():
             os.close(handle)
-        self._folders = {path: kept}
+        self._folders = {path: innermost}
 
 
 # A file may change twice within one tick of the file system's clock, which is two seconds on FAT.
@@ -253,7 +253,7 @@ def _name_on_disk(folder: str, name: str) -> str | None:
         names = sorted(os.listdir(folder))
     except OSError:
         return None
-    return next((found for found in names if nfc(found) == nfc(name)), None)
+    return next((each for each in names if nfc(each) == nfc(name)), None)
 
 
 class Root:

@@ -100,12 +100,12 @@ class Items:
         return self.text.rfind("\n", 0, at) + 1
 
     def _end_of_line(self, at: int) -> int:
-        found = _REST_OF_LINE_LIST_EDIT.match(self.text, at)
-        return found.end() if found else at
+        match = _REST_OF_LINE_LIST_EDIT.match(self.text, at)
+        return match.end() if match else at
 
     def _after_line(self, at: int) -> int:
-        found = _LINE_END_LIST_EDIT.match(self.text, self._end_of_line(at))
-        return found.end() if found else at
+        match = _LINE_END_LIST_EDIT.match(self.text, self._end_of_line(at))
+        return match.end() if match else at
 
 
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
@@ -218,13 +218,13 @@ def _same(one: Value, other: Value) -> bool:
 def _checked(text: str, expected: dict[str, Value]) -> str:
     """The text, if its properties now are just the expected ones."""
     block = locate(text)
-    found: dict[str, Value] | None = None
+    properties: dict[str, Value] | None = None
     if block is not None:
         try:
-            found = read(text[block.start : block.end]).properties
+            properties = read(text[block.start : block.end]).properties
         except UnreadableError:
-            found = None
-    if found is None or not _same(dict(found), expected):
+            properties = None
+    if properties is None or not _same(dict(properties), expected):
         raise FrontMatterError(
             "this property cannot be changed without changing others; edit it in your editor"
         )
@@ -300,12 +300,12 @@ class _Place:
         self.inline = "\n" not in text[self.colon : self.start]
 
     def _end_of_line(self, at: int) -> int:
-        found = _REST_OF_LINE.match(self.text, at)
-        return found.end() if found else at
+        match = _REST_OF_LINE.match(self.text, at)
+        return match.end() if match else at
 
     def _after_line(self, at: int) -> int:
-        found = _LINE_END.match(self.text, self._end_of_line(at))
-        return found.end() if found else at
+        match = _LINE_END.match(self.text, self._end_of_line(at))
+        return match.end() if match else at
 
     def replaced(self, value: Value) -> str:
         """The text with another value here."""
@@ -342,12 +342,12 @@ class _Place:
             return self._comment_in(self.start, self._end_of_line(self.start))
         if self.inline:
             return self.text[self.end : self._end_of_value()].rstrip(" \t")
-        found = self._comment_in(self.colon, self._end_of_line(self.colon))
-        return found or self._comment_in(self.end, self._end_of_value())
+        comment = self._comment_in(self.colon, self._end_of_line(self.colon))
+        return comment or self._comment_in(self.end, self._end_of_value())
 
     def _comment_in(self, start: int, end: int) -> str:
-        found = _COMMENT.search(self.text, start, end)
-        return found[0] if found else ""
+        match = _COMMENT.search(self.text, start, end)
+        return match[0] if match else ""
 
     def _between(self) -> str:
         """Lines of comment between the name and a value that stands below it."""
@@ -355,5 +355,5 @@ class _Place:
             return ""
         first = self._end_of_line(self.colon)
         last = self.text.rfind("\n", first, self.start)
-        kept = self.text[first:last] if last > first else ""
-        return kept.removesuffix("\r")
+        lines = self.text[first:last] if last > first else ""
+        return lines.removesuffix("\r")

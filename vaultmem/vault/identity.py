@@ -37,12 +37,12 @@ def check(vault: str) -> None:
     known = _known(vault)
     if known is None:
         return
-    found = identity(vault)
-    if found == (known.device, known.inode):
+    now = identity(vault)
+    if now == (known.device, known.inode):
         return
-    if found is not None and known.id and _read(vault, known.marker) == known.id:
+    if now is not None and known.id and _read(vault, known.marker) == known.id:
         return
-    what = "not there or empty" if found is None else "another folder than the vault that was here"
+    what = "not there or empty" if now is None else "another folder than the vault that was here"
     raise VaultGoneError(
         f"{vault} is {what}: nothing is written, and nothing of it is taken to be removed. If its drive is not "
         "mounted, mount it; if this is the vault, run vaultmem sync --confirm-removals"
@@ -51,11 +51,11 @@ def check(vault: str) -> None:
 
 def remember(vault: str, memory_folder: str) -> None:
     """What is there now is the vault. Where it has a memory folder, that gets the marker."""
-    found = identity(vault)
-    if found is None:
+    now = identity(vault)
+    if now is None:
         return
     marker = f"{memory_folder}/{MARKER}"
-    seen = _Known(*found, marker, _read(vault, marker) or _made(vault, memory_folder))
+    seen = _Known(*now, marker, _read(vault, marker) or _made(vault, memory_folder))
     if seen != _known(vault):
         _keep(vault, seen)
 
@@ -70,8 +70,10 @@ def mark(vault: str, memory_folder: str) -> None:
 def _known(vault: str) -> _Known | None:
     try:
         with open(f"{state_folder(vault)}/{RECORD}", encoding="utf-8") as file:
-            said = json.load(file)
-        return _Known(int(said["device"]), int(said["inode"]), str(said["marker"]), str(said["id"]))
+            record = json.load(file)
+        return _Known(
+            int(record["device"]), int(record["inode"]), str(record["marker"]), str(record["id"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

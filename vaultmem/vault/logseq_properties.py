@@ -44,7 +44,7 @@ class Line(NamedTuple):
 class Lines(NamedTuple):
     """The properties at the top of a page."""
 
-    found: list[Line]
+    items: list[Line]
     start: int  # where the first one stands, or would stand
     end: int  # after the last one's line end; `start` when there is none
 
@@ -52,7 +52,7 @@ class Lines(NamedTuple):
 def locate(text: str, start: int = 0) -> Lines:
     """The property lines of a page whose body begins at `start`: those before any other text."""
     start += text.startswith("\ufeff", start)
-    found: list[Line] = []
+    lines: list[Line] = []
     at, end = start, start
     while at < len(text):
         line = _LINE.match(text, at)
@@ -63,9 +63,9 @@ def locate(text: str, start: int = 0) -> Lines:
             at = blank.end()
             continue
         value = line.span(2) if line[2] else (line.end(1) + 2, line.end(1) + 2)
-        found.append(Line(spelled(line[1]), line[2] or "", at, line.end(), *value))
+        lines.append(Line(spelled(line[1]), line[2] or "", at, line.end(), *value))
         at = end = line.end()
-    return Lines(found, start, end)
+    return Lines(lines, start, end)
 
 
 def spelled(key: str) -> str:
@@ -75,7 +75,7 @@ def spelled(key: str) -> str:
 
 def read(text: str, start: int = 0) -> dict[str, str]:
     """The properties by their keys in Logseq's spelling, as text; of several lines the last one counts."""
-    return {line.key: line.value for line in locate(text, start).found if line.value}
+    return {line.key: line.value for line in locate(text, start).items if line.value}
 
 
 def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
@@ -85,7 +85,7 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
         return remove_property(text, key, start)
     new = written(value)
     lines = locate(text, start)
-    known = [line for line in lines.found if line.key == spelled(key)]
+    known = [line for line in lines.items if line.key == spelled(key)]
     if known:
         last = known[-1]
         if last.value == new:
@@ -111,7 +111,7 @@ def _with_more(line: str, value: Value) -> str:
 
 def remove_property(text: str, key: str, start: int = 0) -> str:
     """The page without the lines of one property."""
-    for line in reversed(locate(text, start).found):
+    for line in reversed(locate(text, start).items):
         if line.key == spelled(key):
             text = text[: line.start] + text[line.end :]
     return text
@@ -123,10 +123,10 @@ def written_lines(
 ) -> list[str]:
     """The lines of a new page. `meaning` is how a line with a key will be read: a list that would not come back as
     the same list is written as one of JSON."""
-    return [f"{_name(key)}:: {_kept(key, value, meaning)}".rstrip() for key, value in properties]
+    return [f"{_name(key)}:: {_exact(key, value, meaning)}".rstrip() for key, value in properties]
 
 
-def _kept(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
+def _exact(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
     if not isinstance(value, list):
         return written(value)
     try:
@@ -170,10 +170,10 @@ def typed(value: str) -> Value:
         return float(value)
     if value[:1] in {'"', "{"} or (value[:1] == "[" and value[:2] != "[["):
         try:
-            found: Value = json.loads(value)
+            parsed: Value = json.loads(value)
         except (ValueError, RecursionError):
             return value
-        return found
+        return parsed
     return value
 
 
@@ -235,7 +235,7 @@ def _with_line(text: str, lines: Lines, line: str) -> str:
     end = text.find("\n")
     newline = "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
     before, after = text[: lines.end], text[lines.end :]
-    if lines.found:
+    if lines.items:
         if before.endswith("\n"):
             return before + line + newline + after
         return before + newline + line + after
@@ -257,9 +257,9 @@ def to_outline(content: str) -> str:
     lines = normal(content).split("\n")
     if lines == [""]:
         return ""
-    found = _Writer().outline(lines)
-    if found is not None and from_outline(found) == "\n".join(lines):
-        return found
+    outline = _Writer().outline(lines)
+    if outline is not None and from_outline(outline) == "\n".join(lines):
+        return outline
     return "- " + "\n".join([lines[0], *(f"  {line}" if line else "" for line in lines[1:])])
 
 
@@ -271,11 +271,11 @@ def from_outline(text: str) -> str:
         if not line.strip(" \t"):
             empty += 1
             continue
-        top, shown = _read(line)
+        top, content = _read(line)
         if written:
             written += [""] * (empty + 1 if top else empty)
-        if shown is not None:
-            written.append(shown)
+        if content is not None:
+            written.append(content)
         empty = 0
     return "\n".join(written).rstrip("\n")
 
@@ -342,10 +342,10 @@ class _Writer:
         self.written.append(line)
 
     def _see_fence(self, line: str) -> None:
-        found = _FENCE.match(line)
-        if found is None:
+        fence = _FENCE.match(line)
+        if fence is None:
             return
         if not self.fence:
-            self.fence = found[1]
-        elif found[1].startswith(self.fence) and not found[2].strip():
+            self.fence = fence[1]
+        elif fence[1].startswith(self.fence) and not fence[2].strip():
             self.fence = ""

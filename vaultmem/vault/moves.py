@@ -174,10 +174,10 @@ def move(root: str, path: str, target: str) -> None:
 def _is_same(root: str, source: str, target: str) -> bool:
     """Whether the target is the file itself, on a disk that takes Note.md and note.md for one name."""
     try:
-        found = os.lstat(f"{root}/{target}")
+        status = os.lstat(f"{root}/{target}")
     except (OSError, ValueError):
         return False
-    return found.st_nlink == 1 and os.path.samestat(found, os.lstat(source))
+    return status.st_nlink == 1 and os.path.samestat(status, os.lstat(source))
 
 
 def take_name(source: str, place: str) -> None:

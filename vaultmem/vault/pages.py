@@ -40,7 +40,7 @@ def read(style: str, text: str) -> Page:
     if style != OUTLINE:
         return Page(properties, text[front.body :], front.error)
     lines = logseq_properties.locate(text, front.body)
-    for line in lines.found:
+    for line in lines.items:
         if line.value:
             properties[_our(line.key)] = _meaning(_our(line.key), line.value)
     return Page(properties, from_outline(text[lines.end :]), front.error)
@@ -49,11 +49,11 @@ def read(style: str, text: str) -> Page:
 def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
     """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
-    given = sorted(_given(properties), key=lambda item: _RANK.get(item[0], len(KEYS)))
+    items = sorted(_present(properties), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
-        text = frontmatter.compose(dict(given), _lines_of(content))
+        text = frontmatter.compose(dict(items), _lines_of(content))
         return _NO_TEXT.sub("\ufffd", text).encode()
-    pairs = ((_logseq(key), _as_names(key, value)) for key, value in given)
+    pairs = ((_logseq(key), _as_names(key, value)) for key, value in items)
     lines = logseq_properties.written_lines(pairs, lambda key, line: _meaning(_our(key), line))
     blocks = to_outline(content)
     parts = ["".join(f"{line}\n" for line in lines), f"{blocks}\n" if blocks else ""]
@@ -84,18 +84,18 @@ def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str | No
 _RANK = {key: number for number, key in enumerate(KEYS)}
 
 
-def _given(properties: Mapping[str, Value]) -> list[tuple[str, Value]]:
+def _present(properties: Mapping[str, Value]) -> list[tuple[str, Value]]:
     return [(key, value) for key, value in properties.items() if value is not None]
 
 
 def _renamed(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     """By our spelling of the keys; one that is spelled so already wins."""
-    found: dict[str, Value] = {}
+    renamed: dict[str, Value] = {}
     for name, value in items:
         key = key_of(name)
-        if key == name or key not in found:
-            found[key] = value
-    return found
+        if key == name or key not in renamed:
+            renamed[key] = value
+    return renamed
 
 
 def _our(key: str) -> str:

@@ -23,14 +23,14 @@ ARCHIVED_NOTES = (
 )
 
 
-def category_of(inner: str, given: object) -> str:
+def category_of(inner: str, value: object) -> str:
     """The category of the file at `inner`, its path in the memory folder, with that property. A person who moves
     it into the folder of a category means that; in the inbox, or in a folder of no category, its word counts."""
     folder = inner.partition("/")[0] if "/" in inner else ""
-    said = given if isinstance(given, str) and given in CATEGORIES else ""
+    category = value if isinstance(value, str) and value in CATEGORIES else ""
     if folder in CATEGORIES and folder != INBOX:
         return folder
-    return said or INBOX
+    return category or INBOX
 
 
 def in_conversation(path: str, folder: str) -> bool:
@@ -38,9 +38,9 @@ def in_conversation(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/{ENTRIES}/")
 
 
-def page_path(folder: str, given: str) -> str:
-    """Where pending.md is kept, by the setting pending.path; "" for nowhere."""
-    return "" if given == "off" else given or f"{folder}/{GENERATED[0]}"
+def page_path(folder: str, setting: str) -> str:
+    """Where pending.md is, by the setting pending.path; "" for nowhere."""
+    return "" if setting == "off" else setting or f"{folder}/{GENERATED[0]}"
 
 
 def ours_as(path: str, folder: str, page: str = "") -> str:

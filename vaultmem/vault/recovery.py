@@ -72,12 +72,12 @@ def unpacked(data: bytes, number: int) -> tuple[Batch, str]:
     if len(marks) != len(head["steps"]):
         raise ValueError("a mark is missing")
     steps, at = [], 0
-    for mark, said in zip(marks, head["steps"], strict=True):
-        middle = at + (said["old"] or 0)
-        end = middle + said["new"]
-        old = None if said["old"] is None else blobs[at:middle]
+    for mark, step in zip(marks, head["steps"], strict=True):
+        middle = at + (step["old"] or 0)
+        end = middle + step["new"]
+        old = None if step["old"] is None else blobs[at:middle]
         if mark != _LEFT[0]:
-            steps.append(Step(said["path"], said["target"], old, blobs[middle:end], said["why"]))
+            steps.append(Step(step["path"], step["target"], old, blobs[middle:end], step["why"]))
         at = end
     if at != len(blobs):
         raise ValueError("a record of the wrong length")
@@ -107,42 +107,42 @@ class Healing:
         self._vault = vault
         self._batch = batch
 
-    def finish(self, said: list[str]) -> set[int]:
-        """The steps that stay undone, each said in a line."""
+    def finish(self, messages: list[str]) -> set[int]:
+        """The steps that stay undone, with a message for each."""
         left = set()
         for at, step in enumerate(self._batch.steps):
             try:
                 self._forward(step)
             except (NoteChangedError, NoteNotFoundError) as error:
                 left.add(at)
-                said.append(f"a change was cut off and is given up: {error}")
+                messages.append(f"a change was cut off and is given up: {error}")
         if len(left) < len(self._batch.steps):
-            said.append(f"a change was cut off and is finished: {self._batch.header.why}")
+            messages.append(f"a change was cut off and is finished: {self._batch.header.why}")
         return left
 
     def _forward(self, step: Step) -> None:
         """See to it that the step is done; NoteChangedError when that would go over somebody's words."""
         moves = step.path is not None and step.path != step.target
-        found = self._held(step.target)
-        if moves and found == b"" and self._held(step.path) is not None:
+        held = self._held(step.target)
+        if moves and held == b"" and self._held(step.path) is not None:
             os.unlink(existing(self._vault, step.target))  # it held the name, see moves.take_name()
-            found = None
-        if found == step.new:
+            held = None
+        if held == step.new:
             return
-        if step.path is None and found is None:
+        if step.path is None and held is None:
             create(self._vault, step.target, step.new)
             return
         before = step.old or b""
         if step.path is not None and moves:
-            if found is None:
+            if held is None:
                 self._expect(step.path, before)
                 move(self._vault, step.path, step.target)
-                found = before
+                held = before
             elif self._held(step.path) is not None:
                 raise NoteChangedError(
                     f"{step.target} exists already; {step.path} stays where it is"
                 )
-        if found is not None and found != step.old and is_torn(found, before, step.new):
+        if held is not None and held != step.old and is_torn(held, before, step.new):
             write_in_place(existing(self._vault, step.target), step.new)
             return
         self._expect(step.target, before)
@@ -180,11 +180,11 @@ class Healing:
                             os.unlink(f"{folder}/{name}")
 
 
-def is_torn(found: bytes, old: bytes, new: bytes) -> bool:
-    """Whether `found` is `old` with the first part of `new` written over it."""
-    differ = (at for at, (a, b) in enumerate(zip(found, new, strict=False)) if a != b)
-    same = next(differ, min(len(found), len(new)))
-    return found[same:] == old[same:]
+def is_torn(data: bytes, old: bytes, new: bytes) -> bool:
+    """Whether `data` is `old` with the first part of `new` written over it."""
+    differ = (at for at, (a, b) in enumerate(zip(data, new, strict=False)) if a != b)
+    same = next(differ, min(len(data), len(new)))
+    return data[same:] == old[same:]
 
 
 # Before 0.2.0 single writes had records of their own, in the folder "journal".
@@ -198,7 +198,7 @@ def finish_journal(folder: str) -> list[str]:
     A note that was half written gets its old bytes back. A note that somebody has changed since is left alone, and
     its old bytes are kept. Records of an absent vault, and of a writer that still lives, stay.
     """
-    said: list[str] = []
+    messages: list[str] = []
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     for name in names:
         if name.endswith((_RECORD, _PART)):
@@ -206,15 +206,15 @@ def finish_journal(folder: str) -> list[str]:
             try:
                 with open(record, "rb") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    said += _finish_record(record, b"" if name.endswith(_PART) else file.read())
+                    messages += _finish_record(record, b"" if name.endswith(_PART) else file.read())
             except BlockingIOError:
                 continue
             except (ValueError, KeyError, TypeError, AttributeError):
                 os.replace(record, record + KEPT)
-                said.append(f"{record}{KEPT}: a damaged record was put aside")
+                messages.append(f"{record}{KEPT}: a damaged record was put aside")
             except OSError as error:
-                said.append(f"{record}: cannot be recovered: {error.strerror}")
-    return said
+                messages.append(f"{record}: cannot be recovered: {error.strerror}")
+    return messages
 
 
 def _finish_record(record: str, data: bytes) -> list[str]:
@@ -231,21 +231,23 @@ def _finish_record(record: str, data: bytes) -> list[str]:
         return []
     if os.path.basename(temp).startswith(TEMP_PREFIX):
         Path(temp).unlink(missing_ok=True)
-    found = Path(target).read_bytes() if os.path.exists(target) else None
-    said = []
-    if source and found == b"" and os.path.exists(source):
+    held = Path(target).read_bytes() if os.path.exists(target) else None
+    messages = []
+    if source and held == b"" and os.path.exists(source):
         os.replace(source, target)
-        said.append(f"{target}: a move was cut off; completed")
+        messages.append(f"{target}: a move was cut off; completed")
     elif (
         new
-        and found is not None
-        and found not in (new, None if head["fresh"] else old)
-        and is_torn(found, old, new)
+        and held is not None
+        and held not in (new, None if head["fresh"] else old)
+        and is_torn(held, old, new)
     ):
         write_in_place(target, new if head["fresh"] else old)
-        said.append(f"{target}: a write was cut off; {'completed' if head['fresh'] else 'undone'}")
-    elif new and not head["fresh"] and found not in (old, new):
+        messages.append(
+            f"{target}: a write was cut off; {'completed' if head['fresh'] else 'undone'}"
+        )
+    elif new and not head["fresh"] and held not in (old, new):
         os.replace(record, record + KEPT)
         return [f"{target}: changed since a write was cut off; old text in {record}{KEPT}"]
     os.unlink(record)
-    return said
+    return messages

@@ -64,7 +64,7 @@ def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]
 
 
 def identity(root: str) -> tuple[int, int] | None:
-    """By what the folder of a vault is told from another that takes its place, as that of a drive that is not
+    """By what the folder of a vault is known from another that takes its place, as that of a drive that is not
     mounted; None when it is not there, or holds nothing at all."""
     try:
         stat = os.stat(root)
@@ -142,7 +142,7 @@ def is_temporary(name: str) -> bool:
 
 def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -> list[Entry]:
     """The files of one folder; its folders are put onto `folders`."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     prefix = folder + "/" if folder else ""
     try:
         with os.scandir(f"{root}/{folder}") as listing:
@@ -154,7 +154,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
                     troubles.append(Trouble(printable(prefix + name), "its name is not UTF-8"))
                 elif item.is_file(follow_symlinks=False):
                     if not name.endswith(_TEMPORARY):
-                        _take(item, prefix + name, found, troubles)
+                        _take(item, prefix + name, entries, troubles)
                 else:
                     _take_other(item, prefix + name, folders, troubles)
     except OSError as error:
@@ -163,7 +163,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
         if not isinstance(error, FileNotFoundError):  # else gone since its parent was listed
             reason = f"cannot be listed: {error.strerror}"
             troubles.append(Trouble(nfc(folder), reason, folder=True))
-    return found
+    return entries
 
 
 def _take_other(
@@ -180,7 +180,7 @@ def _take_other(
     troubles.append(Trouble(nfc(raw), f"{reason}; it is not read"))
 
 
-def _take(item: os.DirEntry[str], raw: str, found: list[Entry], troubles: list[Trouble]) -> None:
+def _take(item: os.DirEntry[str], raw: str, entries: list[Entry], troubles: list[Trouble]) -> None:
     try:
         stat = item.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def _take(item: os.DirEntry[str], raw: str, found: list[Entry], troubles: list[T
         troubles.append(Trouble(nfc(raw), f"cannot be looked at: {error.strerror}"))
         return
     path = raw if raw.isascii() else nfc(raw)
-    found.append(_entry(path, raw, stat))
+    entries.append(_entry(path, raw, stat))
 
 
 def _entry(path: str, raw: str, stat: os.stat_result) -> Entry:

@@ -1,6 +1,6 @@
 """Hear of changes in a vault from the system, as long as it stands, and say when nothing is heard.
 
-What watchdog passes over in silence is found out here: lost events, folders that cannot be watched, a
+What watchdog passes over in silence is noticed here: lost events, folders that cannot be watched, a
 vault that moved, threads that died.
 """
 
@@ -71,7 +71,7 @@ class Watcher:
         self._opening = threading.Lock()  # guards that one
         self._identity = (0, 0)
         self._is_whole = self._is_renewing = False
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._thread: threading.Thread | None = None
         self._news = threading.Condition()  # guards what follows
         self._is_gone = False
@@ -92,7 +92,7 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more; nothing is told after that."""
+        """Watch no more; no event comes after that."""
         with self._news:
             self._is_ending = True
             self._news.notify()
@@ -165,12 +165,12 @@ class Watcher:
         return ""
 
     def _say_blind(self, what: str, fix: str) -> None:
-        if what and fix not in self._said:
-            self._said.add(fix)
+        if what and fix not in self._reported:
+            self._reported.add(fix)
             tell(self._listener.blind, what, fix)
 
     def _tend(self) -> None:
-        """The thread that counts, and starts anew after losses. It sleeps until it is asked."""
+        """The thread that counts, and watches again after losses. It sleeps until there is something to do."""
         while self._rest():
             was_whole = self._is_whole
             if self._is_broken or (self._count() and was_whole):
@@ -188,7 +188,7 @@ class Watcher:
         return False
 
     def _renew(self) -> None:
-        """Watch everything anew, then have everything looked at: what happened meanwhile is seen."""
+        """Watch everything again, then have everything looked at: what happened meanwhile is seen."""
         with self._opening:
             self._is_renewing = True
             self._close()
@@ -239,7 +239,7 @@ class _Inside(FileSystemEventHandler):
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """One event of a file or folder in the vault, or of the vault itself."""
-        if event.is_synthetic:  # below a folder that moved, which is told of itself
+        if event.is_synthetic:  # below a folder that moved, which has an event of its own
             return
         for path in (event.src_path, event.dest_path):
             if path:

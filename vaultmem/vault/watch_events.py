@@ -1,6 +1,6 @@
 """Which changes on the disk matter: a note, the settings, Git, or nothing at all.
 
-Everything that is told is a hint. Who listens looks at the disk.
+Every event is a hint. Who listens looks at the disk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GIT_FILES = frozenset({"HEAD", "ORIG_HEAD", "index", "packed-refs"})
 
 
 class Listener(Protocol):
-    """Who is told. The calls come from several threads, must return at once, wait for nobody and
+    """Who hears of changes. The calls come from several threads, must return at once, wait for nobody and
     neither start nor stop the watcher."""
 
     def touched(self, path: str) -> None:
@@ -113,7 +113,7 @@ def tell(call: Callable[..., None], *words: object) -> None:
     try:
         call(*words)
     except Exception:
-        log.exception("a change could not be told")
+        log.exception("a change could not be passed on")
 
 
 def _is_visible(path: str, folders: str) -> bool:
@@ -156,15 +156,15 @@ def count_folders(root: str) -> int:
 
 def open_queues() -> set[str]:
     """The inotify queues of this process, by file descriptor."""
-    found: set[str] = set()
+    queues: set[str] = set()
     if sys.platform == "linux":
         for name in os.listdir("/proc/self/fd"):
             try:
                 if os.readlink(f"/proc/self/fd/{name}").endswith("inotify"):
-                    found.add(name)
+                    queues.add(name)
             except OSError:  # closed meanwhile
                 continue
-    return found
+    return queues
 
 
 def count_watches(queues: set[str]) -> int:
@@ -177,7 +177,7 @@ def count_watches(queues: set[str]) -> int:
 
 
 class Mounts:
-    """Tells whether disks came or went since it was asked last; close it."""
+    """Tells whether disks came or went since the last call; close it."""
 
     def __init__(self) -> None:
         self._changes = select.poll()

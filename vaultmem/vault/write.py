@@ -153,7 +153,7 @@ def create(root: str, path: str, data: bytes) -> None:
 
 
 def newest(root: str, path: str) -> bytes:
-    """The whole bytes of a note, as the next edit would be given them."""
+    """The whole bytes of a note, as the next edit would see them."""
     try:
         seen = _look(existing(root, path))
     except FileNotFoundError as error:

@@ -172,10 +172,10 @@ class _Builder:
         frame.key = text
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        found = self.anchors.get(event.anchor or "")
-        if found is None:
+        anchor = self.anchors.get(event.anchor or "")
+        if anchor is None:
             raise UnreadableError(f'nothing is called "&{event.anchor}"', _line(event))
-        value, weight = found
+        value, weight = anchor
         self.weight += weight
         if self.weight > _WEIGHT:
             raise UnreadableError("too much text through aliases", _line(event))

@@ -67,16 +67,16 @@ _LONGEST_KEY = 200
 
 def simple(block: str) -> dict[str, Value] | None:
     """Properties of a block of `key: value` lines and plain lists; None when a parser is needed."""
-    found: dict[str, Value] = {}
+    properties: dict[str, Value] = {}
     items: list[Value] | None = None  # the list that the lines "- x" belong to
     indent, open_key = "", ""
     for line in block.split("\n"):
         entry = _ENTRY_LINE.fullmatch(line)
         if entry is not None:
             key = entry[1]
-            if key in found or len(key) > _LONGEST_KEY:
+            if key in properties or len(key) > _LONGEST_KEY:
                 return None
-            found[key] = _entry_value(entry)
+            properties[key] = _entry_value(entry)
             items, open_key = None, key if entry.lastindex == 1 else ""
             continue
         if not line:
@@ -85,12 +85,12 @@ def simple(block: str) -> dict[str, Value] | None:
         if item is None or not open_key or line[item.end() :].strip(" "):
             return None
         if items is None:
-            found[open_key] = items = []
+            properties[open_key] = items = []
             indent = item[1]
         elif item[1] != indent:
             return None
         items.append(_item_value(item))
-    return found
+    return properties
 
 
 def _entry_value(match: re.Match[str]) -> Value:
@@ -151,7 +151,7 @@ def _quoted(text: str) -> str:
     if _SURROGATE.search(text):
         raise FrontMatterError("a property cannot hold half a character; nothing was written")
     inside = json.dumps(text, ensure_ascii=False)
-    return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", inside)
+    return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", inside)
 
 
 def written_flow(value: Value) -> str:
