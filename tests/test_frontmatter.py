@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.vault.frontmatter import compose, locate, split
-from vaultmem.vault.yaml12 import LIMIT, read
+from vaultmem.vault.frontmatter import LIMIT, compose, locate, read_yaml, split
 from vaultmem.vault.yaml_lines import scalar, simple, written, written_text
 
 if TYPE_CHECKING:
@@ -344,7 +343,7 @@ def test_fast_way_equals_full_reader(block: str) -> None:
     fast = simple(block + "\n")
     if fast is None:
         return
-    full = read(block + "\n").properties
+    full = read_yaml(block + "\n").properties
     assert json.dumps(fast) == json.dumps(full)
 
 
@@ -359,7 +358,7 @@ def test_fast_way_is_taken_for_ordinary_notes() -> None:
     block = (
         'created: 2026-05-07\ntags:\n  - a\n  - b c\nup: "[[X]]"\nlist: [a, b]\nn: 4.5\nempty:\n'
     )
-    assert simple(block) == read(block).properties
+    assert simple(block) == read_yaml(block).properties
 
 
 # --- Writing
@@ -372,7 +371,7 @@ def test_written_text_reads_back_in_both_yamls(text: str) -> None:
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         return
     line = f"k: {written_text(text)}\n"
-    assert read(line).properties == {"k": text}
+    assert read_yaml(line).properties == {"k": text}
     assert yaml.safe_load(line) == {"k": text}
 
 
@@ -430,7 +429,7 @@ def test_written_text_reads_back_in_both_yamls(text: str) -> None:
 )
 def test_doubtful_text_gets_double_quotes(text: str) -> None:
     assert written_text(text).startswith('"')
-    assert read(f"k: {written_text(text)}").properties == {"k": text}
+    assert read_yaml(f"k: {written_text(text)}").properties == {"k": text}
 
 
 @pytest.mark.parametrize(
@@ -444,7 +443,7 @@ def test_plain_text_stays_plain(text: str) -> None:
 @given(Json)
 def test_written_values_read_back(value: object) -> None:
     text = written(value)  # type: ignore[arg-type]
-    found = read(f"k: {text}\n").properties["k"]
+    found = read_yaml(f"k: {text}\n").properties["k"]
     assert json.dumps(found) == json.dumps(value)
 
 

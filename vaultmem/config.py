@@ -231,11 +231,11 @@ def _read(source: str, text: str, warnings: list[str] | None) -> dict[str, objec
     is a warning where these are collected, and an error elsewhere."""
     if not text.strip():
         return {}
-    from vaultmem.vault import yaml12
+    from vaultmem.vault import frontmatter
 
     try:
-        return _flat(yaml12.read(text).properties)
-    except yaml12.UnreadableError as error:
+        return _flat(frontmatter.read_yaml(text).properties)
+    except frontmatter.UnreadableError as error:
         where = "" if error.line is None else f", line {error.line + 1}"
         problem = f"{source}{where}: {error.problem}"
     except ValueError as error:

@@ -13,7 +13,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
 from vaultmem.memories.model import link_targets
-from vaultmem.vault import files, pages, yaml12
+from vaultmem.vault import files, frontmatter, pages
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root
 from vaultmem.vault.frontmatter import split
@@ -214,8 +214,8 @@ def _config(root: str) -> dict[str, object]:
     """Its settings by their full names."""
     try:
         with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
-            raw = yaml12.read(file.read(65_536)).properties
-    except (OSError, yaml12.UnreadableError):
+            given = frontmatter.read_yaml(file.read(65_536)).properties
+    except (OSError, frontmatter.UnreadableError):
         return {}
     return {
         f"{part}.{key}": value

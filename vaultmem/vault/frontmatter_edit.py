@@ -12,8 +12,7 @@ import re
 from typing import TYPE_CHECKING, AnyStr
 
 from vaultmem.errors import FrontMatterError
-from vaultmem.vault.frontmatter import Block, locate
-from vaultmem.vault.yaml12 import Document, Span, UnreadableError, read
+from vaultmem.vault.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
 from vaultmem.vault.yaml_lines import item_lines, written, written_flow, written_lines
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 # Change some items of a list in front matter; the others keep their style, quotes, indentation and comments.
 
-_REST_OF_LINE_LIST_EDIT = re.compile(r"[^\r\n]*")
-_LINE_END_LIST_EDIT = re.compile(r"\r?\n|\Z")
+_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_LINE_END = re.compile(r"\r?\n|\Z")
 _FLOW_MARKS = re.compile(r"[,\[\]{}]")
 
 
@@ -65,7 +64,7 @@ class Items:
     def _delete(self, first: int, end: int) -> None:
         places = self.places
         if not self.flow:
-            self._put(self._line(places[first][0]), self._after_line(places[end - 1][1]), "")
+            self._put(self._line(places[first][0]), _after_line(self.text, places[end - 1][1]), "")
         elif end < len(places):
             self._put(places[first][0], places[end][0], "")
         else:
@@ -81,7 +80,7 @@ class Items:
         else:
             dash = self.text[self._line(start) : start]
             lines = [dash + " " * dash.endswith("-") + text for text in texts]
-            place = self._end_of_line(end) if at else self._line(start)
+            place = _end_of_line(self.text, end) if at else self._line(start)
             new = "".join(newline + line if at else line + newline for line in lines)
         self._put(place, place, new)
 
@@ -99,18 +98,18 @@ class Items:
     def _line(self, at: int) -> int:
         return self.text.rfind("\n", 0, at) + 1
 
-    def _end_of_line(self, at: int) -> int:
-        match = _REST_OF_LINE_LIST_EDIT.match(self.text, at)
-        return match.end() if match else at
-
-    def _after_line(self, at: int) -> int:
-        match = _LINE_END_LIST_EDIT.match(self.text, self._end_of_line(at))
-        return match.end() if match else at
-
 
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_LINE_END = re.compile(r"\r?\n|\Z")
+
+
+def _end_of_line(text: str, at: int) -> int:
+    match = _REST_OF_LINE.match(text, at)
+    return match.end() if match else at
+
+
+def _after_line(text: str, at: int) -> int:
+    match = _LINE_END.match(text, _end_of_line(text, at))
+    return match.end() if match else at
 
 
 def set_property(note: AnyStr, key: str, value: Value) -> AnyStr:
@@ -195,7 +194,7 @@ def _remove(text: str, key: str) -> str:
 
 def _read(text: str, block: Block) -> Document:
     try:
-        return read(text[block.start : block.end])
+        return read_yaml(text[block.start : block.end])
     except UnreadableError as error:
         raise FrontMatterError(
             f"the properties cannot be read ({error}); correct them in your editor first"
@@ -221,7 +220,7 @@ def _checked(text: str, expected: dict[str, Value]) -> str:
     properties: dict[str, Value] | None = None
     if block is not None:
         try:
-            properties = read(text[block.start : block.end]).properties
+            properties = read_yaml(text[block.start : block.end]).properties
         except UnreadableError:
             properties = None
     if properties is None or not _same(dict(properties), expected):
@@ -294,18 +293,12 @@ class _Place:
         self.end = max(block.start + span.end, self.start)
         self.block_text = span.style in {"|", ">"}
         if self.block_text:
-            self.end = self._end_of_line(self.start + len(text[self.start : self.end].rstrip()))
+            self.end = _end_of_line(
+                self.text, self.start + len(text[self.start : self.end].rstrip())
+            )
         elif span.style:  # a list whose last item is such a text
             self.end = self.start + len(text[self.start : self.end].rstrip())
         self.inline = "\n" not in text[self.colon : self.start]
-
-    def _end_of_line(self, at: int) -> int:
-        match = _REST_OF_LINE.match(self.text, at)
-        return match.end() if match else at
-
-    def _after_line(self, at: int) -> int:
-        match = _LINE_END.match(self.text, self._end_of_line(at))
-        return match.end() if match else at
 
     def replaced(self, value: Value) -> str:
         """The text with another value here."""
@@ -316,7 +309,7 @@ class _Place:
     def removed(self) -> str:
         """The text without this property's lines."""
         start = self.text.rfind("\n", 0, self.key_start) + 1
-        return self.text[:start] + self.text[self._after_line(self.end) :]
+        return self.text[:start] + self.text[_after_line(self.text, self.end) :]
 
     def _with_line(self, value: Value) -> str:
         new = written(value)
@@ -334,15 +327,15 @@ class _Place:
 
     def _end_of_value(self) -> int:
         """Where the last line of the value ends."""
-        return self._end_of_line(self.end)
+        return _end_of_line(self.text, self.end)
 
     def _comment(self) -> str:
         """The comment on the line of the name, or else behind a value of one piece."""
         if self.block_text:
-            return self._comment_in(self.start, self._end_of_line(self.start))
+            return self._comment_in(self.start, _end_of_line(self.text, self.start))
         if self.inline:
             return self.text[self.end : self._end_of_value()].rstrip(" \t")
-        comment = self._comment_in(self.colon, self._end_of_line(self.colon))
+        comment = self._comment_in(self.colon, _end_of_line(self.text, self.colon))
         return comment or self._comment_in(self.end, self._end_of_value())
 
     def _comment_in(self, start: int, end: int) -> str:
@@ -353,7 +346,7 @@ class _Place:
         """Lines of comment between the name and a value that stands below it."""
         if self.inline:
             return ""
-        first = self._end_of_line(self.colon)
+        first = _end_of_line(self.text, self.colon)
         last = self.text.rfind("\n", first, self.start)
         lines = self.text[first:last] if last > first else ""
         return lines.removesuffix("\r")
