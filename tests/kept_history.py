@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from vaultmem.history.history import History
-from vaultmem.history.repository import blob_id
+from vaultmem.history.repository import Repository, blob_id
 from vaultmem.history.undo import Means, Refused, Undone, wishes
 from vaultmem.vault.batches import Batches, Header, Outcome, Wish
 
@@ -94,3 +94,23 @@ class Kept:
         ]
         ended = subprocess.run(git, capture_output=True, check=False)
         return None if ended.returncode else ended.stdout
+
+
+def in_git(kept: Kept) -> dict[str, bytes]:
+    """The memories as the newest commit has them."""
+    return {path: kept.bytes_at(tip(kept), path) or b"" for path in kept.memories()}
+
+
+def tip(kept: Kept) -> str:
+    return kept.history.log(limit=1)[0].commit
+
+
+def tree(kept: Kept) -> dict[str, str]:
+    """Paths and ids, as a new process finds them."""
+    found = Repository(str(kept.state / "history.git"))
+    return found.tree(found.tip())
+
+
+def true(kept: Kept) -> bool:
+    """Whether the newest commit is what the folder holds."""
+    return tree(kept) == {path: blob_id(data) for path, data in kept.memories().items()}

@@ -75,13 +75,13 @@ PLANTED = [
         "vaultmem/agent/debounce.py",
         "files = (touch.path for touch in touches)",
         "files = (touch.path for touch in touches if not touch.folder)",
-        "tests/test_agent_parts.py",
+        "tests/test_vanish_guard.py",
     ),
     (
         "vaultmem/agent/vanish_guard.py",
         "before = sum(number for _, number in self._lately)",
         "before = 0",
-        "tests/test_agent_parts.py",
+        "tests/test_vanish_guard.py",
     ),
     (
         "vaultmem/agent/reconciler.py",

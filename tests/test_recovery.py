@@ -1,0 +1,206 @@
+"""A kill at any moment of a batch is healed, over nobody's words."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.batch_place import AFTER, BEFORE, Place, everything, new, old
+from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
+from vaultmem.vault.recovery import is_torn
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+# --- The knife
+
+
+def healed(place: Place) -> None:
+    """All of a batch or nothing of it, nothing left over, and the record tells what is there."""
+    place.batches.heal()
+    found = place.notes()
+    assert found in (BEFORE, AFTER)
+    assert place.records() == ([] if found == BEFORE else ["1.done"])
+    if found == AFTER:
+        assert len(place.batches.waiting()[0].steps) == 7
+    assert place.batches.heal() == []
+
+
+@pytest.fixture(params=["", "no exclusive rename"])
+def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Drives of several kinds."""
+    if request.param:
+        monkeypatch.setattr("vaultmem.vault.moves._system_rename", lambda: None)
+    return str(request.param)
+
+
+def test_killed_at_each_event(place: Place, drive: str) -> None:
+    seen: set[int] = set()
+
+    def check() -> None:
+        healed(place)
+        seen.add(len(place.notes()))
+        place.fill()
+
+    points = kill_everywhere(lambda: place.apply(*everything()), check, step=3 if drive else 1)
+    assert points > 60
+    assert seen == {len(BEFORE), len(AFTER)}
+    healed(place)
+
+
+def test_healing_killed_at_each_event(place: Place) -> None:
+    points = 0
+    for first in (40, 90):
+        for second in range(1 + first % 7, 200, 7):
+            place.fill()
+            assert killed_at(first, lambda: place.apply(*everything()))
+            again = killed_at(second, place.batches.heal)
+            healed(place)
+            points += again
+            if not again:
+                break
+    assert points > 9
+
+
+def test_killed_at_random_moments(place: Place) -> None:
+    for moment in moments(40, 0.03):
+        killed_after(moment, lambda: place.apply(*everything()))
+        healed(place)
+        place.fill()
+
+
+def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
+    """Their words stay, the rest is finished, and only that is on record."""
+    for point in range(20, 110, 6):
+        place.fill()
+        assert killed_at(point, lambda: place.apply(*everything()))
+        theirs = dict.fromkeys(("m/a.md", "m/b.md", "m/new.md"), b"theirs")
+        for path, data in theirs.items():
+            (place.vault / path).write_bytes(data)
+        place.batches.heal()
+        found = place.notes()
+        assert {path: found[path] for path in theirs} == theirs
+        steps = [step for batch in place.batches.waiting() for step in batch.steps]
+        for step in steps:
+            assert found[step.target] in (step.new, b"theirs")
+        assert place.batches.heal() == [], "a second healing has nothing to say"
+        assert not any(name.endswith(".doing") for name in place.records())
+        assert not any(".vaultmem" in path for path in found)
+
+
+def left_behind(place: Place) -> Path:
+    """The record of a batch of which nothing was done."""
+    for point in range(1, 100):
+        assert killed_at(point, lambda: place.apply(*everything()))
+        if place.records() == ["1.doing"]:
+            return place.state / "batches" / "1.doing"
+    raise AssertionError("no record was left")
+
+
+def test_an_absent_vault_is_waited_for(place: Place) -> None:
+    left_behind(place)
+    place.vault.rename(place.folder / "away")
+    assert place.batches.heal() == []
+    place.vault.mkdir()
+    assert place.batches.heal() == []
+    assert place.records() == ["1.doing"]
+    place.vault.rmdir()
+    (place.folder / "away").rename(place.vault)
+    healed(place)
+    assert place.notes() == AFTER
+
+
+def test_changes_that_are_given_up_are_said(place: Place) -> None:
+    left_behind(place)
+    (place.vault / "m" / "a.md").write_bytes(b"theirs")
+    (place.vault / "m" / "d.md").unlink()
+    said = place.batches.heal()
+    assert len(said) == 3
+    assert "m/a.md was changed since" in said[0]
+    assert "m/d.md" in said[1]
+    assert [step.target for step in place.batches.waiting()[0].steps] == [
+        "m/arch/b.md", "m/b.md", "m/e.md", "m/new.md", "other/new.md"
+    ]  # fmt: skip
+
+
+def test_a_damaged_record_is_put_aside(place: Place) -> None:
+    record = left_behind(place)
+    data = record.read_bytes()
+    for cut in (0, 1, 100, 500, -1):
+        record.write_bytes(data[:cut])
+        [message] = place.batches.heal()
+        assert "put aside" in message
+        assert place.records() == ["1.doing.kept"]
+        assert place.notes() == BEFORE
+        assert place.batches.heal() == []
+        assert place.batches.waiting() == []
+
+
+# --- What a kill of an older version has left in its journal
+
+
+def old_record(place: Place, head: dict[str, object], old: bytes = b"", new: bytes = b"") -> Path:
+    """A record as versions before 0.2.0 kept it."""
+    journal = place.state / "journal"
+    journal.mkdir(parents=True, exist_ok=True)
+    whole = {"target": str(place.vault / "m/a.md"), "temp": "", "fresh": False, "source": ""} | head
+    line = json.dumps(whole | {"old": len(old), "new": len(new)}).encode() + b"\n"
+    record = journal / "1-1.record"
+    record.write_bytes(line + old + new)
+    return record
+
+
+def test_an_old_record_is_finished(place: Place) -> None:
+    note, temp = place.vault / "m/a.md", place.vault / "m/.vaultmem-1-1.tmp"
+    temp.write_bytes(b"half")
+    record = old_record(place, {"temp": str(temp)}, old("a"))
+    assert place.batches.heal() == []
+    assert not temp.exists()
+    old_record(place, {}, old("a"), new("a"))
+    note.write_bytes(new("a")[:9] + old("a")[9:])
+    assert "undone" in place.batches.heal()[0]
+    assert note.read_bytes() == old("a")
+    old_record(place, {"fresh": True}, b"", new("a"))
+    note.write_bytes(new("a")[:9])
+    assert "completed" in place.batches.heal()[0]
+    assert note.read_bytes() == new("a")
+    note.write_bytes(b"")
+    old_record(place, {"source": str(place.vault / "m/b.md")})
+    assert "completed" in place.batches.heal()[0]
+    assert note.read_bytes() == old("b")
+    assert not (place.vault / "m/b.md").exists()
+    assert not record.exists()
+
+
+def test_an_old_record_waits_or_is_kept(place: Place) -> None:
+    record = old_record(place, {"target": str(place.vault / "gone/a.md")}, b"old", b"new")
+    assert place.batches.heal() == []
+    assert record.exists()
+    record = old_record(place, {}, b"old", b"new")
+    with record.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert place.batches.heal() == [], "its writer lives"
+    assert "changed since" in place.batches.heal()[0]
+    assert record.with_name("1-1.record.kept").read_bytes().endswith(b"oldnew")
+    for data in (b"", b"{}", b"\xff", b"[]\n", b'{"target": 1'):
+        record.write_bytes(data)
+        assert "put aside" in place.batches.heal()[0]
+    record.with_name("1-2.record.part").write_bytes(b"x")
+    assert place.batches.heal() == []
+    assert os.listdir(record.parent) == ["1-1.record.kept"]
+    assert place.notes() == BEFORE
+
+
+@given(st.binary(max_size=30), st.binary(max_size=30), st.integers(0, 30))
+def test_every_moment_of_writing_in_place_is_known_as_torn(old: bytes, new: bytes, at: int) -> None:
+    at = min(at, len(new))
+    assert is_torn(new[:at] + old[at:], old, new)

@@ -1,0 +1,248 @@
+"""What seems to be gone or cut off: when it is believed, and how much may go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, Touch, place_of, too_early
+from vaultmem.agent.vanish_guard import WINDOW, VanishGuard
+from vaultmem.errors import VaultGoneError
+from vaultmem.index.compare import Diff, Known
+from vaultmem.paths import make_private, state_folder
+from vaultmem.vault import identity
+from vaultmem.vault.walk import Entry
+
+
+def touch(path: str, last: float, *, folder: bool = False) -> Touch:
+    return Touch(path, folder=folder, first=last, last=last, due=last)
+
+
+def known(file: int, size: int = 100, inode: int = 0) -> Known:
+    return Known(file, "note", size, 1, inode or file, 0)
+
+
+def diff(put: dict[str, int], gone: list[str], before: dict[str, Known], inode: int = 999) -> Diff:
+    entries = [Entry(path, size, 2, inode, path) for path, size in put.items()]
+    return Diff(entries, [], {before[p].file: p for p in gone}, {}, {}, before)
+
+
+def test_a_deletion_waits_and_is_looked_at_again_as_the_touch_it_was() -> None:
+    before = {"a.md": known(1)}
+    early, again = too_early(diff({}, ["a.md"], before), [touch("a.md", 10.0)], 10.3)
+    assert early == {"a.md"}
+    assert again == {touch("a.md", 10.0): 10.0 + GONE_WAIT}
+    assert too_early(
+        diff({}, ["a.md"], before), [touch("a.md", 10.0)], 10.0 + GONE_WAIT + 0.01
+    ) == (set(), {})
+
+
+def test_a_rename_is_no_deletion() -> None:
+    before = {"a.md": known(1, inode=7)}
+    touches = [touch("a.md", 10.0), touch("b.md", 10.0)]
+    moved = Diff([Entry("b.md", 100, 2, 7, "b.md")], [], {1: "a.md"}, {}, {}, before)
+    assert too_early(moved, touches, 10.3) == (set(), {})
+
+
+def test_below_a_touched_folder_the_folder_is_looked_at_again() -> None:
+    before = {"f/a.md": known(1), "f/b.md": known(2)}
+    touches = [touch("f", 10.0, folder=True), touch("other.md", 1.0)]
+    early, again = too_early(diff({}, ["f/a.md", "f/b.md"], before), touches, 10.3)
+    assert early == {"f/a.md", "f/b.md"}
+    assert again == {touches[0]: 10.0 + GONE_WAIT}
+
+
+def test_an_emptied_note_waits_and_its_neighbour_does_not() -> None:
+    before = {"a.md": known(1), "b.md": known(2)}
+    touches = [touch("a.md", 10.0), touch("b.md", 10.0)]
+    early, again = too_early(diff({"a.md": 0, "b.md": 90}, [], before), touches, 10.3)
+    assert early == {"a.md"}
+    assert again == {touches[0]: 10.0 + EMPTY_WAIT}
+
+
+def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
+    before = {"café.md": known(1)}
+    touches = [touch("cafe\u0301.md", 10.0)]
+    early, again = too_early(diff({}, ["café.md"], before), touches, 10.3)
+    assert early == {"café.md"}
+    assert list(again) == touches, "the disk's own spelling, by which it can be looked at"
+
+
+def test_touches_make_a_place() -> None:
+    place = place_of([touch("a.md", 1.0), touch("f", 1.0, folder=True)])
+    assert place.files == {"a.md", "f"}, "a note may have taken the place of the folder"
+    assert place.folders == {"f"}
+
+
+def test_below_many_nested_folders_each_path_knows_its_own() -> None:
+    deep = ["/".join(["f"] * n) for n in range(1, 400)]
+    before = {f"{folder}/{n}.md": known(n) for n, folder in enumerate(deep)}
+    touches = [touch(folder, float(n), folder=True) for n, folder in enumerate(deep)]
+    early, again = too_early(diff({}, list(before), before), touches, 0.0)
+    assert early == set(before)
+    assert again == {each: each.last + GONE_WAIT for each in touches}
+
+
+def test_of_nested_folders_the_outermost_is_looked_at() -> None:
+    touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
+    touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]
+    place = place_of(touches)
+    assert place.folders == {"f/a", "fa", "g/a"}
+    assert place.files == {"f/a", "fa", "g/a", "f/x.md", "fa.md", "h/a"}
+
+
+# How much may go
+
+
+class Dwindling:
+    """How many files there are, how many the index has, and what is believed of those that go."""
+
+    def __init__(self, files: int) -> None:
+        self.losses = VanishGuard("/vault")
+        self.there = {f"{number}.md" for number in range(files)}
+        self.indexed = set(self.there)
+
+    def seen(self) -> Diff:
+        gone = sorted(self.indexed - self.there)
+        before = {path: known(number, inode=5000 + number) for number, path in enumerate(gone)}
+        return diff({}, gone, before)._replace(known=dict.fromkeys(self.there, 0))
+
+    def partly(self, now: float, *, applied: bool = True) -> None:
+        """A look at some paths."""
+        found = self.seen()
+        kept = self.losses.not_believed(found, len(self.indexed), now)
+        if applied:
+            going = set(found.gone.values()) - set(kept)
+            self.indexed -= going
+            self.losses.count(len(going), now)
+
+    def wholly(self, now: float, *, confirmed: bool = False) -> None:
+        """A look at everything."""
+        self.losses.begin()
+        try:
+            if not confirmed:
+                self.losses.check(self.seen(), now)
+        except VaultGoneError as error:
+            self.losses.hold(str(error))
+            return
+        self.indexed = set(self.there)
+        self.losses.end(now, confirmed=confirmed)
+
+    def lose(self, count: int) -> set[str]:
+        gone = set(sorted(self.there)[:count])
+        self.there -= gone
+        return gone
+
+
+def test_many_losses_in_little_time_are_not_believed() -> None:
+    vault = Dwindling(100)
+    for second in range(20):
+        vault.lose(1)
+        vault.partly(float(second))
+        assert vault.losses.vanished is None
+    vault.lose(1)
+    vault.partly(20.0)
+    assert "21 of 100" in (vault.losses.vanished or "")
+    assert len(vault.indexed) == 80
+
+
+def test_the_same_losses_over_a_day_are() -> None:
+    vault = Dwindling(100)
+    for hour in range(90):
+        vault.lose(1)
+        vault.partly(hour * 3600.0)
+        assert vault.indexed == vault.there
+
+
+def test_the_last_file_is_not_given_up() -> None:
+    vault = Dwindling(1)
+    vault.lose(1)
+    vault.partly(0.0)
+    assert vault.losses.vanished
+    assert vault.indexed
+
+
+def test_losses_count_for_a_minute() -> None:
+    vault = Dwindling(100)
+    for at in (0.0, WINDOW + 1.0):
+        vault.lose(20)
+        vault.partly(at)
+    vault.wholly(WINDOW + 2.0, confirmed=True)
+    vault.lose(12)
+    vault.partly(WINDOW + 3.0)
+    assert vault.losses.vanished is None
+    assert len(vault.indexed) == 48
+
+
+def test_what_is_kept_stays_kept_when_the_minute_is_over() -> None:
+    """Else what is left of a vault that goes bit by bit would be few enough to be believed."""
+    vault = Dwindling(1000)
+    for second in range(50):
+        vault.lose(5)
+        vault.partly(float(second))
+    assert len(vault.indexed) == 800
+    for later in range(1, 100):
+        vault.wholly(50.0 + later * WINDOW)
+        vault.partly(51.0 + later * WINDOW)
+    assert "250 of 1000" in (vault.losses.vanished or "")
+    assert len(vault.indexed) == 800
+    vault.wholly(9000.0, confirmed=True)
+    assert vault.losses.vanished is None
+    assert len(vault.indexed) == 750
+
+
+def test_it_heals_when_what_was_kept_is_back() -> None:
+    vault = Dwindling(100)
+    kept = vault.lose(30)
+    vault.wholly(0.0)
+    vault.partly(1.0)
+    assert vault.losses.vanished
+    assert vault.losses.are_back(vault.seen()) is None
+    vault.there |= set(sorted(kept)[:10])
+    assert vault.losses.are_back(vault.seen()) is False
+    assert vault.losses.are_back(vault.seen()) is None
+    vault.there |= kept
+    assert vault.losses.are_back(vault.seen()) is True
+    vault.wholly(9.0)
+    assert vault.losses.vanished is None
+    assert len(vault.indexed) == 100
+
+
+def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
+    vault = Dwindling(100)
+    vault.lose(15)
+    vault.partly(0.0, applied=False)
+    vault.partly(1.0)
+    assert vault.losses.vanished is None
+    assert vault.indexed == vault.there
+    vault.lose(5)
+    vault.losses.begin()
+    vault.losses.check(vault.seen(), 2.0)  # and this time, too, writing fails
+    vault.wholly(3.0)
+    assert vault.losses.vanished is None
+    assert vault.indexed == vault.there
+    vault.lose(1)
+    vault.partly(4.0)
+    assert vault.losses.vanished, "all 21 count"
+
+
+def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    (root / "folder").mkdir(parents=True)
+    make_private(state_folder(str(root)))
+    losses = VanishGuard(str(root))
+    losses.check_root()
+    identity.remember(str(root), "memories")
+    losses.check_root()
+    (root / "folder").rmdir()
+    with pytest.raises(VaultGoneError, match="empty"):
+        losses.check_root()
+    root.rename(tmp_path / "keeps the inode")
+    with pytest.raises(VaultGoneError, match="not there"):
+        losses.check_root()
+    (root / "folder").mkdir(parents=True)
+    with pytest.raises(VaultGoneError, match="another folder"):
+        losses.check_root()
+    identity.remember(str(root), "memories")
+    losses.check_root()
