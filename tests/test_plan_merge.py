@@ -260,6 +260,62 @@ def test_a_survivor_in_the_inbox_takes_the_place_of_the_filed_one_and_lives_as_l
     assert file.properties["phase"] == "organized"
 
 
+def optional(key: str, *values: Value) -> st.SearchStrategy[dict[str, Value]]:
+    return st.sampled_from([{}, *({key: value} for value in values)])
+
+
+BOTH_HAVE = st.tuples(
+    optional("expires_at", ago(-3), ago(-30), ago(-300)),
+    optional("tags", ["a"], ["A", "b"], ["c"]),
+    optional("links", ["[[Bob]]"], ["[[Eve]]", "[[bob]]"]),
+    optional("aliases", ["Backup"], ["Copies"]),
+    optional("importance", 0.2, 0.9),
+    optional("decay_policy", "stable", "contextual"),
+    optional("last_reinforced_at", ago(1), ago(2)),
+    optional("global", True),
+    optional("colour", "red"),
+    optional("access_count", 4),
+    optional("source", "https://example.org/a"),
+).map(lambda each: {key: value for one in each for key, value in one.items()})
+
+
+@settings(max_examples=200, deadline=None)
+@given(BOTH_HAVE, BOTH_HAVE, st.tuples(st.integers(1, 60), st.integers(1, 60)))
+def test_a_merge_keeps_the_most_of_both(
+    one: dict[str, Value], other: dict[str, Value], days: tuple[int, int]
+) -> None:
+    files = dict([
+        memory_file("knowledge/One", LONG, days[0], **one),
+        memory_file("knowledge/Two", LONG, days[1], **other),
+    ])  # fmt: skip
+    view = StandInView(files)
+    before, after = view.memories(), merged(view)
+    (left,) = after.memories()
+    assert len(after.archived()) == 1
+    ends = [memory.expires for memory in before]
+    known_ends = [end for end in ends if end is not None]
+    assert left.expires == (max(known_ends) if len(known_ends) == 2 else None)
+    assert left.created == min(memory.created for memory in before)
+    assert left.importance == max((m.importance for m in before if m.importance), default=None)
+    assert left.stored_reads == sum(memory.stored_reads for memory in before)
+    assert (left.decay_policy == "stable") == any(m.decay_policy == "stable" for m in before)
+    for key in ("global", "last_reinforced_at"):
+        values = [m.properties[key] for m in before if key in m.properties]
+        assert left.properties.get(key) == max(values, default=None)  # type: ignore[type-var]
+    is_of_one_writer = len({m.properties.get("source") for m in before}) == 1
+    for key in ("tags", "links", *(("aliases",) if is_of_one_writer else ())):
+        wanted = {str(v).casefold() for m in before for v in _texts(m.properties.get(key))}
+        assert wanted <= {str(value).casefold() for value in _texts(left.properties.get(key))}
+    assert ("source" in left.properties) == all("source" in m.properties for m in before)
+    if is_of_one_writer:
+        assert left.properties.get("colour") == one.get("colour", other.get("colour"))
+        assert {m.title for m in before} <= {left.title, *_texts(left.properties.get("aliases"))}
+
+
+def _texts(given: Value) -> list[str]:
+    return [str(each) for each in given] if isinstance(given, list) else []
+
+
 def test_many_copies_become_one() -> None:
     files = dict(
         memory_file(f"knowledge/{n:02}", f"{LONG} {'again ' * (n % 3)}", n) for n in range(30)

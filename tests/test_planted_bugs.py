@@ -96,6 +96,12 @@ PLANTED = [
         "tests/test_plan_merge.py",
     ),
     (
+        "vaultmem/memories/merge.py",
+        "stamp(max(end for end in ends if end is not None))",
+        "stamp(min(end for end in ends if end is not None))",
+        "tests/test_plan_merge.py",
+    ),
+    (
         "vaultmem/memories/adopt.py",
         "< QUIET:",
         "< 0:",
