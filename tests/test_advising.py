@@ -523,7 +523,7 @@ def test_nothing_is_asked_in_a_dry_run_and_in_lighter_dreams(
 def test_without_a_model_nothing_is_different(
     open_vault: Vault, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vaultmem.memories.consulting.open_model", _never)
+    monkeypatch.setattr("vaultmem.memories.model_help.open_model", _never)
     open_vault.write(ODD)
     report = open_vault.dream(3)
     assert "model" not in report

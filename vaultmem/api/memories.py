@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from vaultmem.config import Config
     from vaultmem.index.state import State
-    from vaultmem.memories.consulting import Asking
+    from vaultmem.memories.model_help import Caller
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
@@ -95,24 +95,24 @@ class MemoryVault(Methods):
         when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
         pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
-        from vaultmem.memories.consulting import dream
+        from vaultmem.memories.model_help import dream
 
-        params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
-        return dream(self._asking(), {**params, "only_news": only_news})
+        given: dict[str, object] = {"level": level, "limit": limit, "by": by}
+        return dream(self._caller(), {**given, "dry_run": dry_run, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
     ) -> Report:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
-        words of the language model, where one is set. The originals stay, and are recalled only on request."""
-        from vaultmem.memories.consulting import compress
+        words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
+        from vaultmem.memories.model_help import compress
 
-        return compress(self._asking(), {"dry_run": dry_run, "limit": limit, "by": by})
+        return compress(self._caller(), {"dry_run": dry_run, "limit": limit, "by": by})
 
-    def _asking(self) -> Asking:
-        from vaultmem.memories.consulting import Asking
+    def _caller(self) -> Caller:
+        from vaultmem.memories.model_help import Caller
 
-        return Asking(self.ask, self.release, self.config)
+        return Caller(self.ask, self.release, self.config)
 
     # What is pending
 

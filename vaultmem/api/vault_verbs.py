@@ -282,8 +282,8 @@ VERBS = {
         "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="memories.upkeep:old_sessions",
         writes=False, slow=True, method="-",
     ),
-    "doubts": Verb("", NONE, (), run="memories.consulting:doubts", writes=False, slow=True, method="-"),
-    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="memories.review:advise", slow=True,
+    "doubts": Verb("", NONE, (), run="memories.advice:doubts", writes=False, slow=True, method="-"),
+    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="memories.advice:advise", slow=True,
                    method="-"),
     "overview": Verb("", NONE, (), run="memories.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
     "waiting": Verb(

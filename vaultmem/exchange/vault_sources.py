@@ -214,7 +214,7 @@ def _config(root: str) -> dict[str, object]:
     """Its settings by their full names."""
     try:
         with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
-            given = frontmatter.read_yaml(file.read(65_536)).properties
+            raw = frontmatter.read_yaml(file.read(65_536)).properties
     except (OSError, frontmatter.UnreadableError):
         return {}
     return {

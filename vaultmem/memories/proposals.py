@@ -1,208 +1,43 @@
-"""What dream would do to user notes if it were asked to: proposals, each with its evidence, to accept or reject."""
+"""Proposals for a person's own notes: edits that a deep dream finds and nobody makes until the person accepts one.
+
+Four kinds: a link to a misspelt title, a title that is mentioned without a link, a copy of another note, and a note
+without any links that has near neighbours. Rather too few than too many: a wrong proposal costs trust.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError
+from vaultmem.index import catalog_read
+from vaultmem.memories.desk import Session
+from vaultmem.memories.note_names import Name, Titles, names, names_in
 from vaultmem.text.sanitize import quoted
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import plural
+from vaultmem.vault import files
 
-# The text of a user note by lines, and where in it words may become a link.
-
-_FENCE = re.compile(r"\s*(?:[-*+] )?(`{3,}|~{3,})")
-_HEADING = re.compile(r"\s*(?:[-*+] )?#{1,6}\s")
-_CALLOUT = re.compile(r"\s*(?:[-*+] )?(?:> ?)+\[!")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)\s*")  # makes a heading of the line above
-_KEYWORD = re.compile(r"\s*(?:[-*+] )?#\+")  # of Org, also in Markdown pages of Logseq
-_DRAWER = re.compile(r"\s*:[A-Za-z][\w-]*:\s*")
-_DRAWER_END = re.compile(r"\s*:END:\s*", re.IGNORECASE)
-_BLOCK = re.compile(r"\s*(?:[-*+] )?#\+(BEGIN|END)_", re.IGNORECASE)
-_KEY = r"\s*(?:[-*+]\s+)?[^\s:`\[\](){}#]+::"
-_PROPERTY = re.compile(_KEY)
-# What is a link, code, an address, a tag, a comment, a formula, a macro or a property already.
-_TAKEN = re.compile(
-    "|".join(
-        (
-            r"!?\[\[[^\]\n]*\]\]",
-            r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\]|:)",
-            r"\[\^[^\]\n]*\]",
-            r"\(\([^)\n]*\)\)",
-            r"(`+).+?\1",
-            r"<[^>\n]*>",
-            r"%%.*?%%",
-            r"\$[^$\n]+\$",
-            r"\{\{.*?\}\}",
-            r"[\[(][^\[\]()\n]*::[^\[\]()\n]*[\])]",
-            r"\w+://\S+",
-            r"[!-~]*[/\\@][!-\[\]-{}~]+",  # paths, addresses; not the bar of a table
-            r"(?<!\w)#[^\s#]+",
-            rf"^{_KEY}.*",
-        )
-    )
-)
-_LATIN = re.compile(r"[^\W\u2e80-\uffff]")  # of a script with blanks between words
-SHORTEST = 80  # characters of a body that says something
-
-
-class NoteText:
-    """A text with either kind of line end."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._lines = text.split("\n")
-        self._code = self._find_code()
-        self.line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-        full = [number for number, line in enumerate(self._lines, 1) if line.strip()]
-        self.last = full[-1] if full else 0  # the number of the last line with something in it
-
-    def line(self, number: int) -> str:
-        """A line without its end; "" where there is none."""
-        return self._lines[number - 1].removesuffix("\r") if 1 <= number <= len(self._lines) else ""
-
-    def offset(self, number: int) -> int:
-        """Where in the text a line begins."""
-        return sum(len(line) + 1 for line in self._lines[: number - 1])
-
-    def is_code(self, number: int) -> bool:
-        """Whether a line is in a block of code that is still open behind it."""
-        return number in self._code
-
-    def is_fixed(self, number: int) -> bool:
-        """Whether a link in this line would break something: code, properties, headings that others link to."""
-        if number in self._code or number in self._kept or number <= self._front:
-            return True
-        line = self.line(number)
-        return bool(_HEADING.match(line) or _CALLOUT.match(line) or self._is_underlined(number))
-
-    def _is_underlined(self, number: int) -> bool:
-        below = self.line(number + 1)
-        return bool(below and self.line(number).strip() and _UNDERLINE.fullmatch(below))
-
-    @property
-    def body(self) -> str:
-        """What it says, without front matter and properties."""
-        lines = (
-            line
-            for number, line in enumerate(self._lines, 1)
-            if number > self._front and number not in self._kept and not _PROPERTY.match(line)
-        )
-        return "\n".join(lines).strip()
-
-    @property
-    def front(self) -> str:
-        """Its front matter with the lines around it; "" without one."""
-        return "\n".join(self._lines[: self._front])
-
-    @cached_property
-    def _kept(self) -> set[int]:
-        """The lines of drawers, keywords and blocks of Org."""
-        found: set[int] = set()
-        end: re.Pattern[str] | None = None
-        for number, line in enumerate(self._lines, 1):
-            block = _BLOCK.match(line)
-            is_key = bool(_KEYWORD.match(line))
-            if end is None and _DRAWER.fullmatch(line):
-                end = _DRAWER_END if self._closes(number, _DRAWER_END) else None
-            elif end is None and block and block[1].upper() == "BEGIN":
-                end = _BLOCK if self._closes(number, _BLOCK) else None
-            elif end is not None and end.match(line):
-                end, is_key = None, True
-            if end is not None or is_key:
-                found.add(number)
-        return found
-
-    def _closes(self, number: int, end: re.Pattern[str]) -> bool:
-        """Whether what begins in a line ends within the next ones; most of a note is never taken for a drawer."""
-        return any(end.match(line) for line in self._lines[number : number + 200])
-
-    def _find_code(self) -> set[int]:
-        self._front = self._end_of_front()
-        found: set[int] = set()
-        mark = ""
-        for number, line in enumerate(self._lines, 1):
-            fence = _FENCE.match(line)
-            if mark and line.strip().startswith(mark):
-                mark = ""
-                continue
-            if not mark and fence and number > self._front:
-                mark = fence[1]
-            if mark:
-                found.add(number)
-        return found
-
-    def _end_of_front(self) -> int:
-        """The number of the line that closes the front matter; 0 without one."""
-        if self.line(1).rstrip() != "---":
-            return 0
-        ends = (n for n, line in enumerate(self._lines, 1) if n > 1 and line.rstrip() == "---")
-        return next(ends, 0)
-
-
-def free_column(line: str, words: str) -> int | None:
-    """Where in a line the words stand by themselves and are not yet part of a link, of code or of an address."""
-    if not words:
-        return None
-    taken = [match.span() for match in _TAKEN.finditer(line)]
-    before = r"(?<![^\W\u2e80-\uffff])" if _LATIN.match(words[0]) else ""
-    after = r"(?![^\W\u2e80-\uffff])" if _LATIN.match(words[-1]) else ""
-    for found in re.finditer(before + re.escape(words) + after, line):
-        if not any(start < found.end() and found.start() < end for start, end in taken):
-            return found.start()
-    return None
-
+if TYPE_CHECKING:
+    from vaultmem.index.catalog import Catalog
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = "broken-link", "mention", "duplicate", "orphan"
+LARGEST = 500_000  # bytes of a note; nobody reads a larger one line by line
+SHORTEST = 80  # characters of a body that says something
 NEIGHBOURS = 3  # that an orphan is linked to
-
-
-class BrokenLink(NamedTuple):
-    """A wikilink that leads nowhere."""
-
-    path: str
-    line: int
-    target: str  # as written, without subpath and display
-    nearest: tuple[str, ...]  # titles that exist, nearest first
-
-
-class Mention(NamedTuple):
-    """Words that name a note without linking to it."""
-
-    path: str
-    line: int
-    words: str  # as they stand there
-    title: str  # of the note they name
-    outline: bool = False  # whether the note is a Logseq page, where [[a|b]] is no link
-
-
-class Twins(NamedTuple):
-    """Notes that say the same."""
-
-    paths: tuple[str, ...]
-    backlinks: tuple[int, ...]  # of each
-    likeness: float  # 1.0: equal
-
-
-class Orphan(NamedTuple):
-    """A note that nothing links to and that links to nothing."""
-
-    path: str
-    neighbours: tuple[tuple[str, str], ...]  # the title and what makes it near, nearest first
-    outline: bool = False
-
-
-class Facts(NamedTuple):
-    """What was collected about user notes."""
-
-    broken: Sequence[BrokenLink] = ()
-    mentions: Sequence[Mention] = ()
-    twins: Sequence[Twins] = ()
-    orphans: Sequence[Orphan] = ()
+MOST_BROKEN, MOST_MENTIONS, MOST_DUPLICATES, MOST_ORPHANS = 200, 30, 100, 10
+MOST_IN_NOTE = 3  # mentions: more would be work, not help
+MOST_READ = 300  # notes in which mentions are looked for, the ones that changed last
+MOST_ALONE = 200  # notes without links that are compared with others
+LEAST_BODY = 200  # characters of an orphan
+LEAST_VAULT = 20  # notes; in a smaller vault a person finds all of them
+LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so far
 
 
 class Proposal(NamedTuple):
@@ -214,144 +49,351 @@ class Proposal(NamedTuple):
     line: int
     said: str  # one line
     evidence: tuple[str, ...]
-    old: str  # what stands there; of a duplicate, the hash of its content
-    new: str  # what would stand there; of a duplicate, the path of the note that stays
+    old: str  # the text to replace; of a duplicate, the hash of its content
+    new: str  # the replacement; of a duplicate, the path of the note that stays
     column: int = 0  # where in the line `old` begins
 
 
-def proposals(facts: Facts, read: Callable[[str], str]) -> list[Proposal]:
-    """All proposals by path and line. `read` gives the text of a note; where it says something else by now than the
-    facts do, there is nothing to propose."""
+# Where in a note a link may be put.
 
-    @lru_cache(maxsize=8)
-    def _text(path: str) -> NoteText:
-        return NoteText(read(path))
-
-    found = [
-        *(_broken_link(fact, _text(fact.path)) for fact in sorted(facts.broken)),
-        *(_mention(fact, _text(fact.path)) for fact in sorted(facts.mentions)),
-        *(_orphan(fact, _text(fact.path)) for fact in sorted(facts.orphans)),
-        *(each for fact in sorted(facts.twins) for each in _duplicates(fact, _text)),
-    ]
-    real = sorted((each for each in found if each is not None), key=_place)
-    once = {proposal.id: proposal for proposal in reversed(real)}
-    return sorted(once.values(), key=_place)
-
-
-def _place(proposal: Proposal) -> tuple[str, int, int, str, str]:
-    return proposal.path, proposal.line, proposal.column, proposal.kind, proposal.new
-
-
-def _id(kind: str, path: str, key: str) -> str:
-    return hashlib.sha256(f"{kind}\0{path}\0{key}".encode("utf-8", "replace")).hexdigest()[:12]
+_APART = r"""
+    \A---[ \t\r]*\n(?:.*\n)*?---[ \t\r]*$                                         # front matter
+    | ^[ \t]*:[A-Z][\w-]*:[ \t\r]*\n(?:.*\n){0,200}?[ \t]*:END:[ \t\r]*$          # a drawer of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+BEGIN_.*\n(?:.*\n){0,200}?[ \t]*\#\+END_.*$          # a block of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+.*$                                                  # a keyword of Org
+    | ^[ \t]*(?:[-*+][ \t]+)?[^\s:`\[\](){}\#]+::.*$                              # a property
+"""
+_TAKEN = r"""
+    | ^[ \t]*(?:[-*+]\ )?(?P<fence>`{3,}|~{3,}).*(?:\n(?![ \t]*(?P=fence)).*)*(?P<close>\n[ \t]*(?P=fence).*)?
+    | ^[ \t]*(?:[-*+]\ )?\#{1,6}\s.*$                                             # a heading: others link to it
+    | ^(?=[ \t]*\S).+\n\ {0,3}(?:=+|-+)[ \t\r]*$                                  # an underlined one
+    | ^[ \t]*(?:[-*+]\ )?(?:>\ ?)+\[!.*$                                          # the first line of a callout
+    | !?\[\[[^\]\n]*\]\] | !?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\]|:) | \[\^[^\]\n]*\] | \(\([^)\n]*\)\)
+    | (?P<tick>`+).+?(?P=tick) | <[^>\n]*> | %%.*?%% | \$[^$\n]+\$ | \{\{.*?\}\} | [\[(][^\[\]()\n]*::[^\[\]()\n]*[\])]
+    | \b\w+://\S+ | (?<![!-~])[!-~]*[/\\@][!-\[\]-{}~]+ | (?<!\w)\#[^\s\#]+       # addresses, paths, tags
+"""
+_FLAGS = re.MULTILINE | re.VERBOSE | re.IGNORECASE
+_METADATA = re.compile(_APART, _FLAGS)
+_NO_LINK = re.compile(_APART + _TAKEN, _FLAGS)
+_VISIBLE = re.compile(r"[^\n]")
 
 
-def _broken_link(fact: BrokenLink, text: NoteText) -> Proposal | None:
-    line = text.line(fact.line)
-    link = re.search(rf"\[\[\s*({re.escape(fact.target)})\s*(?=[\]#|\\^])", line)
-    if link is None or not fact.nearest:
+class Note(NamedTuple):
+    """A person's note as it is now. Outlines (pages of Logseq) know no [[title|words]]."""
+
+    path: str
+    text: str
+    outline: bool = False
+
+    @property
+    def body(self) -> str:
+        """The text without front matter and properties."""
+        return _METADATA.sub("", self.text).strip()
+
+    @property
+    def front(self) -> str:
+        """The front matter; "" without one."""
+        match = _METADATA.match(self.text)
+        return match[0] if match and match[0].startswith("---") else ""
+
+    @property
+    def linkable(self) -> str:
+        """The text with NUL in place of all that must not become part of a link: code, headings, properties, links."""
+        return _NO_LINK.sub(lambda match: _VISIBLE.sub("\0", match[0]), self.text)
+
+    @property
+    def ends_in_code(self) -> bool:
+        """Whether a block of code is still open at the end."""
+        return any(m["fence"] and m["close"] is None for m in _NO_LINK.finditer(self.text))
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is not blank; 0 in an empty note."""
+        stripped = self.text.rstrip()
+        return stripped.count("\n") + 1 if stripped else 0
+
+    def line(self, number: int) -> str:
+        """A line without its end; "" where there is none."""
+        lines = self.text.split("\n")
+        return lines[number - 1].removesuffix("\r") if 1 <= number <= len(lines) else ""
+
+
+# The four kinds
+
+
+def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) -> Proposal | None:
+    """Let a link that leads nowhere lead to the nearest title."""
+    line = note.line(number)
+    link = re.search(rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", line)
+    if link is None or not nearest:
         return None
-    new, *others = fact.nearest
-    key = "\0".join((" ".join(line.split()), fact.target, new))
-    said = f"[[{quoted(fact.target)}]] leads nowhere; the nearest title is “{quoted(new)}”"
-    also = (f"also near: {quoted(', '.join(others))}",) if others else ()
-    start, end = link.span(1)
-    own = _id(BROKEN, fact.path, key)
-    evidence = (quoted(line), *also)
-    return Proposal(own, BROKEN, fact.path, fact.line, said, evidence, line[start:end], new, start)
+    new, *others = nearest
+    said = f"[[{quoted(target)}]] leads nowhere; the nearest title is “{quoted(new)}”"
+    evidence = (quoted(line), *((f"also near: {quoted(', '.join(others))}",) if others else ()))
+    id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
+    return Proposal(id_, BROKEN, note.path, number, said, evidence, link[1], new, link.start(1))
 
 
-def _mention(fact: Mention, text: NoteText) -> Proposal | None:
-    line = text.line(fact.line)
-    column = None if text.is_fixed(fact.line) else free_column(line, fact.words)
-    if column is None:
-        return None
-    if fact.outline or fact.words.lower() == fact.title.lower():
-        new = f"[[{fact.words}]]"
+def mention(note: Note, name: Name) -> Proposal:
+    """Link words to the note that they name."""
+    line = note.line(name.line)
+    if note.outline or name.words.lower() == name.title.lower():
+        new = f"[[{name.words}]]"
     else:
         bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
-        new = f"[[{fact.title}{bar}{fact.words}]]"
-    key = "\0".join((" ".join(line.split()), fact.words, fact.title))
-    said = f"“{quoted(fact.words)}” names [[{quoted(fact.title)}]] without a link"
-    return Proposal(
-        _id(MENTION, fact.path, key),
-        MENTION,
-        fact.path,
-        fact.line,
-        said,
-        (quoted(line),),
-        fact.words,
-        new,
-        column,
-    )
+        new = f"[[{name.title}{bar}{name.words}]]"
+    said = f"“{quoted(name.words)}” names [[{quoted(name.title)}]] without a link"
+    id_ = _id(MENTION, note.path, " ".join(line.split()), name.words, name.title)
+    old, evidence = name.words, (quoted(line),)
+    return Proposal(id_, MENTION, note.path, name.line, said, evidence, old, new, name.column)
 
 
-def _orphan(fact: Orphan, text: NoteText) -> Proposal | None:
-    last = text.last
-    if not fact.neighbours or (last and text.is_code(last)):
+def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
+    """Add a last line with links to near notes: titles, each with the reason."""
+    if not near or note.ends_in_code:
         return None
-    near = fact.neighbours[:NEIGHBOURS]
-    links = ", ".join(f"[[{title}]]" for title, _ in near)
-    old = text.line(last) if last else ""
-    gap = "" if not last else "\n" if fact.outline else "\n\n"
-    new = f"{old}{gap}{'- ' if fact.outline else ''}Related: {links}"
-    said = f"nothing links to it, and it links to nothing; near it: {quoted(', '.join(title for title, _ in near))}"
-    evidence = tuple(quoted(f"{title}: {reason}") for title, reason in near)
-    return Proposal(
-        _id(ORPHAN, fact.path, ""), ORPHAN, fact.path, max(last, 1), said, evidence, old, new
-    )
+    old = note.line(note.last)
+    gap = "" if not note.last else "\n" if note.outline else "\n\n"
+    links = ", ".join(f"[[{title}]]" for title in near)
+    new = f"{old}{gap}{'- ' if note.outline else ''}Related: {links}"
+    said = f"nothing links to it, and it links to nothing; near it: {quoted(', '.join(near))}"
+    evidence = tuple(quoted(f"{title}: {reason}") for title, reason in near.items())
+    id_ = _id(ORPHAN, note.path, "")
+    return Proposal(id_, ORPHAN, note.path, max(note.last, 1), said, evidence, old, new)
 
 
-def _duplicates(fact: Twins, text: Callable[[str], NoteText]) -> Iterator[Proposal]:
-    """The note with most backlinks stays, then the one with the shortest path; each of the others that nothing
-    links to may go. Where something links to several, a person has to look at the links."""
-    rated = sorted(
-        zip(fact.backlinks, fact.paths, strict=True),
-        key=lambda each: (-each[0], len(each[1]), each[1]),
+def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[Proposal]:
+    """Archive copies that nothing links to. The note with most backlinks stays, then the one with the shortest path."""
+    keeper, *others = sorted(
+        notes, key=lambda each: (-backlinks[each.path], len(each.path), each.path)
     )
-    (links, keeper), *others = rated
-    for fewer, path in others:
-        note = text(path)
-        if fewer or len(note.body) < SHORTEST:
+    for note in others:
+        if backlinks[note.path] or len(note.body) < SHORTEST:
             continue
-        alike = "the same as" if fact.likeness >= 1.0 else f"{fact.likeness:.0%} the same as"
-        evidence = (
-            f"{keeper}: {plural(links, 'backlink')}",
-            f"{path}: {plural(fewer, 'backlink')}",
-        )
-        said = quoted(f"it is {alike} {keeper}")
+        paths = (keeper.path, note.path)
+        evidence = tuple(f"{path}: {plural(backlinks[path], 'backlink')}" for path in paths)
+        said = quoted(f"it is the same as {keeper.path}")
+        id_ = _id(DUPLICATE, note.path, keeper.path)
         old = content_hash(note.text)
-        yield Proposal(
-            _id(DUPLICATE, path, keeper), DUPLICATE, path, 1, said, evidence, old, keeper
-        )
+        yield Proposal(id_, DUPLICATE, note.path, 1, said, evidence, old, keeper.path)
+
+
+def _id(kind: str, path: str, *key: str) -> str:
+    return hashlib.sha256("\0".join((kind, path, *key)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def edit(proposal: Proposal, text: str) -> str:
     """The whole text of the note with the proposal carried out; that of a duplicate stays as it is, for the note is
     moved. Raises NoteChangedError when the place is not as it was."""
+    note = Note(proposal.path, text)
+    before = text.split("\n")[: proposal.line - 1]
+    at = sum(len(line) + 1 for line in before) + proposal.column
+    end = at + len(proposal.old)
+    is_same = note.line(proposal.line)[proposal.column :].startswith(proposal.old)
     if proposal.kind == DUPLICATE:
-        if content_hash(text) != proposal.old:
-            raise _changed(proposal)
+        is_same = content_hash(text) == proposal.old
+    elif proposal.kind == ORPHAN:
+        is_same = note.line(note.last) == proposal.old and max(note.last, 1) == proposal.line
+    if not is_same:
+        raise NoteChangedError(
+            f"{proposal.path} has changed since this was proposed; vaultmem review shows what there is now"
+        )
+    if proposal.kind == DUPLICATE:
         return text
-    note = NoteText(text)
-    start, end = proposal.column, proposal.column + len(proposal.old)
-    line = note.line(proposal.line)
-    if line[start:end] != proposal.old or (
-        proposal.kind == ORPHAN and not _is_last(proposal, note)
-    ):
-        raise _changed(proposal)
-    at = note.offset(proposal.line) + start
-    new = proposal.new.replace("\n", note.line_end)
-    return text[:at] + new + text[at + len(proposal.old) :]
+    line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    return text[:at] + proposal.new.replace("\n", line_end) + text[end:]
 
 
-def _is_last(proposal: Proposal, note: NoteText) -> bool:
-    if not note.last:
-        return not proposal.old
-    return note.last == proposal.line and note.line(proposal.line) == proposal.old
+# Notes to leave alone: templates, drawings, and folders set aside for such things.
+
+_TEMPLATE_FOLDERS = frozenset(["templates", "template", "_templates", "模板"])
+_SET_ASIDE = frozenset("archive archives attachments assets 归档 歸檔 附件 存档".split())
+_TEMPLATES = (  # settings of the editor: a file, and a key in it
+    (".obsidian/templates.json", "folder"),
+    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
+)
+_ATTACHMENTS = (".obsidian/app.json", "attachmentFolderPath")
+_DAILY = (".obsidian/daily-notes.json", "template")
+_FILLED_IN = re.compile(
+    r"<%[*_-]?\s|\{\{(?:date|time|title|name|content|value|VALUE|author)\b[^{}\n]{0,60}\}\}"
+)
+_DRAWN = re.compile(r"^(?:excalidraw-plugin|kanban-plugin)\s*:", re.MULTILINE)
+_LOGSEQ = re.compile(r"^\s*(?:[-*]\s+)?template::", re.MULTILINE)
 
 
-def _changed(proposal: Proposal) -> NoteChangedError:
-    return NoteChangedError(
-        f"{proposal.path} has changed since this was proposed; vaultmem review shows what there is now"
-    )
+def _folders(path: str) -> list[str]:
+    return path.casefold().split("/")[:-1]
+
+
+class Finder:
+    """Looks for proposals in a vault with an index."""
+
+    def __init__(self, session: Session, catalog: Catalog) -> None:
+        self._session, self._catalog = session, catalog
+        self._inside = session.desk.folder + "/"
+        self._template_folders = self._prefixes(*_TEMPLATES)
+        self._attachments = self._prefixes(_ATTACHMENTS)
+        self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
+
+    def broken_links(self) -> Iterator[Proposal]:
+        """Links to misspelt titles."""
+        sizes = self._catalog.db.execute("SELECT path FROM files WHERE size > ?", (LARGEST,))
+        passed = {str(row[0]) for row in sizes}
+        titles = Titles(self._titles)
+        for link in catalog_read.unresolved(self._catalog):
+            path = link.source
+            if link.kind != "wikilink" or path.startswith(self._inside) or path in passed:
+                continue
+            # In an outline a/b is the name of a page; elsewhere the way to one.
+            name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
+            nearest = titles.nearest(name)
+            if not nearest or self._session.view.target(nearest[0]) is None:
+                continue
+            note = self._note(path)
+            found = broken_link(note, link.line, link.path, nearest)
+            if found and self._is_ordinary(note):
+                yield found
+
+    def mentions(self) -> Iterator[Proposal]:
+        """Titles that are mentioned without a link, in the notes that changed last."""
+        wanted = names(self._titles)
+        for path in self._paths(_NEWEST, MOST_READ):
+            note = self._note(path)
+            if not self._is_ordinary(note):
+                continue
+            links = catalog_read.links_from(self._catalog, path)
+            linked = {None, path, *(link.target for link in links)}
+            named = (
+                name
+                for name in names_in(note.text, note.linkable, wanted)
+                if self._session.view.target(name.title) not in linked
+            )
+            yield from (mention(note, name) for name in islice(named, MOST_IN_NOTE))
+
+    def duplicates(self) -> Iterator[Proposal]:
+        """Copies of other notes."""
+        query = f"""SELECT json_group_array(path) FROM (SELECT f.hash AS hash, f.path AS path
+            FROM {_NOTES} AND n.journal IS NULL AND f.size >= {SHORTEST} AND f.hash IS NOT NULL ORDER BY f.path)
+            GROUP BY hash HAVING count(*) > 1 ORDER BY min(path) LIMIT ?2"""  # noqa: S608 - own text
+        for (paths,) in self._rows(query, MOST_DUPLICATES):
+            notes = [self._note(path) for path in sorted(json.loads(paths))]
+            notes = [note for note in notes if not self._is_template(note)]
+            if len(notes) > 1:
+                sources = self._session.view.sources
+                yield from duplicates(notes, {note.path: len(sources(note.path)) for note in notes})
+
+    def orphans(self) -> Iterator[Proposal]:
+        """Notes without links that have near neighbours, in vaults whose owner links notes at all."""
+        counts = f"SELECT count(*), total({_ALONE}) FROM {_NOTES} LIMIT ?2"  # noqa: S608 - own text
+        count, alone = (int(float(each)) for each in self._rows(counts, 1)[0])
+        if count < LEAST_VAULT or 2 * alone > count:
+            return
+        rated = []
+        where = f"AND n.journal IS NULL AND f.size >= {LEAST_BODY} AND {_ALONE}"
+        for path in self._paths(f"{where} {_NEWEST}", MOST_ALONE):
+            note = self._note(path)
+            if self._is_aside(path) or not self._is_ordinary(note) or len(note.body) < LEAST_BODY:
+                continue
+            near = self._neighbours(path)
+            found = orphan(note, {title: reason for _, title, reason in near})
+            if found:
+                rated.append((-near[0][0], path, found))
+        yield from (found for *_, found in sorted(rated))
+
+    def _neighbours(self, path: str) -> list[tuple[float, str, str]]:
+        near = [
+            (one.score, one.title, "; ".join(one.reasons))
+            for one in self._session.reader.related(path, 3 * NEIGHBOURS)
+            if one.score >= LEAST_SCORE
+            and not one.path.startswith(self._inside)
+            and self._session.view.target(one.title) == one.path
+            and not self._is_template(self._note(one.path))
+        ]
+        return near[:NEIGHBOURS]
+
+    @cached_property
+    def _titles(self) -> list[str]:
+        rows = self._rows(f"SELECT n.title FROM {_NOTES} LIMIT ?2", -1)  # noqa: S608 - own text
+        return [str(row[0]) for row in rows]
+
+    def _paths(self, order: str, most: int) -> list[str]:
+        rows = self._rows(f"SELECT f.path FROM {_NOTES} {order} LIMIT ?2", most)  # noqa: S608 - own text
+        return [str(row[0]) for row in rows]
+
+    def _rows(self, query: str, most: int) -> list[tuple[str, ...]]:
+        return self._catalog.db.execute(query, (self._session.desk.folder, most)).fetchall()
+
+    def _note(self, path: str) -> Note:
+        """A note as it is now, with its own line ends; without text when it is too large."""
+        data = self._session.desk.bytes_of(path, LARGEST + 1) or b""
+        text = "" if len(data) > LARGEST else files.decode(data)[0]
+        return Note(path, text, self._is_outline(path))
+
+    def _is_outline(self, path: str) -> bool:
+        return self._session.desk.rules.page_style(path) == "outline"
+
+    def _is_ordinary(self, note: Note) -> bool:
+        """Whether it is a page of a person, in Markdown, and no template."""
+        return not note.path.lower().endswith(".org") and not self._is_template(note)
+
+    def _is_template(self, note: Note) -> bool:
+        """Whether a note is a form for others, or drawn by a plugin: not text that a person reads."""
+        path, front = note.path, note.front
+        if path == self._daily_template or path.startswith(self._template_folders):
+            return True
+        if any(
+            p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in _folders(path)
+        ):
+            return True
+        if path.casefold().endswith(".excalidraw.md") or _DRAWN.search(front):
+            return True
+        has_blank = "{{" in front or "<%" in front
+        return has_blank or bool(_FILLED_IN.search(note.text) or _LOGSEQ.search(note.text))
+
+    def _is_aside(self, path: str) -> bool:
+        """Whether a note is among attachments or in an archive."""
+        is_aside = any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path))
+        return is_aside or path.startswith(self._attachments)
+
+    def _prefixes(self, *settings: tuple[str, str]) -> tuple[str, ...]:
+        return tuple(f"{folder}/" for each in settings if (folder := self._setting(*each)))
+
+    def _setting(self, path: str, key: str) -> str:
+        try:
+            settings: Value = json.loads(
+                (self._session.desk.bytes_of(path) or b"").decode("utf-8-sig")
+            )
+        except (ValueError, RecursionError):
+            return ""
+        value = settings.get(key) if isinstance(settings, dict) else None
+        return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
+
+
+_ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
+    AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
+_NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
+    WHERE n.excluded = 0 AND c.copy IS NULL AND f.size <= {LARGEST}
+    AND NOT (f.path >= ?1 || '/' AND f.path < ?1 || '0')"""
+
+
+_NEWEST = "ORDER BY f.mtime_ns DESC, f.path"
+
+
+def collect(session: Session) -> list[Proposal]:
+    """All proposals for the notes as they are now, by path and line; none before the vault was indexed."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        return []
+    finder = Finder(session, searcher.catalog)
+    found = [
+        *islice(finder.broken_links(), MOST_BROKEN),
+        *islice(finder.mentions(), MOST_MENTIONS),
+        *finder.duplicates(),
+        *islice(finder.orphans(), MOST_ORPHANS),
+    ]
+    once = {each.id: each for each in sorted(found, key=_place, reverse=True)}
+    return sorted(once.values(), key=_place)
+
+
+def _place(proposal: Proposal) -> tuple[str, int, int, str, str]:
+    return proposal.path, proposal.line, proposal.column, proposal.kind, proposal.new

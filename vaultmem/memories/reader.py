@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 
 if TYPE_CHECKING:
+    from vaultmem.search.related import Related
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
 
@@ -71,6 +72,13 @@ class Reader:
         """The model, if it is one of this process: for texts that are not in the index, and may be private."""
         found = self.meaning()
         return found[1] if found and found[1].embedder.is_local else None
+
+    def related(self, path: str, limit: int) -> list[Related]:
+        """The notes nearest to the one at `path`, best first."""
+        from vaultmem.search.related import related
+
+        searcher = self.searcher()
+        return [] if searcher is None else related(searcher, path, limit)
 
     def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, best first, with their cosines where those

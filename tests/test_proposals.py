@@ -1,4 +1,5 @@
-"""What dreams propose for a person's own notes, on real folders: nothing that a person would shake the head at."""
+"""What dreams propose for a person's own notes: nothing that a person would shake the head at, and an edit that touches
+nothing but the place in question."""
 
 from __future__ import annotations
 
@@ -6,16 +7,219 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vaultmem import Vault
-from vaultmem.memories import proposing
-from vaultmem.memories.links import slips
-from vaultmem.memories.proposals import NoteText, free_column
-from vaultmem.memories.proposing import Titles, named, names
+from vaultmem.errors import NoteChangedError
+from vaultmem.memories import proposals
+from vaultmem.memories.note_names import Name, Titles, names, names_in, slips
+from vaultmem.memories.proposals import (
+    Note,
+    Proposal,
+    broken_link,
+    duplicates,
+    edit,
+    mention,
+    orphan,
+)
+from vaultmem.memories.reader import Reader
 from vaultmem.search.related import Related
 
 Write = Callable[..., Path]
 BODY = "Beans along the fence, and the compost behind the shed, as it was in the year before.\n"
+
+
+def broken(text: str, target: str, line: int = 1, *nearest: str) -> Proposal | None:
+    return broken_link(Note("A.md", text), line, target, nearest or ("Grafana",))
+
+
+def named(text: str, title: str, words: str = "") -> list[Name]:
+    note = Note("A.md", text)
+    return list(names_in(text, note.linkable, {(words or title).lower(): title}))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "after"),
+    [
+        ("See [[Grafna]] now.", 1, "See [[Grafana]] now."),
+        (
+            "x\r\nSee [[Grafna#Panels|the panels]].\r\n",
+            2,
+            "x\r\nSee [[Grafana#Panels|the panels]].\r\n",
+        ),
+        ("| ![[Grafna\\|200]] |", 1, "| ![[Grafana\\|200]] |"),
+        ("[[ Grafna ]]", 1, "[[ Grafana ]]"),
+    ],
+)
+def test_of_a_broken_link_only_the_target_changes(text: str, line: int, after: str) -> None:
+    proposal = broken(text, "Grafna", line)
+    assert proposal is not None
+    assert edit(proposal, text) == after
+    assert proposal.said == "[[Grafna]] leads nowhere; the nearest title is “Grafana”"
+    with pytest.raises(NoteChangedError, match=r"A.md has changed"):
+        edit(proposal, after)
+
+
+def test_a_broken_link_that_is_gone_or_has_nothing_near_is_no_proposal() -> None:
+    assert broken("See [[Grafana]].", "Grafna") is None
+    assert broken_link(Note("A.md", "[[Grafna]]"), 1, "Grafna", ()) is None
+    proposal = broken("[[Grafna]]", "Grafna", 1, "Grafana", "Gravel")
+    assert proposal is not None
+    assert proposal.evidence == ("[[Grafna]]", "also near: Gravel")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "outline", "after"),
+    [
+        ("Met Anne B.", "Anne B", False, "Met [[Anne B]]."),
+        ("Met Annie B.", "Annie B", False, "Met [[Anne B|Annie B]]."),
+        ("| Annie B |", "Annie B", False, "| [[Anne B\\|Annie B]] |"),
+        ("- met Annie B", "Annie B", True, "- met [[Annie B]]"),
+        (
+            "[[Anne B]] and `Anne B` and Anne B",
+            "Anne B",
+            False,
+            "[[Anne B]] and `Anne B` and [[Anne B]]",
+        ),
+    ],
+)
+def test_a_mention_is_wrapped(text: str, words: str, outline: bool, after: str) -> None:
+    (name,) = named(text, "Anne B", words)
+    assert edit(mention(Note("A.md", text, outline), name), text) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Anne Smith](x.md) https://x.org/Anne #Anne",
+        "# About Anne Smith",
+        "---\nwho: Anne Smith\n---\n",
+        "```\nAnne Smith\n```",
+        "```\nAnne Smith",
+        "Bob",
+        "#+title: About Anne Smith",
+        "- key:: Anne Smith",
+        "- [who:: Anne Smith] came",
+        "> [!note] Anne Smith",
+        "- ## Anne Smith",
+        "[see Anne Smith](x.md) and [Anne Smith][1]",
+        "[Anne Smith]: https://example.org",
+        "$Anne Smith$ ((Anne Smith)) `Anne Smith`",
+        "{{query Anne Smith}} %%Anne Smith%% <!-- Anne Smith -->",
+        "Anne Smithson",
+        "Anne Smith_son",
+        ":PROPERTIES:\n:who: Anne Smith\n:END:\n",
+        "#+BEGIN_QUERY\nAnne Smith\n#+END_QUERY\n",
+        "About\nAnne Smith\n==========\n",
+    ],
+)
+def test_words_that_are_something_else_already_get_no_link(text: str) -> None:
+    assert named(text, "Anne Smith") == []
+    if "```" not in text:
+        after = f"{text.rstrip()}\n\nMet Anne Smith.\n"
+        assert [name.line for name in named(after, "Anne Smith")] == [after.count("\n")]
+
+
+def test_a_drawer_that_never_ends_is_none() -> None:
+    assert named(":note:\nMet Anne Smith.\n", "Anne Smith")
+
+
+@pytest.mark.parametrize(
+    ("text", "outline", "after"),
+    [
+        ("Body\n", False, "Body\n\nRelated: [[B]], [[C]]\n"),
+        ("Body\r\n\r\nMore\r\n", False, "Body\r\n\r\nMore\r\n\r\nRelated: [[B]], [[C]]\r\n"),
+        ("- a\n\t- b", True, "- a\n\t- b\n- Related: [[B]], [[C]]"),
+        ("", False, "Related: [[B]], [[C]]"),
+        ("```\nnever closed", False, None),
+        ("```\nclosed\n```", False, "```\nclosed\n```\n\nRelated: [[B]], [[C]]"),
+    ],
+)
+def test_an_orphan_gets_a_last_line(text: str, outline: bool, after: str | None) -> None:
+    near = {"B": "similar meaning 0.80", "C": "shares words"}
+    proposal = orphan(Note("A.md", text, outline), near)
+    if proposal is None:
+        assert after is None
+        return
+    assert edit(proposal, text) == after
+    assert proposal.evidence == ("B: similar meaning 0.80", "C: shares words")
+    with pytest.raises(NoteChangedError):
+        edit(proposal, text + "\nmore")
+
+
+SAME = "The same words in each of the notes, and enough of them to say something that counts."
+
+
+def copies(text: str, **backlinks: int) -> list[Proposal]:
+    counts = {f"{name}.md": count for name, count in backlinks.items()}
+    return list(duplicates([Note(path, text) for path in counts], counts))
+
+
+def test_of_duplicates_those_without_backlinks_go_and_no_text_changes() -> None:
+    found = copies(SAME, B=0, A=5, C=0, D=1)
+    assert [(each.path, each.new) for each in found] == [("B.md", "A.md"), ("C.md", "A.md")]
+    assert edit(found[0], SAME + "\n") == SAME + "\n"
+    with pytest.raises(NoteChangedError):
+        edit(found[0], SAME + " but more")
+
+
+def test_notes_that_say_next_to_nothing_are_no_duplicates() -> None:
+    for text in ("same", f"---\nwhy: {SAME}\n---\nsame", f"why:: {SAME}\n\n- same"):
+        assert copies(text, A=0, B=0) == []
+    assert len(copies(SAME, A=0, B=0)) == 1
+
+
+def test_an_id_stays_as_long_as_the_evidence() -> None:
+    one, moved = broken("See [[Grafna]].", "Grafna"), broken("new\n\nSee  [[Grafna]].", "Grafna", 3)
+    other = broken("See [[Grafna]].", "Grafna", 1, "Gravel")
+    assert one
+    assert moved
+    assert other
+    assert one.id == moved.id != other.id
+    assert len(one.id) == 12
+
+
+rows_of_text = st.lists(
+    st.text(alphabet="An e[]|`#-\r", max_size=12) | st.sampled_from(["```", "Anne", "---"]),
+    max_size=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows_of_text, st.integers(1, 7), st.booleans())
+def test_an_edit_changes_one_place(rows: list[str], line: int, outline: bool) -> None:
+    text = "\n".join(rows)
+    note = Note("A.md", text, outline)
+    found = [broken_link(note, line, "An", ("Ann",)), orphan(note, {"B": "near"})]
+    found += [mention(note, name) for name in names_in(text, note.linkable, {"ann": "Ann e"})]
+    for proposal in found:
+        if proposal is None:
+            continue
+        after = edit(proposal, text)
+        assert after != text
+        assert len(after) - len(text) >= len(proposal.new) - len(proposal.old)
+        start = next(
+            (n for n, (a, b) in enumerate(zip(text, after, strict=False)) if a != b), len(text)
+        )
+        rest = len(text) - start
+        assert after[:start] == text[:start]
+        assert rest == 0 or after.endswith(text[start + len(proposal.old) :])
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows_of_text)
+def test_where_a_link_may_be_is_a_mask_of_the_text(rows: list[str]) -> None:
+    text = "\n".join(rows)
+    linkable = Note("A.md", text).linkable
+    assert len(linkable) == len(text)
+    assert all(
+        new in (old, "\0") and (old != "\n" or new == old)
+        for old, new in zip(text, linkable, strict=True)
+    )
+
+
+# --- in a vault
 
 
 @pytest.fixture
@@ -40,11 +244,13 @@ def test_a_note_of_many_megabytes_is_left_alone(
     write("Garden diary.md", BODY)
     write(
         "Huge.md",
-        f"[[Gardne diary]] and the Garden diary.\n{BODY * (proposing.LARGEST // len(BODY) + 1)}",
+        f"[[Gardne diary]] and the Garden diary.\n{BODY * (proposals.LARGEST // len(BODY) + 1)}",
     )
     read: list[int] = []
     monkeypatch.setattr(
-        proposing, "NoteText", lambda text: read.append(len(text)) or NoteText(text)
+        proposals,
+        "Note",
+        lambda path, text, outline: read.append(len(text)) or Note(path, text, outline),
     )
     assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
     assert max(read) < 2 * len(BODY)
@@ -132,42 +338,6 @@ def test_links_to_days_and_links_in_templates_stay_as_they_are(
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "#+title: About Anne Smith",
-        "- key:: Anne Smith",
-        "- [who:: Anne Smith] came",
-        "> [!note] Anne Smith",
-        "- ## Anne Smith",
-        "[see Anne Smith](x.md) and [Anne Smith][1]",
-        "[Anne Smith]: https://example.org",
-        "$Anne Smith$ ((Anne Smith)) `Anne Smith`",
-        "{{query Anne Smith}} %%Anne Smith%% <!-- Anne Smith -->",
-        "Anne Smithson",
-    ],
-)
-def test_words_that_are_something_else_already_get_no_link(line: str) -> None:
-    assert NoteText(line).is_fixed(1) or free_column(line, "Anne Smith") is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        ":PROPERTIES:\n:who: Anne Smith\n:END:\n",
-        "#+BEGIN_QUERY\nAnne Smith\n#+END_QUERY\n",
-        "About\nAnne Smith\n==========\n",
-    ],
-)
-def test_lines_of_drawers_blocks_and_underlined_headings_are_fixed(text: str) -> None:
-    assert NoteText(text).is_fixed(2)
-    assert not NoteText(text + "\nMet Anne Smith.\n").is_fixed(text.count("\n") + 2)
-
-
-def test_a_drawer_that_never_ends_is_none() -> None:
-    assert not NoteText(":note:\nMet Anne Smith.\n").is_fixed(2)
-
-
-@pytest.mark.parametrize(
     ("line", "found"),
     [
         ("We publish with Publishing now", ["Publishing"]),
@@ -184,7 +354,7 @@ def test_a_drawer_that_never_ends_is_none() -> None:
 )
 def test_words_are_names_only_where_they_are_meant_so(line: str, found: list[str]) -> None:
     wanted = names(["Publishing", "GitHub", "All pages", "Right sidebar", "上下文", "思维导图"])
-    assert [title for _, _, title in named(line, wanted)] == found
+    assert [name.title for name in names_in(line, line, wanted)] == found
 
 
 def test_mentions_are_proposed_in_ordinary_notes_only(open_vault: Vault, write: Write) -> None:
@@ -266,12 +436,12 @@ def test_a_vault_without_meaning_or_with_few_notes_has_no_orphans(
 def near_to_all(monkeypatch: pytest.MonkeyPatch, scores: Mapping[str, float]) -> None:
     """Say that the note "Hub" is near to every note, by the score of that note's name."""
 
-    def related(_: object, path: str, __: int) -> list[Related]:
+    def related(_: Reader, path: str, __: int) -> list[Related]:
         score = scores.get(Path(path).stem, 1.0)
         form = Related("Templates/Form.md", "Form", "", 2.0, ["similar meaning 0.99"])
         return [form, Related("Hub.md", "Hub", "", score, ["similar meaning 0.80"])]
 
-    monkeypatch.setattr(proposing, "related", related)
+    monkeypatch.setattr(Reader, "related", related)
 
 
 def linked(write: Write, count: int) -> None:

@@ -1,0 +1,293 @@
+"""Advice of a language model on memories that rules cannot decide about.
+
+A deep dream asks one question: in which category an unsure memory belongs, and whether two memories say the same or
+contradict each other. The answers become proposals to a person; see memories.model_help for the asking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import combinations
+from typing import NamedTuple
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError
+from vaultmem.languages.statements import CAP, Statement, contradiction, contradicts, statements
+from vaultmem.llm import request
+from vaultmem.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
+from vaultmem.memories import paraphrase, reads
+from vaultmem.memories.asked import Asked
+from vaultmem.memories.classify import UNSURE, due, times_of
+from vaultmem.memories.desk import YOU, Session
+from vaultmem.memories.draft import Plan, is_own
+from vaultmem.memories.merge import join
+from vaultmem.memories.model import REMINDERS, Memory, is_private
+from vaultmem.memories.proposals import Proposal
+from vaultmem.memories.reads import ASKED, MODEL, OPEN
+from vaultmem.memories.reports import Report
+from vaultmem.memories.same import is_of_one_writer, kin, may_join
+from vaultmem.text import secrets
+from vaultmem.text.sanitize import one_line, quoted
+
+NEAR = 0.75  # cosine from which two memories may say the same
+MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
+MOST_STATEMENTS = 16  # of a memory
+
+Group = tuple[Memory, ...]  # one memory, or two
+
+
+# What a model may be asked
+
+
+def doubts(session: Session, _: Asked) -> Report:
+    """The doubts for one question: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are without
+    secrets, and cut."""
+    known = {one.id for one in reads.kept(session.desk.ledger)}
+    groups = [*_pairs(session), *_unsure(session)]
+    fresh = [group for group in groups if doubt_id(group) not in known]
+    fresh.sort(key=lambda group: _is_known_contradiction(session, group))
+    described = []
+    for group in fresh[: request.BATCH]:
+        texts = [secrets.redact(_text(session, one))[0].strip() for one in group]
+        moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
+        described.append({
+            "id": doubt_id(group), "memories": [one.id for one in group],
+            "texts": [text[: request.MOST_OF_ONE] for text in texts],
+            "days": [moment.date().isoformat() for moment in moments],
+        })  # fmt: skip
+    return {"doubts": described}
+
+
+def texts_of(fields: Mapping[str, object], name: str) -> tuple[str, ...]:
+    values = fields.get(name)
+    return tuple(map(str, values)) if isinstance(values, (list, tuple)) else ()
+
+
+def doubt_id(group: Group) -> str:
+    """The same as long as the same is said in the same place: what was asked once is not asked again."""
+    kind = CLASSIFY if len(group) == 1 else CONTRADICTION
+    keys = sorted("\0".join((one.scope, one.text("agent"), one.hash)) for one in group)
+    return hashlib.sha256("\0".join((kind, *keys)).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _by_id(session: Session) -> dict[str, Memory]:
+    """The memories that a model may hear of."""
+    return {one.id: one for one in session.view.memories() if _may_be_sent(one)}
+
+
+def _may_be_sent(memory: Memory) -> bool:
+    private = is_private(memory.properties)
+    return (
+        memory.adopted and not (private or memory.archived or is_own(memory)) and may_join(memory)
+    )
+
+
+def _text(session: Session, memory: Memory) -> str:
+    try:
+        return session.view.content(memory)
+    except NoteNotFoundError:  # a person has deleted it this very moment
+        return ""
+
+
+def _unsure(session: Session) -> list[Group]:
+    """What is still where a dream has filed it without being sure."""
+    by_path = {one.path: one for one in _by_id(session).values()}
+    findings = reads.findings(session.desk.ledger)
+    paths = [str(each["subject"]) for each in findings if each["kind"] == UNSURE]
+    return [(by_path[p],) for p in paths if p in by_path and _text(session, by_path[p]).strip()]
+
+
+def _pairs(session: Session) -> list[Group]:
+    """Pairs that speak of the same thing or are near in meaning: they may say the same, or contradict each other."""
+    memories = sorted(_by_id(session).values(), key=lambda one: (-one.updated, one.path))
+    by_path = {one.path: one for one in memories}
+    near = [
+        (-cosine, one.path, other)
+        for one in memories
+        for other, cosine in session.view.alike(one, NEAR)
+        if other > one.path and other in by_path
+    ]
+    pairs = [*_on_one_topic(session, memories), *((one, other) for _, one, other in sorted(near))]
+    groups = ((by_path[one], by_path[other]) for one, other in dict.fromkeys(pairs))
+    return [(one, other) for one, other in groups if _side(one) == _side(other)
+            and one.text("replaced_by") != other.id and other.text("replaced_by") != one.id]  # fmt: skip
+
+
+def _on_one_topic(session: Session, memories: Sequence[Memory]) -> Iterator[tuple[str, str]]:
+    topics: dict[tuple[str, ...], list[tuple[str, Statement]]] = {}
+    for memory in memories:
+        for statement in statements(_text(session, memory)[:CAP])[:MOST_STATEMENTS]:
+            if statement.subject:
+                key = (*_side(memory), statement.subject, statement.property)
+                topics.setdefault(key, []).append((memory.path, statement))
+    for _, group in sorted(topics.items()):
+        for (one, mine), (other, theirs) in combinations(group[:MOST_OF_A_TOPIC], 2):
+            if one != other and (mine.value != theirs.value or contradicts(mine, theirs)):
+                yield min(one, other), max(one, other)
+
+
+def _side(memory: Memory) -> tuple[str, ...]:
+    """Only on one side memories can contradict each other: what came from elsewhere replaces nothing that did not."""
+    outside = any(memory.properties.get(key) for key in ("source", "url"))
+    return memory.scope, memory.text("agent"), memory.text("project"), str(outside)
+
+
+def _is_known_contradiction(session: Session, group: Group) -> tuple[bool, bool]:
+    """Pairs come first, and last of them those that a rule has noticed already."""
+    if len(group) == 1:
+        return True, False
+    return False, contradiction(*(_text(session, one) for one in group)) is not None
+
+
+# Answers, as proposals
+
+
+class Opinion(NamedTuple):
+    """What a model proposes about memories as they are now."""
+
+    id: str
+    kind: str
+    memories: Group  # of a contradiction, the one that holds comes last
+    choice: str  # the category; of others, the id of what holds, or ""
+    reason: str
+    model: str
+
+    @property
+    def path(self) -> str:
+        """The memory that would change most."""
+        return self.memories[0].path
+
+    @property
+    def said(self) -> str:
+        """One line for a person."""
+        if self.kind == CLASSIFY:
+            return f"a model would file it under {self.choice}"
+        other = quoted(self.memories[-1].title)
+        if self.kind == MERGE:
+            return f"a model says that it states the same as “{other}”"
+        return f"a model says that it no longer holds, because of “{other}”"
+
+
+def advise(session: Session, asked: Asked) -> Report:
+    """Store what a model said about doubts: "answers", each with "id", "memories", "choice", "reason". No memory is
+    changed. The numbers of new and of open proposals."""
+    by_id = _by_id(session)
+    model = one_line(asked.told("model"), 80) if asked.told("model") else ""
+    rows: dict[str, tuple[str, dict[str, object]]] = {}
+    for answer in asked.records("answers"):
+        ids, choice = texts_of(answer, "memories"), str(answer.get("choice", ""))
+        group = tuple(by_id[one] for one in ids if one in by_id)
+        id_ = doubt_id(group)
+        if not 1 <= len(group) == len(ids) <= 2 or id_ != answer.get("id"):
+            continue  # it says something else by now
+        kind = CLASSIFY if len(group) == 1 else MERGE if choice == SAME else CONTRADICTION
+        reason = answer.get("reason")
+        fields: dict[str, object] = {
+            "kind": kind, "memories": list(ids), "hashes": [one.hash for one in group], "choice": choice,
+            "reason": one_line(reason, request.REASON) if isinstance(reason, str) and reason.strip() else "",
+            "model": model, "category": group[0].category,
+        }  # fmt: skip
+        rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else ASKED), fields
+    before = {one.id for one in reads.kept(session.desk.ledger)}
+    reads.advised(session.desk.ledger, rows, session.now)
+    new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
+    return {"proposed": len(new), "open": len(opinions(session))}
+
+
+def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
+    """Whether an answer is worth a proposal."""
+    if not _can_be_done(session, kind, group):
+        return False
+    if kind == CLASSIFY:
+        return choice in FILES and choice != group[0].category
+    if kind == CONTRADICTION:
+        return choice in [one.id for one in group]
+    one, other = (session.view.content(each) for each in group)
+    return not paraphrase.features(one, other)["numbers differ"]  # other numbers make another fact
+
+
+def _can_be_done(session: Session, kind: str, group: Group) -> bool:
+    """Whether advice of this kind can still be followed for these."""
+    if kind == CLASSIFY or len(group) != 2:
+        return kind == CLASSIFY and len(group) == 1
+    one, other = group
+    if kind == CONTRADICTION:
+        return one.path != other.path and _side(one) == _side(other)
+    view = session.view
+    return kind == MERGE and kin(view, one) == kin(view, other) and is_of_one_writer(one, other)
+
+
+def opinions(session: Session) -> list[Opinion]:
+    """All that are open and can be followed still, in the order of paths."""
+    by_id = _by_id(session)
+    rows = [one for one in reads.kept(session.desk.ledger) if one.is_of_model and one.state == OPEN]
+    found = [opinion for one in rows if (opinion := _opinion(session, one, by_id)) is not None]
+    return sorted(found, key=lambda each: (each.path, each.kind, each.id))
+
+
+def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
+    """A proposal with its memories; None when they are not as they were when the model was asked."""
+    group = _unchanged(row, by_id)
+    kind, choice, reason, model = (
+        str(row.fields.get(key, "")) for key in ("kind", "choice", "reason", "model")
+    )
+    if not group or not _can_be_done(session, kind, group):
+        return None
+    if kind == CLASSIFY and group[0].category != row.fields.get("category"):
+        return None  # filed elsewhere by now
+    if kind == CONTRADICTION:
+        group = tuple(sorted(group, key=lambda one: one.id == choice))
+    return Opinion(row.id, kind, group, choice, reason, model)
+
+
+def _unchanged(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
+    ids, hashes = texts_of(row.fields, "memories"), texts_of(row.fields, "hashes")
+    group = tuple(by_id[one] for one in ids if one in by_id)
+    return group if len(group) == len(ids) and tuple(one.hash for one in group) == hashes else ()
+
+
+def forget_stale(session: Session) -> None:
+    """Drop what was proposed or asked about memories that say something else by now. Decisions of a person stay."""
+    by_id = _by_id(session)
+    gone = [
+        row.id
+        for row in reads.kept(session.desk.ledger)
+        if row.is_of_model
+        and (
+            (row.state == ASKED and not _unchanged(row, by_id))
+            or (row.state == OPEN and _opinion(session, row, by_id) is None)
+        )
+    ]
+    reads.forget(session.desk.ledger, gone, session.now)
+
+
+def plan(session: Session, opinion: Opinion) -> Plan:
+    """What is done when it is accepted. Raises NoteChangedError when it cannot be done any more."""
+    draft = session.draft()
+    memory, other = opinion.memories[0], opinion.memories[-1]
+    if opinion.kind == MERGE:
+        join(draft, memory, other, "you accepted that they say the same")
+    elif opinion.kind == CONTRADICTION:
+        draft.archive(memory, YOU, f"“{other.title}” holds instead, as you accepted", other.id)
+    else:
+        why = f"{opinion.choice}: as you accepted"
+        draft.move(memory, opinion.choice, why)
+        if opinion.choice == REMINDERS and not memory.text("remind"):
+            moment = due(draft, memory, draft.content(memory))
+            draft.set(memory, why, **(times_of(moment) if moment else {}))
+    made = draft.plan("review")
+    if not made.changes:
+        raise NoteChangedError(f"{opinion.path} is not as it was when this was proposed")
+    return made
+
+
+def to_json(session: Session, opinion: Opinion, target: str) -> Report:
+    """A proposal of a model as JSON; `target` is the path that the memory would have."""
+    model = f"a model ({opinion.model})" if opinion.model else "a model"
+    says = f"{model}: “{opinion.reason}”" if opinion.reason else f"{model} gave no reason"
+    texts = [f"{each.path}: “{quoted(session.view.content(each))}”" for each in opinion.memories]
+    evidence = (says, *texts)
+    shown = Proposal(opinion.id, opinion.kind, opinion.path, 0, opinion.said, evidence, "", target)
+    ids = [each.id for each in opinion.memories]
+    return {**shown._asdict(), "who": MODEL, "reason": opinion.reason, "memories": ids}

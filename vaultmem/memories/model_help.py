@@ -1,0 +1,140 @@
+"""Jobs with the help of the language model of the settings: it sums up old sessions before a deep dream, and is asked
+one question afterwards. The vault is not locked meanwhile; without a model the job does the rest by rules."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from vaultmem.config import Config
+from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.llm import request
+from vaultmem.llm.llm import Budget, open_model
+from vaultmem.llm.request import FIRST, SECOND, Doubt
+from vaultmem.memories import summaries
+from vaultmem.memories.advice import texts_of
+from vaultmem.memories.conversation import TOKENS
+from vaultmem.memories.dream import DEEP
+from vaultmem.memories.reports import Report
+
+log = logging.getLogger("vaultmem.memories")
+
+
+class Caller(NamedTuple):
+    """A vault, as far as jobs with a model need it."""
+
+    ask: Callable[..., Report]
+    release: Callable[[], None]  # gives back what others may wait for
+    config: Config
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the settings name one."""
+        return bool(self.config.text("llm.base_url"))
+
+
+@dataclass
+class Tally:
+    """What a model did during a job, for its report."""
+
+    asked: int = 0
+    summaries: int = 0
+    proposed: int = 0
+    trouble: str = ""
+
+
+def dream(vault: Caller, params: Report) -> Report:
+    """Dream; a deep one with the help of the model, if there is one."""
+    if params.get("level") != DEEP or params.get("dry_run") or not vault.has_model:
+        return vault.ask("dream", **params)
+    assistant = _Assistant(vault)
+    texts = assistant.summaries(only_news=bool(params.get("only_news")))
+    report = vault.ask("dream", **params, summaries=texts)
+    if "proposals" in report:  # else there was nothing new
+        assistant.advise(report)
+    return {**report, "model": asdict(assistant.tally)}
+
+
+def compress(vault: Caller, params: Report) -> Report:
+    """Sum up old sessions; in the words of the model, if there is one."""
+    if params.get("dry_run") or not vault.has_model:
+        return vault.ask("compress", **params)
+    assistant = _Assistant(vault)
+    report = vault.ask("compress", **params, summaries=assistant.summaries(only_news=False))
+    return {**report, "model": asdict(assistant.tally)}
+
+
+class _Assistant:
+    """The model during one job. After its first failure it is not asked again."""
+
+    def __init__(self, vault: Caller) -> None:
+        self._vault = vault
+        self.tally = Tally()
+        try:
+            self._model = open_model(vault.config)
+        except LlmError as error:
+            self._model = None
+            self._give_up(error)
+
+    def _give_up(self, error: VaultmemError) -> None:
+        log.info("a model was of no help: %s", error)
+        self.tally.trouble = self.tally.trouble or str(error)
+
+    def summaries(self, *, only_news: bool) -> list[Report]:
+        """Summaries of as many old sessions as there may be calls, by "id"; "" where their own sentences must do."""
+        most = self._vault.config.number("llm.calls")
+        sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
+        assert isinstance(sessions, list)
+        self._vault.release()
+        model = None if self._model is None else Budget(self._model, most)
+        return [{"id": one["id"], "text": self._summary(model, one["texts"])} for one in sessions]
+
+    def _summary(self, model: request.Model | None, texts: list[str]) -> str:
+        if model is None or self.tally.trouble or not texts:
+            return ""
+        self.tally.asked += 1
+        try:
+            answer = model.ask(summaries.remembered(texts, TOKENS))
+        except LlmError as error:
+            self._give_up(error)
+            return ""
+        text = summaries.told(answer) if isinstance(answer, str) else ""
+        self.tally.summaries += bool(text)
+        return text
+
+    def advise(self, report: Report) -> None:
+        """Ask the one question; the report counts the advice among the proposals. What does not fit into it is asked
+        by the next dream."""
+        if self._model is None or self.tally.trouble:
+            return
+        name = self._vault.config.text("llm.model")
+        try:
+            doubts = self._vault.ask("doubts")["doubts"]
+            assert isinstance(doubts, list)
+            self._vault.release()
+            if doubts:
+                answers = self._answers(self._model, doubts, name)
+                result = self._vault.ask("advise", answers=answers, model=name)
+                self.tally.proposed = int(str(result["proposed"]))
+                report["proposals"] = int(str(report["proposals"])) + self.tally.proposed
+        except VaultmemError as error:  # the dream itself is done
+            self._give_up(error)
+
+    def _answers(self, model: request.Model, doubts: list[Report], name: str) -> list[Report]:
+        """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
+        described = [Doubt(texts_of(one, "texts"), texts_of(one, "days")) for one in doubts]
+        self.tally.asked += 1
+        advice = request.read(model.ask(request.question(described)), described)
+        if not advice:
+            raise LlmError(f"{name} did not answer as it was asked")
+        by_place = {one.place: one for one in advice}
+        nothing = request.Advice(0, "", "")
+        return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
+
+
+def _answer(doubt: Report, said: request.Advice) -> Report:
+    ids = texts_of(doubt, "memories")
+    choice = ids[said.choice == SECOND] if said.choice in (FIRST, SECOND) else said.choice
+    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": said.reason}
