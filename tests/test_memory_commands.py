@@ -29,7 +29,7 @@ from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.index.state import State
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.report import standing
+from vaultmem.memories.changed_note import standing
 from vaultmem.vault.identity import MARKER
 
 KINDS = ("obsidian", "plain", "logseq")

@@ -8,9 +8,9 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.memories.compress import clusters
 from vaultmem.memories.draft import CREATE, Plan
-from vaultmem.memories.dream import Options, contradictions, deep, dream, fading
+from vaultmem.memories.dream import Options, dream
+from vaultmem.memories.findings import across, clusters, contradictions, fading
 from vaultmem.reminders.found import found_reminders, stale_days
 from vaultmem.text.sanitize import quoted
 
@@ -169,8 +169,11 @@ def test_deep_is_the_same_in_any_order() -> None:
         memory_file("knowledge/A", "The deploy branch is main.", 9),
         memory_file("knowledge/B", "The deploy branch is release.", 8),
     ])  # fmt: skip
-    plan, _ = StandInView(files).run(deep)
-    assert StandInView(dict(reversed(files.items()))).run(deep)[0] == plan
+    plan, _ = StandInView(files).run(found_reminders, stale_days, across)
+    assert (
+        StandInView(dict(reversed(files.items()))).run(found_reminders, stale_days, across)[0]
+        == plan
+    )
     assert len(plan.changes) == 3
 
 

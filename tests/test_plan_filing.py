@@ -10,7 +10,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.classify import file_inbox, upgrade
 from vaultmem.memories.draft import MOVE, TO_ARCHIVE
-from vaultmem.memories.dream import counts, decay, expire
+from vaultmem.memories.dream import Options, decay, expire, write_counts
 
 EVENT: dict[str, Value] = {"memory_type": "episodic"}
 
@@ -118,7 +118,7 @@ def test_after_its_time_in_the_inbox_an_event_is_archived_and_a_fact_is_filed() 
     assert (file.properties["by"], file.properties["category"]) == ("expire", "inbox")
     assert only(inbox("The roof is of slate", 8).run(expire)[1])[0] == "knowledge/Note.md"
     assert (
-        only(inbox("The roof is of slate", 8).run(partial(expire, facts=True))[1])[0]
+        only(inbox("The roof is of slate", 8).run(partial(expire, options=Options(facts=True)))[1])[0]
         == "archive/Note.md"
     )
 
@@ -176,7 +176,7 @@ def test_what_fades(path: str, days: float, properties: dict[str, Value], fades:
     plan, after = view.run(decay)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/A.md"] * fades
     assert after.run(decay)[0].changes == ()
-    literal = view.run(partial(decay, facts=True))[0].changes
+    literal = view.run(partial(decay, options=Options(facts=True)))[0].changes
     assert len(literal) == (fades or (days == 999 and not properties))
     view.read_counts = {f"vaultmem/{path}.md": 1}
     assert view.run(decay)[0].changes == ()
@@ -213,15 +213,15 @@ def test_reads_reach_the_file_once() -> None:
         dict([memory_file("people/A", "x"), memory_file("people/B", "y", access_count=9)])
     )
     view.read_counts = {"vaultmem/people/A.md": 4, "vaultmem/people/B.md": 2}
-    plan, after = view.run(counts)
+    plan, after = view.run(write_counts)
     assert [(change.path, dict(change.properties)) for change in plan.changes] == [
         ("vaultmem/people/A.md", {"access_count": 4})
     ]
-    assert after.run(counts)[0].changes == ()
+    assert after.run(write_counts)[0].changes == ()
 
 
 def test_one_run_changes_at_most_so_many() -> None:
     files = dict(memory_file(f"knowledge/{n}", "x" * n, 99, **EVENT) for n in range(9))
-    plan, after = StandInView(files).run(partial(decay, threshold=1.0), limit=4)
+    plan, after = StandInView(files).run(partial(decay, options=Options(threshold=1.0)), limit=4)
     assert (len(plan.changes), plan.left) == (4, 5)
     assert len(after.run(decay)[0].changes) == 5

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.memories.report import Record, what_changed
+from vaultmem.memories.changed_note import Record, what_changed
 
 TODAY = date(2026, 11, 22)  # a Sunday
 

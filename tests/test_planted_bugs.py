@@ -102,7 +102,7 @@ PLANTED = [
         "tests/test_plan_merge.py",
     ),
     (
-        "vaultmem/memories/adopt.py",
+        "vaultmem/memories/dream.py",
         "< QUIET:",
         "< 0:",
         "tests/test_plan_adopt.py",

@@ -60,6 +60,7 @@ def doubts(session: Session, _: Asked) -> Report:
 
 
 def texts_of(fields: Mapping[str, object], name: str) -> tuple[str, ...]:
+    """A list of texts out of JSON; () for anything else."""
     values = fields.get(name)
     return tuple(map(str, values)) if isinstance(values, (list, tuple)) else ()
 

@@ -1,270 +1,104 @@
-"""The nightly work on memories, as deep as there is time for, and the upkeep that comes round more often."""
+"""Maintenance of memories, as steps on one draft: dreams, which go as deep as they are asked to, and the upkeep that
+comes round more often: expire, decay, upgrade and merge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from vaultmem.languages.statements import CAP, Statement, contradicts, statements
-from vaultmem.memories.adopt import Seen, adopt, leave_unquiet
+from vaultmem.adapter import Value
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
-from vaultmem.memories.compress import Means, clusters, compress
-from vaultmem.memories.draft import Draft, Finding, is_own
+from vaultmem.memories.compress import Means, compress
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
-from vaultmem.memories.model import ARCHIVE, CONNECTED, GENERATED, INBOX, Memory
+from vaultmem.memories.model import CATEGORIES, CONNECTED, INBOX, Memory
 from vaultmem.memories.supersede import supersede
 from vaultmem.reminders.found import found_reminders, stale_days
-from vaultmem.text.sanitize import quoted
-from vaultmem.text.times import format_duration, seconds
+from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
-
-# Memories that are fading although notes still build on them: a person may want to reinforce them.
-
-FADING = 0.5  # confidence
-
-
-def fading(draft: Draft) -> None:
-    """Find "fading"."""
-    away = f"{draft.view.folder}/{ARCHIVE}/"
-    ours = {f"{draft.view.folder}/{name}" for name in GENERATED}
-    for memory in draft.memories():
-        sure = draft.view.confidence(memory)
-        if sure >= FADING:
-            continue
-        sources = (path for path in draft.view.sources(memory.path) if path != memory.path)
-        notes = tuple(sorted(p for p in set(sources) if p not in ours and not p.startswith(away)))
-        if notes:
-            verb = "links" if len(notes) == 1 else "link"
-            said = f"[[{memory.title}]] is fading ({sure:.2f}), but {plural(len(notes), 'note')} {verb} to it"
-            draft.find(Finding("fading", memory.path, said, notes))
-
-
-# Memories that cannot both be true: two values for what has one, or a thing said and denied.
-
-MOST_OF_ONE = 16  # statements that are kept of a memory
-MOST_OF_A_SUBJECT = 40  # different statements on one thing that are compared with each other
-MOST = 50  # findings; whoever has more does not read them
-
-_Topic = tuple[str, ...]
-
-
-class _Said(NamedTuple):
-    memory: Memory
-    statement: Statement
-    words: str
-
-
-def contradictions(draft: Draft) -> None:
-    """Find "contradiction": the newer memory, with the older one as evidence."""
-    topics: dict[_Topic, list[_Said]] = {}
-    for memory in draft.memories():
-        if is_own(memory):
-            continue
-        text = draft.content(memory)[:CAP]
-        for statement in statements(text)[:MOST_OF_ONE]:
-            topic = _topic(memory, statement)
-            if topic is not None:
-                words = quoted(text[slice(*statement.span)])
-                topics.setdefault(topic, []).append(_Said(memory, statement, words))
-    found: dict[tuple[str, str], Finding] = {}
-    for _, said in sorted(topics.items()):
-        for one, other in combinations(_distinct(said), 2):
-            if one.memory.path != other.memory.path and contradicts(one.statement, other.statement):
-                _note(found, one, other)
-    for _, finding in sorted(found.items())[:MOST]:
-        draft.find(finding)
-
-
-def _topic(memory: Memory, statement: Statement) -> _Topic | None:
-    """Statements are only compared within one: what two assistants know of two projects is no contradiction."""
-    project = memory.text("project")
-    if not statement.subject and not project:
-        return None  # "port: 8100": of what, nobody knows
-    return memory.scope, memory.text("agent"), project, statement.subject, statement.property
-
-
-def _distinct(said: list[_Said]) -> list[_Said]:
-    """The newest of those that say the same."""
-    newest: dict[tuple[object, ...], _Said] = {}
-    for each in sorted(said, key=lambda one: (-one.memory.updated, one.memory.path)):
-        statement = each.statement._replace(span=(0, 0))
-        newest.setdefault(tuple(statement), each)
-        if len(newest) == MOST_OF_A_SUBJECT:
-            break
-    return list(newest.values())
-
-
-def _note(found: dict[tuple[str, str], Finding], one: _Said, other: _Said) -> None:
-    old, new = sorted((one, other), key=lambda each: (each.memory.updated, each.memory.path))
-    said = f"“{new.words}” against “{old.words}” in [[{old.memory.title}]]"
-    key = new.memory.path, old.memory.path
-    found.setdefault(key, Finding("contradiction", new.memory.path, said, (old.memory.path,)))
-
-
-# The deep level of dream: what memories say together, what contradicts, what has become stale.
-
-
-def deep(draft: Draft) -> None:
-    """All of it. Reminders are looked for before relative days get their date, in the words as they were written."""
-    for step in changing():
-        step(draft)
-    across(draft)
-
-
-def changing() -> list[Callable[[Draft], None]]:
-    """The steps that change memories; when they are taken again, they look only at what has become another."""
-    return [partial(found_reminders, looked=set()), partial(stale_days, looked=set())]
-
-
-def across(draft: Draft) -> None:
-    """Find what memories say together."""
-    contradictions(draft)
-    clusters(draft)
-    fading(draft)
-
-
-# Brings the numbers of reads, which live in the state, into the files, so that they move with the vault.
-
-
-def counts(draft: Draft) -> None:
-    """Write `access_count` where it differs; once a dream at most, for every write wakes the editor."""
-    for memory in draft.memories():
-        reads = draft.reads(memory)
-        if reads != memory.stored_reads and draft.may(memory):
-            draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
-
-
-# Events and working notes that nobody ever read fade away into the archive. Facts stay: see docs/adr/0019.
-
-THRESHOLD = 30 * 86400.0
-IMPORTANT = 0.8
-
-
-def decay(draft: Draft, threshold: float = THRESHOLD, *, facts: bool = False) -> None:
-    """Archive organized events and working notes that are older than `threshold` (seconds), were never read, and whose
-    policy is not "stable"; with `facts`, every memory that was not written as stable."""
-    now = draft.view.now.timestamp()
-    for memory in draft.memories():
-        if memory.phase == INBOX or not _may_fade(memory, facts=facts):
-            continue
-        if draft.reads(memory) or _is_spared(memory):
-            continue
-        since = _last_touched(memory)
-        if draft.is_over(memory, since + threshold, "decay") and draft.may(memory):
-            age = (now - since) / 86400
-            why = f"never read in {age:.0f} days, longer than {format_duration(threshold)}"
-            draft.archive(memory, "decay", f"{why} ({memory.decay_policy})")
-
-
-def _may_fade(memory: Memory, *, facts: bool) -> bool:
-    if memory.text("decay_policy") == "stable":
-        return False
-    return facts or memory.is_passing or memory.decay_policy != "stable"
-
-
-def is_awaited(memory: Memory) -> bool:
-    """Whether it is due or reminds at some time: then it goes when the person says so."""
-    return any(memory.text(key) for key in ("due", "remind", "repeat"))
-
-
-def _is_spared(memory: Memory) -> bool:
-    return (memory.importance or 0.0) >= IMPORTANT or is_awaited(memory)
-
-
-def _last_touched(memory: Memory) -> float:
-    reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    return max(memory.created, memory.updated, reinforced or 0.0)
-
-
-# The inbox does not keep forever: events that stayed unfiled too long go to the archive, facts are filed; and what
-
-TTL = 7 * 86400.0
-
-
-def expire(draft: Draft, ttl: float = TTL, reads: int = READS, *, facts: bool = False) -> None:
-    """Archive what has expired. `ttl` in seconds; what was read `reads` times is for upgrade to file. A fact of the
-    inbox is filed when its time is over, or archived with `facts`."""
-    now = draft.view.now.timestamp()
-    over: list[Memory] = []
-    for memory in draft.memories():
-        since = max(memory.created, memory.updated)
-        if memory.expires is not None and draft.is_over(memory, memory.expires, "expire"):
-            said = memory.text("expires_at")
-            _archive(draft, memory, f"expired at its own word, expires_at {said}")
-            continue
-        if memory.phase != INBOX or now - since <= ttl:
-            continue
-        if is_awaited(memory) or draft.reads(memory) >= reads:
-            continue
-        if not (facts or memory.is_passing):
-            over.append(memory)
-        elif draft.is_over(memory, since + ttl, "expire"):
-            age = f"{(now - since) / 86400:.0f} days"
-            _archive(draft, memory, f"in the inbox for {age}, longer than {format_duration(ttl)}")
-    file_all(draft, over)
-
-
-def _archive(draft: Draft, memory: Memory, why: str) -> None:
-    if draft.may(memory):
-        draft.archive(memory, "expire", why)
-
 
 LIGHT, MEDIUM, DEEP = 1, 2, 3
 ROUNDS = 6  # more than any vault needed; so many steps of a chain in one night are enough
+TTL = 7 * 86400.0  # of the inbox
+THRESHOLD = 30 * 86400.0  # of decay
+IMPORTANT = 0.8  # from which a memory does not decay
+QUIET = 120.0  # seconds without a change until a person has likely finished with a file
 Step = Callable[[Draft], None]
 
 
+class Seen(Protocol):
+    """A memory as vaultmem left it."""
+
+    @property
+    def path(self) -> str:
+        """Where it was."""
+
+    @property
+    def hash(self) -> str:
+        """The hash of its content."""
+
+    @property
+    def category(self) -> str:
+        """The category it was in."""
+
+
 class Options(NamedTuple):
-    """What the settings say. Times in seconds."""
+    """The settings of maintenance. Times in seconds."""
 
     seen: Mapping[str, Seen] = {}  # by id: how vaultmem left each memory
-    ttl: float = TTL  # of the inbox
-    threshold: float = THRESHOLD  # of decay
+    ttl: float = TTL
+    threshold: float = THRESHOLD
     reads: int = READS  # that make a memory worth a place
     facts: bool = False  # whether facts expire and decay, too
     trust: str = CONNECTED  # whose words are told to assistants
     sessions: Means | None = None  # how old sessions are summed up; None: not at all
 
 
+DEFAULT = Options()
+
+
+# Dreams
+
+
 def dream(draft: Draft, level: int, options: Options) -> None:
-    """Level 1 understands and files what is new; 2 also merges and links; 3 also sums up old sessions and looks at what
-    memories say together.
-    It reads living memories only: never the archive, pending.md, What changed.md, or a reminder it made itself."""
+    """Level 1 takes up and files what is new; 2 also merges and links; 3 also sums up old sessions and looks across
+    memories. It reads living memories only: never the archive, the pages that vaultmem writes, or a reminder it made
+    itself."""
     adopt(draft, options.seen)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
         steps += [supersede, partial(merge, trust=options.trust), resolve]
-    if level >= DEEP:
-        steps += changing()
+    if (
+        level >= DEEP
+    ):  # reminders before relative days get their date, in the words as they were written
+        steps += [partial(found_reminders, looked=set()), partial(stale_days, looked=set())]
     _until_settled(draft, steps)
     if level >= DEEP:
         if options.sessions is not None:
             compress(draft, options.sessions)
         across(draft)
     if level >= MEDIUM:
-        counts(draft)
+        write_counts(draft)
 
 
 def consolidate(draft: Draft, options: Options) -> None:
-    """All upkeep once. What people dropped in waits for dream to take it up; what they are typing in is left alone."""
+    """All upkeep once. Files that people dropped in wait for a dream."""
     leave_unquiet(draft, options.seen)
-    _until_settled(
-        draft,
-        [
-            partial(expire, ttl=options.ttl, reads=options.reads, facts=options.facts),
-            partial(decay, threshold=options.threshold, facts=options.facts),
-            partial(upgrade, reads=options.reads),
-            partial(merge, trust=options.trust),
-        ],
-    )
+    steps = [
+        partial(expire, options=options),
+        partial(decay, options=options),
+        partial(upgrade, reads=options.reads),
+        partial(merge, trust=options.trust),
+    ]
+    _until_settled(draft, steps)
 
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
     """Take the steps again as long as they change anything, for what one does may give another one work: a merged
-    memory says more than each did. What was found is found anew; a memory is filed or merged only once."""
+    memory says more than each did. Findings are collected again; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
         draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
@@ -272,3 +106,178 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
             step(draft)
         if draft.revision == before:
             return
+
+
+def write_counts(draft: Draft) -> None:
+    """Write `access_count`, which is counted in the state, into the files, so that it moves with the vault; once a
+    dream at most, for every write wakes the editor."""
+    for memory in draft.memories():
+        reads = draft.reads(memory)
+        if reads != memory.stored_reads and draft.may(memory):
+            draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
+
+
+# Age: events and working notes that nobody reads go to the archive, facts are filed and stay (docs/adr/0019).
+
+
+def expire(draft: Draft, options: Options = DEFAULT) -> None:
+    """Archive what ends by its own word, and what stayed in the inbox too long; a fact in the inbox is filed instead.
+    What was read often is for upgrade to file."""
+    now = draft.view.now.timestamp()
+    facts: list[Memory] = []
+    for memory in draft.memories():
+        since = max(memory.created, memory.updated)
+        if memory.expires is not None and draft.is_over(memory, memory.expires, "expire"):
+            end = memory.text("expires_at")
+            _archive(draft, memory, "expire", f"expired at its own word, expires_at {end}")
+        elif memory.phase == INBOX and now - since > options.ttl:
+            if is_awaited(memory) or draft.reads(memory) >= options.reads:
+                continue
+            if not (options.facts or memory.is_passing):
+                facts.append(memory)
+            elif draft.is_over(memory, since + options.ttl, "expire"):
+                age = f"{(now - since) / 86400:.0f} days"
+                limit = format_duration(options.ttl)
+                _archive(draft, memory, "expire", f"in the inbox for {age}, longer than {limit}")
+    file_all(draft, facts)
+
+
+def decay(draft: Draft, options: Options = DEFAULT) -> None:
+    """Archive organized events and working notes that are older than the threshold, were never read, and whose policy
+    is not "stable"; with `facts`, every memory that was not written as stable."""
+    now = draft.view.now.timestamp()
+    for memory in draft.memories():
+        if memory.phase == INBOX or draft.reads(memory) or not _may_decay(memory, options):
+            continue
+        reinforced = seconds(memory.properties.get("last_reinforced_at"))
+        since = max(memory.created, memory.updated, reinforced or 0.0)
+        if draft.is_over(memory, since + options.threshold, "decay"):
+            age = (now - since) / 86400
+            limit = format_duration(options.threshold)
+            why = f"never read in {age:.0f} days, longer than {limit} ({memory.decay_policy})"
+            _archive(draft, memory, "decay", why)
+
+
+def _may_decay(memory: Memory, options: Options) -> bool:
+    if memory.text("decay_policy") == "stable" or is_awaited(memory):
+        return False
+    if (memory.importance or 0.0) >= IMPORTANT:
+        return False
+    return options.facts or memory.is_passing or memory.decay_policy != "stable"
+
+
+def is_awaited(memory: Memory) -> bool:
+    """Whether it is due or reminds at some time: then it goes when the person says so."""
+    return any(memory.text(key) for key in ("due", "remind", "repeat"))
+
+
+def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
+    if draft.may(memory):
+        draft.archive(memory, job, why)
+
+
+# What people did by hand: new files, moved ones, edited ones, and those taken out of the archive.
+
+
+def adopt(draft: Draft, seen: Mapping[str, Seen]) -> None:
+    """Give people's files their properties and follow what people did. `seen` tells by id how vaultmem left a memory;
+    of one that is not in it this is not known. Files that are being worked on are left alone by the whole draft."""
+    at_work = leave_unquiet(draft, seen)
+    for memory in sorted(draft.view.memories(), key=lambda each: each.path):
+        if memory.path not in at_work:
+            _follow(draft, memory, _left(memory, seen))
+
+
+def leave_unquiet(draft: Draft, seen: Mapping[str, Seen]) -> set[str]:
+    """Let the draft leave alone what a person may be typing in: a fresh file that is not as vaultmem wrote it.
+    The paths of such files."""
+    now = draft.view.now.timestamp()
+    at_work = set()
+    for memory in draft.view.memories():
+        left = _left(memory, seen)
+        theirs = not memory.adopted or (left is not None and left.hash != memory.hash)
+        if theirs and abs(now - memory.mtime) < QUIET:
+            draft.leave(memory)
+            at_work.add(memory.path)
+    draft.at_work |= at_work
+    return at_work
+
+
+def _left(memory: Memory, seen: Mapping[str, Seen]) -> Seen | None:
+    return seen.get(memory.id) if memory.adopted else None
+
+
+def _follow(draft: Draft, memory: Memory, left: Seen | None) -> None:
+    category = _category(memory, left)
+    in_inbox = memory.path.startswith(f"{draft.view.folder}/{INBOX}/")
+    moves = category != memory.category or (in_inbox and category != INBOX)
+    sets, whys = _changes(memory, left, category, draft.view.now.timestamp())
+    if not (sets or moves):
+        return
+    if not draft.may(memory):
+        if not memory.adopted:
+            draft.leave(memory)
+        return
+    if moves:
+        draft.move(memory, category, whys[0] if whys else f"its property says {category}")
+    for why in whys:
+        draft.set(memory, why, **sets)
+
+
+def _category(memory: Memory, left: Seen | None) -> str:
+    """Where it belongs after what was done by hand. Its folder speaks before its property (category_of has seen to
+    that), but a property that is another than vaultmem wrote, in a file that lies where it lay, was changed."""
+    if left is None:
+        return memory.category
+    written = memory.text("category")
+    if memory.path == left.path and written in CATEGORIES and written != left.category:
+        return written
+    back = memory.path.rpartition("/")[0].endswith("/" + INBOX) and memory.path != left.path
+    return INBOX if back and written == left.category else memory.category
+
+
+def _changes(
+    memory: Memory, left: Seen | None, category: str, now: float
+) -> tuple[dict[str, Value], list[str]]:
+    """The properties to set, and why."""
+    sets: dict[str, Value] = {}
+    whys: list[str] = []
+    if not memory.adopted:
+        whys.append("a file of yours, taken up as a memory")
+        sets["id"] = memory.id
+        if category == INBOX:  # an old file has as much time in the inbox as a new one
+            sets["updated_at"] = stamp(now)
+    elif left is not None and category != left.category:
+        how = "moved" if memory.path != left.path else "its category changed"
+        whys.append(f"{how} to {category} by hand")
+    if memory.text("deleted_at"):
+        whys.append("taken out of the archive by hand")
+        # `replaced_by` stays: a merged memory that comes back is not merged into that one again.
+        sets |= {"deleted_at": None, "by": None, "updated_at": stamp(now)}
+        if memory.expires is not None and memory.expires <= now:
+            sets["expires_at"] = None
+    elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
+        whys.append("edited by hand")
+        sets["updated_at"] = stamp(min(memory.mtime, now))
+    wanted = _required(memory, category).items()
+    sets |= {k: v for k, v in wanted if memory.properties.get(k) != v and k not in sets}
+    if sets and not whys:
+        whys.append("it lacked " + ", ".join(sets))
+    return sets, whys
+
+
+def _is_newer(memory: Memory, now: float) -> bool:
+    written = seconds(memory.properties.get("updated_at"))
+    return written is None or written < int(min(memory.mtime, now))
+
+
+def _required(memory: Memory, category: str) -> dict[str, Value]:
+    """What every memory has; times and scope are only filled in where there are none."""
+    own = memory.properties
+    defaults: dict[str, Value] = {
+        "scope": memory.scope,
+        "created_at": stamp(memory.created),
+        "updated_at": stamp(memory.updated),
+    }
+    lacking = {key: value for key, value in defaults.items() if own.get(key) in (None, "")}
+    return {"phase": INBOX if category == INBOX else "organized", "category": category, **lacking}

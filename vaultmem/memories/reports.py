@@ -14,6 +14,7 @@ from vaultmem.vault.files import decode
 
 Report = dict[str, object]
 MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text
+NOTHING = Outcome(None, (), ())
 
 
 def header(asked: Asked, why: str, now: float) -> Header:
@@ -23,54 +24,58 @@ def header(asked: Asked, why: str, now: float) -> Header:
 
 
 def planned(session: Session, plan: Plan) -> Report:
-    """A plan that is not carried out."""
+    """A plan that is not carried out, with its diffs."""
     changes = [
-        {**shown(change), "diff": diff(session, change) if number < MOST_DIFFS else None}
-        for number, change in enumerate(plan.changes)
+        {**_change_to_json(change), "diff": diff(session, change) if at < MOST_DIFFS else None}
+        for at, change in enumerate(plan.changes)
     ]
-    return _report(plan, changes, [], dry_run=True)
+    return {**to_json(plan, NOTHING), "dry_run": True, "changes": changes}
 
 
 def done(plan: Plan, outcome: Outcome) -> Report:
     """A plan that was carried out, as far as it was."""
-    wanted = {change.target: change for change in plan.changes}
-    changes = [shown(wanted[step.target]) for step in outcome.done if step.target in wanted]
-    skipped = [{"path": path, "reason": reason} for path, reason in outcome.skipped]
+    return to_json(settled(plan, outcome), outcome)
+
+
+def settled(plan: Plan, outcome: Outcome) -> Plan:
+    """A plan after it was carried out: the changes that were made, and findings with the paths of now."""
+    targets = {step.target for step in outcome.done}
     now = {step.path: step.target for step in outcome.done if step.path is not None}
-    moved = [
+    findings = tuple(
         finding._replace(
             subject=now.get(finding.subject, finding.subject),
             others=tuple(now.get(path, path) for path in finding.others),
         )
         for finding in plan.findings
-    ]
-    return _report(plan._replace(findings=tuple(moved)), changes, skipped, dry_run=False)
+    )
+    changes = tuple(change for change in plan.changes if change.target in targets)
+    return plan._replace(changes=changes, findings=findings)
 
 
-def _report(
-    plan: Plan, changes: list[dict[str, object]], skipped: list[dict[str, str]], *, dry_run: bool
-) -> Report:
+def to_json(plan: Plan, outcome: Outcome) -> Report:
+    """A plan that is settled."""
     return {
         "job": plan.name,
-        "dry_run": dry_run,
-        "changes": changes,
-        "counts": dict(sorted(Counter(str(change["action"]) for change in changes).items())),
-        "findings": [found(finding) for finding in plan.findings],
-        "skipped": skipped,
+        "dry_run": False,
+        "changes": [_change_to_json(change) for change in plan.changes],
+        "counts": _counts(plan.changes),
+        "findings": [finding_to_json(finding) for finding in plan.findings],
+        "skipped": [{"path": path, "reason": reason} for path, reason in outcome.skipped],
         "left": plan.left,
     }
 
 
-def shown(change: Change) -> dict[str, object]:
-    """A change as JSON."""
-    return {
-        "action": change.action, "id": change.id, "path": change.path, "target": change.target, "why": change.why,
-    }  # fmt: skip
-
-
-def found(finding: Finding) -> dict[str, object]:
+def finding_to_json(finding: Finding) -> Report:
     """A finding as JSON."""
     return {**finding._asdict(), "others": list(finding.others)}
+
+
+def _change_to_json(change: Change) -> Report:
+    return {name: getattr(change, name) for name in ("action", "id", "path", "target", "why")}
+
+
+def _counts(changes: tuple[Change, ...]) -> dict[str, int]:
+    return dict(sorted(Counter(change.action for change in changes).items()))
 
 
 def diff(session: Session, change: Change) -> str:
@@ -85,11 +90,6 @@ def diff(session: Session, change: Change) -> str:
 
 def unified(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """Two versions of a file side by side."""
-    lines = difflib.unified_diff(
-        decode(old)[0].splitlines(),
-        decode(new)[0].splitlines(),
-        path or "(new)",
-        target,
-        lineterm="",
-    )
+    before, after = (decode(each)[0].splitlines() for each in (old, new))
+    lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")
     return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import reads
-from vaultmem.memories.draft import LEAVING
+from vaultmem.memories.draft import HALTED, LEAVING
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.model import is_private, scope_of
 from vaultmem.reminders import learned, page_copies
@@ -43,7 +43,6 @@ from vaultmem.vault.places import ENTRIES, INBOX, category_of, named
 
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
-HALTED = "halted"  # the kind of finding with which a job asks before it goes on
 _ASKED = ("approve", "remember")  # kinds that only the person may answer
 PERSONAL = ("vanished", HALTED, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from vaultmem.errors import StateError
 from vaultmem.memories.model import EVERYBODY
 from vaultmem.paths import make_private
 from vaultmem.reminders import alarms, facts, learned, listing, pending_items, review
-from vaultmem.reminders.answers import SNOOZED, Answer, closed, union
+from vaultmem.reminders.answers import DONE, SNOOZED, Answer, closed, union
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.finding import Finder
 from vaultmem.reminders.listing import DAYS, NAME, Listed, stats, surroundings
@@ -112,6 +112,17 @@ class Waiting:
         if self.page is None:
             return answers
         return union(answers, self._answers(self.page.acks(now), now, {}))
+
+    def is_confirmed(self, finding: Mapping[str, object]) -> bool:
+        """Whether a person has ticked the question of a job that waits."""
+        answer = self.record.answers().get(review.halted_id(finding))
+        return answer is not None and answer.state == DONE
+
+    def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
+        """Have the memories counted, by id and time, that were listed since this was done last."""
+        if found := listing.take(self._state.folder):
+            use(found)
+            listing.forget(self._state.folder)
 
     def items(
         self, catalog: Catalog, now: datetime, vanished: str = "", days: int = pending_items.DAYS
