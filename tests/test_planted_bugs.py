@@ -97,8 +97,8 @@ PLANTED = [
     ),
     (
         "vaultmem/memories/merge.py",
-        "stamp(max(end for end in ends if end is not None))",
-        "stamp(min(end for end in ends if end is not None))",
+        "else _latest(ends)}",
+        "else stamp(min(end for end in ends if end))}",
         "tests/test_plan_merge.py",
     ),
     (
@@ -109,8 +109,8 @@ PLANTED = [
     ),
     (
         "vaultmem/memories/same.py",
-        "elif _folded(unit) not in had:",
-        "elif _folded(unit) not in had and len(unit) > 8:",
+        "elif _folded(unit) not in known:",
+        "elif _folded(unit) not in known and len(unit[0]) > 8:",
         "tests/test_plan_merge.py",
     ),
     ("vaultmem/history/undo.py", "if data == new:", "if True:", "tests/test_undo.py"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from vaultmem.adapter import Value
 from vaultmem.memories import model, paraphrase
@@ -16,9 +17,8 @@ from vaultmem.text.values import plural
 from vaultmem.vault.places import KEYS
 
 MERGED = "merged"  # the kind of what is found
-_DATED = re.compile(
-    r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$"
-)  # what text.titles adds to a title that is taken
+# What text.titles adds to a title that is taken.
+_DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
 
 def merge(draft: Draft, trust: str = CONNECTED) -> None:
@@ -30,18 +30,15 @@ def merge(draft: Draft, trust: str = CONNECTED) -> None:
 
 def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
     """Merge two that a person takes for the same; whether that could be done."""
-    titles = {folded(memory.title) for memory in draft.memories()}
-    first, second = sorted((one, other), key=lambda each: _rank(draft, each, titles))
+    first, second = _ranked(draft, [one, other])
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 
 
 def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
-    memories = [memory for memory in draft.memories() if may_join(memory)]
     linkers: Linkers | None = None
     merged = False
-    titles = {folded(memory.title) for memory in memories}
-    for memory in sorted(memories, key=lambda each: _rank(draft, each, titles)):
+    for memory in _ranked(draft, filter(may_join, draft.memories())):
         likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:
@@ -53,13 +50,18 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     return merged
 
 
-def _rank(draft: Draft, memory: Memory, titles: set[str]) -> tuple[int, float, bool, float, str]:
+def _ranked(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
     """The survivor comes first: the person's own words, then most reads, then whose title is not another's with a day
     behind it, then oldest."""
-    dated = _DATED.search(memory.title)
-    second = dated is not None and folded(memory.title[: dated.start()]) in titles
-    standing = model.standing(model.origin(memory.properties))
-    return standing, -draft.reads(memory), second, memory.created, memory.path
+    titles = {folded(memory.title) for memory in draft.memories()}
+
+    def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
+        dated = _DATED.search(memory.title)
+        is_second = dated is not None and folded(memory.title[: dated.start()]) in titles
+        standing = model.standing(model.origin(memory.properties))
+        return standing, -draft.reads(memory), is_second, memory.created, memory.path
+
+    return sorted(memories, key=rank)
 
 
 def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
@@ -70,11 +72,10 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
     if not draft.may(survivor, other, *pointing):
         return False
     why = f"takes in “{other.title}”: {match.reason}"
-    content = draft.content(survivor)
-    whole = _words(draft, survivor, other)
-    if whole != content:
+    whole = _content(draft, survivor, other)
+    if whole != draft.content(survivor):
         draft.rewrite(survivor, whole, why)
-    draft.set(survivor, why, **_gathered(draft, draft.see(survivor), other))
+    draft.set(survivor, why, **_properties(draft, draft.see(survivor), other))
     if survivor.phase == INBOX and other.phase != INBOX:
         draft.move(survivor, other.category, why)
     draft.archive(other, "merge", f"in “{survivor.title}”: {match.reason}", survivor.id)
@@ -86,9 +87,9 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
     return True
 
 
-def _words(draft: Draft, survivor: Memory, other: Memory) -> str:
+def _content(draft: Draft, survivor: Memory, other: Memory) -> str:
     """What the survivor says then. Of two wordings of one statement the fuller one stays, of equal ones the newer; the
-    other is in the archive. Of longer texts nothing is left out; nobody's words stand under the name of another."""
+    other is in the archive. Of longer texts nothing is left out; one writer's words never get another one's name."""
     mine, theirs = draft.content(survivor), draft.content(other)
     if not is_of_one_writer(survivor, other):
         return mine
@@ -115,76 +116,61 @@ def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
 
 def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
     inside = draft.view.folder + "/"
-    notes = tuple(
-        path for path in sorted(draft.view.sources(old.path)) if not path.startswith(inside)
-    )
+    sources = sorted(draft.view.sources(old.path))
+    notes = tuple(path for path in sources if not path.startswith(inside))
     if notes:
         verb = "links" if len(notes) == 1 else "link"
-        said = f"{plural(len(notes), 'note')} {verb} to [[{old.title}]], which is now in [[{new.title}]]"
-        draft.find(Finding(MERGED, old.path, said, notes))
+        text = f"{plural(len(notes), 'note')} {verb} to [[{old.title}]], which is now in [[{new.title}]]"
+        draft.find(Finding(MERGED, old.path, text, notes))
 
 
-def _gathered(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
-    """The properties of the survivor that holds both. The name of a memory is words of its writer."""
-    names = (other.title, *_list(other, "aliases")) if is_of_one_writer(survivor, other) else ()
-    sets: dict[str, Value] = {
+def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
+    """The properties of the survivor that holds both: the most of each, and the longer life of the two. Of the same
+    writer also the name, and keys of the person's own."""
+    both = (survivor, other)
+    is_same_writer = is_of_one_writer(*both)
+    names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()
+    ratings = [each.importance for each in both if each.importance is not None]
+    reinforced = [seconds(each.properties.get("last_reinforced_at")) for each in both]
+    ends = [each.expires for each in both]
+    found: dict[str, Value] = {
         "tags": _together(survivor.tags, other.tags),
-        "aliases": _together(_list(survivor, "aliases"), names, survivor.title),
-        "links": _together(_list(survivor, "links"), _list(other, "links")),
-        "created_at": stamp(min(survivor.created, other.created)),
+        "aliases": _together(_texts(survivor, "aliases"), names, survivor.title),
+        "links": _together(_texts(survivor, "links"), _texts(other, "links")),
+        "created_at": stamp(min(each.created for each in both)),
+        "access_count": sum(map(draft.reads, both)) or None,
+        "importance": max(ratings, default=None),
+        "last_reinforced_at": _latest(reinforced),
     }
-    reads = draft.reads(survivor) + draft.reads(other)
-    if reads:
-        sets["access_count"] = reads
-    rated = [each.importance for each in (survivor, other) if each.importance is not None]
-    if rated:
-        sets["importance"] = max(rated)
-    sets |= _lasting(survivor, other) | _own_keys(survivor, other)
-    return {
-        key: value for key, value in sets.items() if value not in ([], None) or key == "expires_at"
-    }
-
-
-def _lasting(survivor: Memory, other: Memory) -> dict[str, Value]:
-    """What keeps it: the longer life of the two."""
-    sets: dict[str, Value] = {}
-    ends = [survivor.expires, other.expires]
-    sets["expires_at"] = (
-        None if None in ends else stamp(max(end for end in ends if end is not None))
-    )
     if other.decay_policy == "stable" != survivor.decay_policy:
-        sets["decay_policy"] = "stable"
-    read = [seconds(each.properties.get("last_reinforced_at")) for each in (survivor, other)]
-    known = [each for each in read if each is not None]
-    if known:
-        sets["last_reinforced_at"] = stamp(max(known))
+        found["decay_policy"] = "stable"
     if other.properties.get("global") is True:
-        sets["global"] = True
-    return sets
+        found["global"] = True
+    if is_same_writer:  # what a person added to the other, and where it came from
+        found |= {
+            key: value
+            for key, value in other.properties.items()
+            if (key not in KEYS or key == "source") and key not in survivor.properties
+        }
+    known = {key: value for key, value in found.items() if value not in ([], None)}
+    return {**known, "expires_at": None if None in ends else _latest(ends)}
 
 
-def _own_keys(survivor: Memory, other: Memory) -> dict[str, Value]:
-    """What a person added to the other, and where it came from: it makes nobody's own words those of a page."""
-    if not is_of_one_writer(survivor, other):
-        return {}
-    return {
-        key: value
-        for key, value in other.properties.items()
-        if (key not in KEYS or key == "source") and key not in survivor.properties
-    }
+def _latest(moments: list[float | None]) -> str | None:
+    return max((stamp(moment) for moment in moments if moment is not None), default=None)
 
 
-def _list(memory: Memory, key: str) -> tuple[str, ...]:
-    given = memory.properties.get(key)
-    if isinstance(given, list):
-        return tuple(str(each) for each in given)
-    return (given,) if isinstance(given, str) and given else ()
+def _texts(memory: Memory, key: str) -> tuple[str, ...]:
+    value = memory.properties.get(key)
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    return (value,) if isinstance(value, str) and value else ()
 
 
-def _together(one: tuple[str, ...], other: tuple[str, ...], but: str = "") -> list[Value]:
+def _together(one: tuple[str, ...], other: tuple[str, ...], without: str = "") -> list[Value]:
     """All of both, once without regard to case, in their order."""
     first: dict[str, str] = {}
     for each in (*one, *other):
-        if folded(each) != folded(but):
+        if folded(each) != folded(without):
             first.setdefault(each.casefold(), each)
     return list(first.values())
