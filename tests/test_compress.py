@@ -15,7 +15,7 @@ from vaultmem import Vault
 from vaultmem.adapter import Value
 from vaultmem.memories.compress import (
     MOST_OF_ONE,
-    MOST_TOLD,
+    MOST_SENT,
     NOTHING,
     Means,
     compress,
@@ -450,4 +450,4 @@ def test_a_model_is_told_no_more_than_it_can_take() -> None:
     (part,) = parts(draft, 0)
     told = texts(draft, part)
     assert max(map(len, told)) == MOST_OF_ONE
-    assert sum(map(len, told)) == MOST_TOLD
+    assert sum(map(len, told)) == MOST_SENT

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -20,12 +21,12 @@ from vaultmem.text.values import plural
 from vaultmem.vault.places import ENTRIES
 
 LONGEST = 4_000  # characters of one, whoever wrote it
-MOST_OF_ONE = 2_000  # characters of a memory that a model is told,
-MOST_TOLD = 24_000  # and of a session
+MOST_OF_ONE = 2_000  # characters of a memory that a model is sent,
+MOST_SENT = 24_000  # and of a session
 FILED = "knowledge"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# A summary says whose words it sums up, so that nobody trusts it more than them: they are never mixed.
-_KEPT = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")
+# A summary says whose words it sums up, so that it is not trusted more than them: they are never mixed.
+_COPIED = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")
 _NO_EVENTS = ("preferences", REMINDERS)  # whatever session they come from
 
 
@@ -38,7 +39,7 @@ class Means(NamedTuple):
     summaries: Mapping[str, str] | None = None
 
 
-class Spell(NamedTuple):
+class Sitting(NamedTuple):
     """A session: what is remembered of one sitting, in the order of time."""
 
     scope: str
@@ -48,7 +49,7 @@ class Spell(NamedTuple):
     @property
     def is_compressed(self) -> bool:
         """Whether summaries stand for all of it."""
-        return all(_is_compressed(one) for one in self.memories)
+        return all(map(_is_compressed, self.memories))
 
 
 class Part(NamedTuple):
@@ -78,89 +79,78 @@ def compress(draft: Draft, means: Means) -> None:
 
 
 def parts(draft: Draft, threshold: int) -> list[Part]:
-    """What is to be summed up now, the oldest first; not what a person has taken a summary away from."""
-    gone = {memory.id for memory in draft.view.archived()}
-    wanted = to_compress(_spells(draft), threshold)
-    found = (part for spell in wanted for part in _parts(spell))
-    return [part for part in found if part.id not in gone]
+    """What is to be summed up now, the oldest first; without summaries that a person has archived."""
+    archived = {memory.id for memory in draft.view.archived()}
+    sittings = to_compress(_sittings(draft), threshold)
+    return [part for one in sittings for part in _parts(one) if part.id not in archived]
 
 
 def texts(draft: Draft, part: Part) -> list[str]:
-    """What a model is told of it: without secrets, and no more than it can take."""
-    found: list[str] = []
-    room = MOST_TOLD
+    """What a model is sent of it: without secrets, and no more than it can take."""
+    sent: list[str] = []
+    room = MOST_SENT
     for text in _texts(draft, part):
-        found.append(text[: min(MOST_OF_ONE, room)])
-        room -= len(found[-1])
+        sent.append(text[: min(MOST_OF_ONE, room)])
+        room -= len(sent[-1])
         if room <= 0:
             break
-    return found
+    return sent
 
 
 def _texts(draft: Draft, part: Part) -> list[str]:
     return [secrets.redact(draft.content(memory))[0].strip() for memory in part.memories]
 
 
-def _spells(draft: Draft) -> list[Spell]:
+def _sittings(draft: Draft) -> list[Sitting]:
     """All sessions, the oldest first. One of a single memory has nothing to sum up."""
-    groups: dict[tuple[str, str], list[Memory]] = {}
-    for memory in draft.memories():
-        name = _session_of(memory)
-        if name:
-            groups.setdefault((memory.scope, name), []).append(memory)
-    found = [
-        Spell(*key, tuple(sorted(group, key=_when)))
-        for key, group in groups.items()
-        if len(group) > 1
-    ]
-    return sorted(found, key=lambda spell: (_when(spell.memories[0]), spell.scope, spell.name))
-
-
-def _when(memory: Memory) -> tuple[float, str]:
-    return memory.created, memory.path
+    groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in sorted(draft.memories(), key=lambda each: (each.created, each.path)):
+        if name := _session_of(memory):
+            groups[memory.scope, name].append(memory)
+    sittings = [Sitting(*key, tuple(group)) for key, group in groups.items() if len(group) > 1]
+    return sorted(sittings, key=lambda one: (one.memories[0].created, one.memories[0].path, *one[:2]))  # fmt: skip
 
 
 def _session_of(memory: Memory) -> str:
     """The session of what has happened; "" for what belongs to none, or holds beyond it."""
-    given, kind = (memory.properties.get(key) for key in ("session_id", "memory_type"))
-    if given in (None, "") or isinstance(given, (list, dict)) or kind not in (None, "", "episodic"):
+    name, kind = (memory.properties.get(key) for key in ("session_id", "memory_type"))
+    if name in (None, "") or isinstance(name, (list, dict)) or kind not in (None, "", "episodic"):
         return ""
-    is_sum = bool(memory.properties.get("compression_source"))
-    inner = f"/{ENTRIES}/" in f"/{memory.path}"
-    return "" if is_sum or inner or memory.category in _NO_EVENTS else str(given)
+    is_summary = bool(memory.properties.get("compression_source"))
+    in_conversation = f"/{ENTRIES}/" in f"/{memory.path}"
+    return "" if is_summary or in_conversation or memory.category in _NO_EVENTS else str(name)
 
 
 def _is_compressed(memory: Memory) -> bool:
     return memory.properties.get("compressed") is True
 
 
-def _parts(spell: Spell) -> list[Part]:
-    groups: dict[tuple[str, ...], list[Memory]] = {}
-    for memory in spell.memories:
+def _parts(sitting: Sitting) -> list[Part]:
+    groups: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
+    for memory in sitting.memories:
         if not _is_compressed(memory):
             own = memory.properties
-            key = (*(repr(own.get(each) or "") for each in _KEPT), str(is_private(own)))
-            groups.setdefault(key, []).append(memory)
+            groups[*(repr(own.get(each) or "") for each in _COPIED), str(is_private(own))].append(memory)  # fmt: skip
     return [
-        Part(_id(spell, key, group), spell.name, tuple(group))
+        Part(_id(sitting, key, group), sitting.name, tuple(group))
         for key, group in sorted(groups.items())
     ]
 
 
-def _id(spell: Spell, key: tuple[str, ...], group: list[Memory]) -> str:
-    said = sorted(f"{memory.id} {memory.hash}" for memory in group)
-    return derived_id("session", spell.scope, spell.name, *key, *said)
+def _id(sitting: Sitting, key: tuple[str, ...], group: list[Memory]) -> str:
+    contents = sorted(f"{memory.id} {memory.hash}" for memory in group)
+    return derived_id("session", sitting.scope, sitting.name, *key, *contents)
 
 
 def _sum_up(draft: Draft, part: Part, means: Means) -> None:
-    given = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
-    given = secrets.redact(given)[0].strip()[:LONGEST]
-    said = given or extractive.summary((), _texts(draft, part), TOKENS, means.count)
-    text = said[:LONGEST].strip() or NOTHING
+    answer = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
+    answer = secrets.redact(answer)[0].strip()[:LONGEST]
+    text = answer or extractive.summary((), _texts(draft, part), TOKENS, means.count)
+    text = text[:LONGEST].strip() or NOTHING
     last = part.memories[-1].created
     title = free_title(text, stamp(last)[:10], part.id, draft.is_taken)
     many = plural(len(part.memories), "memory", "memories")
-    by = "a model" if given else "their own sentences"
+    by = "a model" if answer else "their own sentences"
     draft.create(
         New(part.id, title, FILED, f"{text}\n", _properties(draft, part, last)),
         f"sums up {many} of an old session, by {by}",
@@ -169,21 +159,24 @@ def _sum_up(draft: Draft, part: Part, means: Means) -> None:
 
 
 def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
-    own = part.memories[0].properties
+    first = part.memories[0]
     now = stamp(draft.view.now.timestamp())
-    rated = [one.importance for one in part.memories if one.importance is not None]
-    private: dict[str, Value] = {"private": True} if part.is_private else {}
+    ratings = [one.importance for one in part.memories if one.importance is not None]
+    optional: dict[str, Value] = {key: first.properties.get(key) for key in _COPIED}
+    optional |= {"private": part.is_private, "importance": max(ratings, default=None)}
     return {
         "id": part.id,
         "phase": "organized",
         "category": FILED,
-        "scope": part.memories[0].scope,
-        **{key: own[key] for key in _KEPT if own.get(key) not in (None, "", False)},
-        **private,
+        "scope": first.scope,
         "memory_type": "semantic",
         "compression_source": True,
         "source_session_id": part.session,
-        **({"importance": max(rated)} if rated else {}),
+        **{
+            key: each
+            for key, each in optional.items()
+            if each is not False and each not in (None, "")
+        },
         "links": [link_to(memory) for memory in part.memories],
         "created_at": stamp(last),
         "updated_at": now,
@@ -196,6 +189,6 @@ def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
     for memory in part.memories:
         before = entries(memory)
         known = {folded(name) for each in before for name in link_targets(each)}
-        new = [f"[[{title}]]"] if title and folded(title) not in known else []
-        links: list[Value] = [*before, *new]
-        draft.set(memory, why, compressed=True, **({"links": links} if new else {}))
+        links: list[Value] = [*before, f"[[{title}]]"]
+        is_new = bool(title) and folded(title) not in known
+        draft.set(memory, why, compressed=True, **({"links": links} if is_new else {}))

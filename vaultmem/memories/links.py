@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from vaultmem.adapter import Value
+from vaultmem.adapter.scan import hidden_spans
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
 
 # Who answers to a [[name]]: a living memory, the one that took an archived one's place, something else, or nobody.
 
 _WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
-_FENCE = re.compile(r"\s*(?:[-*+] )?(`{3,}|~{3,})")
-_CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
 _STEPS = 20  # how often a memory may have been replaced by one that was replaced
 
 
@@ -82,32 +81,17 @@ def link_to(memory: Memory) -> str:
 
 def retargeted(content: str, old: str, new: str) -> str:
     """The content with its links to one title leading to another; what they show, and code, stay as they are."""
-    if "[[" not in content:
-        return content
     wanted = folded(old)
 
-    def _link(match: re.Match[str]) -> str:
+    def link(match: re.Match[str]) -> str:
         return f"[[{new}{match[2] or ''}]]" if folded(match[1]) == wanted else match[0]
 
-    lines, mark = content.split("\n"), ""
-    for number, line in enumerate(lines):
-        fence = _FENCE.match(line)
-        if mark:
-            mark = "" if line.strip().startswith(mark) else mark
-        elif fence:
-            mark = fence[1]
-        elif "[[" in line:
-            lines[number] = _outside_code(line, _link)
-    return "\n".join(lines)
-
-
-def _outside_code(line: str, link: Callable[[re.Match[str]], str]) -> str:
     parts: list[str] = []
     at = 0
-    for code in _CODE.finditer(line) if "`" in line else ():
-        parts += [_WIKILINK.sub(link, line[at : code.start()]), code[0]]
-        at = code.end()
-    return "".join([*parts, _WIKILINK.sub(link, line[at:])])
+    for begin, end in [*hidden_spans(content), (len(content), len(content))]:
+        parts += [_WIKILINK.sub(link, content[at:begin]), content[begin:end]]
+        at = end
+    return "".join(parts)
 
 
 class Linkers:
