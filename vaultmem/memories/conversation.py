@@ -20,7 +20,7 @@ LONGEST_ID = 180
 FINAL = "L3/final"  # the name of the summary of all
 _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _MADE = re.compile(r".*-[0-9a-f]{8}")  # as folder_of() makes names
-# Control characters, and what nobody sees but changes how a line looks; emoji need their joiner (U+200D).
+# Control characters, and invisible ones that change how a line looks; emoji need their joiner (U+200D).
 _ODD = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
@@ -80,16 +80,16 @@ def problem(conversation: str) -> str:
     return "begins with a colon" if conversation.startswith(":") else ""
 
 
-def in_folder(folder: str, told: object) -> str:
-    """The id of the conversation of an entry that lies in this folder and tells that `conversation_id`; "" where
-    neither makes one: a folder that a person has renamed, or an entry of another conversation."""
-    if isinstance(told, str) and not problem(told) and folder_of(told) == folder:
-        return told
+def in_folder(folder: str, written: object) -> str:
+    """The id of the conversation of an entry in this folder with this `conversation_id`; "" where neither makes one: a
+    folder that a person has renamed, or an entry of another conversation."""
+    if isinstance(written, str) and not problem(written) and folder_of(written) == folder:
+        return written
     return folder if _is_plain(folder) else ""
 
 
 def role_in(inner: str) -> str:
-    """The role of an entry by its place, a path in the folder of its conversation; "" where that tells none."""
+    """The role of an entry by its path in the folder of its conversation; "" where it has none."""
     parts = inner.removeprefix(f"{DELETED}/").split("/")[:-1]
     if parts[:1] == [TURNS]:
         return parts[1] if parts[1:2] in ([USER], [ASSISTANT]) else ""
@@ -97,17 +97,17 @@ def role_in(inner: str) -> str:
 
 
 def entry_of(inner: str, properties: Mapping[str, Value]) -> tuple[str, str]:
-    """The conversation and the role of an entry at a path in the memory folder; "" for what cannot be told."""
+    """The conversation and the role of an entry at a path in the memory folder; "" for what is unknown."""
     parts = inner.split("/")
     if len(parts) < 3:
         return "", ""
     scope, prefix = properties.get("scope"), scope_of("")
-    told: object = properties.get("conversation_id")
+    written: object = properties.get("conversation_id")
     if isinstance(scope, str) and scope.startswith(prefix):
         # Always text: an id such as 1.0 is a number where properties are typed.
-        told = scope.removeprefix(prefix)
+        written = scope.removeprefix(prefix)
     role = role_in("/".join(parts[2:])) or str(properties.get("role") or "")
-    return in_folder(parts[1], told), role if role in ROLES else ""
+    return in_folder(parts[1], written), role if role in ROLES else ""
 
 
 def is_away(inner: str) -> bool:
@@ -117,7 +117,7 @@ def is_away(inner: str) -> bool:
 
 
 def put_away(inner: str) -> str:
-    """Where an entry goes that is deleted; both are paths in the memory folder. "" for what is no entry."""
+    """The path of an entry once it is deleted; both are paths in the memory folder. "" for what is no entry."""
     parts = inner.split("/")
     if len(parts) < 3 or parts[0] != ENTRIES:
         return ""
@@ -143,9 +143,9 @@ def derived_id(*parts: str) -> str:
     return str(uuid.uuid5(NAMESPACE, "\x00".join(parts)))
 
 
-# The sessions of a conversation: which turns belong together, which are old enough to be compressed, and what has to
+# Sessions: which turns belong together, which are old enough to be compressed, which have to make room.
 
-TOKENS = 160  # of what stands for a session
+TOKENS = 160  # of the summary of a session
 NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
 
 
@@ -174,54 +174,55 @@ class Session(NamedTuple):
 
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
     """The sessions of a conversation, the oldest first. A turn that names its session belongs to it; the others are
-    apart where nobody spoke for `gap` seconds."""
+    apart after a silence of `gap` seconds."""
     turns = sorted(
         (one for one in entries if one.role in (USER, ASSISTANT)),
         key=lambda one: (one.created, one.path),
     )
     named: dict[str, list[Entry]] = {}
-    spoken: list[Entry] = []
+    unnamed: list[Entry] = []
     for turn in turns:
-        given = turn.properties.get("session_id")
-        if given not in (None, "") and not isinstance(given, (list, dict)):
-            named.setdefault(str(given), []).append(turn)
+        name = turn.properties.get("session_id")
+        if name not in (None, "") and not isinstance(name, (list, dict)):
+            named.setdefault(str(name), []).append(turn)
         else:
-            spoken.append(turn)
-    found = [Session(name, tuple(each)) for name, each in named.items()]
-    found += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in _apart(spoken, gap)]
-    return sorted(found, key=lambda one: (one.turns[0].created, one.turns[0].path))
+            unnamed.append(turn)
+    every = [Session(name, tuple(each)) for name, each in named.items()]
+    runs = _apart(unnamed, gap)
+    every += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in runs]
+    return sorted(every, key=lambda one: (one.turns[0].created, one.turns[0].path))
 
 
 def _apart(turns: Sequence[Entry], gap: float) -> list[list[Entry]]:
-    found: list[list[Entry]] = [[turn] for turn in turns[:1]]
+    runs: list[list[Entry]] = [[turn] for turn in turns[:1]]
     for before, turn in pairwise(turns):
         if turn.created - before.created > gap:
-            found.append([])
-        found[-1].append(turn)
-    return found
+            runs.append([])
+        runs[-1].append(turn)
+    return runs
 
 
-def to_compress(found: Sequence[Some], threshold: int) -> list[Some]:
-    """The oldest sessions that nobody has compressed: half as many as the threshold once there are more sessions than
+def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
+    """The oldest sessions that are not compressed: half as many as the threshold once there are more sessions than
     that, and as many again each time that many have come. It follows from how many there are, so that a job that
-    was cut off goes on where it was. The last one never: somebody may be speaking in it."""
-    if len(found) <= threshold:
+    was cut off goes on where it was. The last one never: it may still go on."""
+    if len(every) <= threshold:
         return []
     half = max(1, threshold // 2)
-    wanted = half * (1 + (len(found) - threshold - 1) // half)
-    done = sum(one.is_compressed for one in found)
-    loose = [one for one in found[:-1] if not one.is_compressed]
+    wanted = half * (1 + (len(every) - threshold - 1) // half)
+    done = sum(one.is_compressed for one in every)
+    loose = [one for one in every[:-1] if not one.is_compressed]
     return loose[: max(0, wanted - done)]
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The oldest turns, until no more than `most` facts and turns are left; facts only when no turn is left to go: a
-    fact is what the turns were kept for. Summaries stay, also those of sessions."""
-    found = [
+    """The oldest turns, until no more than `most` facts and turns are left; facts only when no turn is left: a fact is
+    the gist of turns. Summaries stay, also those of sessions."""
+    evictable = [
         one
         for one in entries
         if one.role in (MEMORY, USER, ASSISTANT)
         and one.properties.get("compression_source") is not True
     ]
-    found.sort(key=lambda one: (one.role == MEMORY, one.created, one.path))
-    return found[: max(0, len(found) - most)]
+    evictable.sort(key=lambda one: (one.role == MEMORY, one.created, one.path))
+    return evictable[: max(0, len(evictable) - most)]

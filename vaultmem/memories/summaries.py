@@ -27,7 +27,7 @@ _SHORTEST = 20
 CHUNK = 1_500  # tokens from which a chunk is full
 PART = 0.2  # of a chunk's tokens, what its summary may have
 GROUP = 5  # chunk summaries in a group
-# By which share a conversation has to grow before it is summed up anew without a new fact.
+# By which share a conversation has to grow before its summary is renewed without a new fact.
 STALE = 0.25
 _OPEN, _CLOSE = "<<<", ">>>"
 _RULES = (
@@ -77,16 +77,16 @@ def is_chunked(level: str) -> bool:
 
 
 def full_chunks(turns: Sequence[Spoken]) -> list[list[Spoken]]:
-    """The chunks that are full, in order, of turns that no chunk covers yet. What is left at the end waits: a chunk
-    once summed up stays as it is, however long the conversation gets."""
-    found: list[list[Spoken]] = []
+    """The chunks that are full, in order, of turns that no chunk covers yet. The rest is for later: a chunk once summed
+    up stays as it is, however long the conversation gets."""
+    chunks: list[list[Spoken]] = []
     chunk: list[Spoken] = []
     for turn in turns:
         chunk.append(turn)
         if sum(each.tokens for each in chunk) >= CHUNK:
-            found.append(chunk)
+            chunks.append(chunk)
             chunk = []
-    return found
+    return chunks
 
 
 def full_groups(chunks: int, groups: int) -> list[range]:
@@ -120,8 +120,8 @@ def chunk(turns: Iterable[Entry], most: int) -> Question:
 
 def group(parts: Iterable[Entry], most: int) -> Question:
     """The summary of some parts' summaries."""
-    said = "\n\n".join(one.content for one in parts)
-    return _question(_GROUP, [("Parts", said)], most)
+    text = "\n\n".join(one.content for one in parts)
+    return _question(_GROUP, [("Parts", text)], most)
 
 
 def session(turns: Iterable[Entry], most: int) -> Question:
@@ -148,14 +148,14 @@ def told(answer: str) -> str:
 
 
 def _question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Question:
-    given = "\n\n".join(
-        f"{title}:\n{_OPEN}\n{_inert(text.strip())}\n{_CLOSE}"
-        for title, text in pieces
-        if text.strip()
+    text = "\n\n".join(
+        f"{title}:\n{_OPEN}\n{_inert(piece.strip())}\n{_CLOSE}"
+        for title, piece in pieces
+        if piece.strip()
     )
     messages = (
         Message("system", f"{task} Use at most {most} tokens. {_RULES}"),
-        Message("user", given),
+        Message("user", text),
     )
     return Question("summary", messages, None, max(64, round(most * _ROOM)))
 
@@ -166,12 +166,12 @@ def _inert(text: str) -> str:
 
 # A summary without a model: the sentences of a text that say most, as they stand, in their order.
 
-CAP = 60_000  # characters that are looked at
+CAP = 60_000  # characters that are read
 MOST = 600  # sentences that are weighed
 LONGEST = 600  # characters of a sentence that is still one
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
-_ASKED = re.compile(
+_QUESTION = re.compile(
     r"[?？][\s\"'”’」』)）]*$|[吗呢][。！!\s]*$"
     r"|^(?:where|what|who|whom|whose|when|why|how|which)(?:['’]s|\s+(?:do|does|did|is|are|was|were|am|can|could|should|"
     r"would|will|have|has))\s"
@@ -187,13 +187,11 @@ _CHAT = re.compile(
 
 def sentences(texts: Iterable[str]) -> list[str]:
     """All sentences, without what is no sentence: marks, greetings, whole pages of code."""
-    whole = "\n".join(texts)[:CAP]
-    found = (part.strip(" \t>*-#") for part in _ENDS.split(whole))
-    return list(islice((one for one in found if _says_something(one)), MOST))
-
-
-def _says_something(sentence: str) -> bool:
-    return len(sentence) <= LONGEST and bool(_WORDS.search(sentence)) and not _CHAT.match(sentence)
+    parts = (part.strip(" \t>*-#") for part in _ENDS.split("\n".join(texts)[:CAP]))
+    proper = (
+        one for one in parts if len(one) <= LONGEST and _WORDS.search(one) and not _CHAT.match(one)
+    )
+    return list(islice(proper, MOST))
 
 
 def sentence(
@@ -201,11 +199,10 @@ def sentence(
 ) -> str:
     """The one sentence of at most `most` tokens that says most: a fact if there is one that fits, of those that say
     alike the newest, else a sentence of the texts. A question says nothing."""
-    for found in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
-        told = [one for one in found if not _ASKED.search(one)]
-        for place in _ranked(told):
-            if count(told[place]) <= most:
-                return told[place]
+    for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
+        for one in _ranked(_statements(group)):
+            if count(one) <= most:
+                return one
     return ""
 
 
@@ -213,32 +210,33 @@ def summary(
     facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
 ) -> str:
     """What to remember of a text in at most `most` tokens, as far as a whole sentence fits: its facts, the newest
-    first, then the sentences of the texts that say most. One line each. What was asked is told only where there is
-    nothing else."""
-    kept: list[str] = []
-    left = most
-    for one in dict.fromkeys(reversed([" ".join(fact.split()) for fact in facts])):
-        if one and (size := count(one)) <= left:
-            kept.append(one)
-            left -= size
-    kept.reverse()
-    found = _told(sentences(texts), facts)
-    chosen: list[int] = []
-    for place in _ranked(found):
-        size = count(found[place])
-        if size <= left and found[place] not in kept:
-            chosen.append(place)
-            left -= size
-    return "\n".join([*kept, *dict.fromkeys(found[place] for place in sorted(chosen))])
+    first, then the sentences of the texts that say most. One line each. Questions count only where there is nothing
+    else."""
+    newest = dict.fromkeys(reversed([" ".join(fact.split()) for fact in facts]))
+    chosen, left = _fitting(newest, most, count)
+    every = sentences(texts)
+    candidates = _statements(every) or ([] if facts else every)
+    more, _ = _fitting([one for one in _ranked(candidates) if one not in chosen], left, count)
+    ordered = [*reversed(chosen), *(one for one in candidates if one in more)]
+    return "\n".join(dict.fromkeys(ordered))
 
 
-def _told(found: list[str], facts: Sequence[str]) -> list[str]:
-    told = [one for one in found if not _ASKED.search(one)]
-    return told if told or facts else found
+def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tuple[list[str], int]:
+    """The lines that fit into `most` tokens, the first ones first; and how many are left."""
+    fitting: list[str] = []
+    for line in lines:
+        if line and (size := count(line)) <= most:
+            fitting.append(line)
+            most -= size
+    return fitting, most
 
 
-def _ranked(found: Sequence[str]) -> list[int]:
-    """The places of the sentences, those that say most first: what is salient, and what the others speak of, too."""
+def _statements(found: list[str]) -> list[str]:
+    return [one for one in found if not _QUESTION.search(one)]
+
+
+def _ranked(found: Sequence[str]) -> list[str]:
+    """The sentences, those that say most first: what is salient, and what the others speak of, too."""
     words = [frozenset(word.lower() for word in _WORDS.findall(one)) for one in found]
     often = Counter(word for each in words for word in each)
     total = max(1, len(found))
@@ -248,17 +246,17 @@ def _ranked(found: Sequence[str]) -> list[int]:
         central = sum(often[word] for word in own) / (total * max(4, len(own)))
         return salience(found[place]).score + central
 
-    return sorted(range(len(found)), key=lambda place: (-worth(place), place))
+    return [found[at] for at in sorted(range(len(found)), key=lambda at: (-worth(at), at))]
 
 
 # Of what summaries are made, and whether that is the same still.
 
 
-def sources(told: Iterable[Entry]) -> list[Entry]:
+def sources(entries: Iterable[Entry]) -> list[Entry]:
     """The turns and facts that summaries are made of: those that live, and those that only had to make room."""
     found = [
         one
-        for one in told
+        for one in entries
         if one.role != SUMMARY
         and one.properties.get("compression_source") is not True
         and (not one.deleted or one.properties.get("evicted") is True)
@@ -269,37 +267,37 @@ def sources(told: Iterable[Entry]) -> list[Entry]:
 
 def covers(entries: Iterable[Entry]) -> str:
     """What a summary is made of, to tell whether it is the same still."""
-    said = sorted(f"{name(one)} {content_hash(one.content)}" for one in entries)
-    return sha256("\n".join(said).encode()).hexdigest()[:16]
+    lines = sorted(f"{name(one)} {content_hash(one.content)}" for one in entries)
+    return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def name(one: Entry) -> str:
-    """What leads to an entry, wherever it was put: names of turns and facts are unique, those of summaries are not."""
+    """What links lead to an entry by: names of turns and facts are unique, those of summaries are not."""
     path = one.path.removesuffix(".md")
     return path if one.role == SUMMARY else path.rpartition("/")[2]
 
 
 def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether a summary was made of anything else than what is there of it now. One that does not say of what it was
-    made is somebody else's."""
-    told = summary.properties.get("covers")
-    return isinstance(told, str) and told != covers(entries)
+    """Whether a summary was made of anything else than what is there now. One that does not say what it covers is not
+    ours."""
+    value = summary.properties.get("covers")
+    return isinstance(value, str) and value != covers(entries)
 
 
-def is_told_on(final: Entry, told: Iterable[Entry]) -> bool:
-    """Whether the summary of all tells what is not to be told any more. `told` is what of the conversation may be."""
-    there = [one for one in told if may_be_told(one)]
-    made_of = sources(there)
-    sums = [one for one in there if one.role == SUMMARY and not one.deleted]
-    parts = {f"[[{name(one)}]]" for one in (*sums, *made_of)}
-    covered = [one for one in made_of if one.created <= sums_up_to(final)]
+def is_told_on(final: Entry, entries: Iterable[Entry]) -> bool:
+    """Whether the summary of all reveals what is private or deleted by now."""
+    visible = [one for one in entries if may_be_told(one)]
+    turns = sources(visible)
+    sums = [one for one in visible if one.role == SUMMARY and not one.deleted]
+    parts = {f"[[{name(one)}]]" for one in (*sums, *turns)}
+    covered = [one for one in turns if one.created <= sums_up_to(final)]
     return is_other(final, covered) or not parts.issuperset(links(final))
 
 
 def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether something that it tells was taken back since it was written: made private, forgotten, rewritten or
-    removed in an editor. It is written anew after the next turn, and is not told until then; what a person has made of
-    it stays as it is. What was only learned since, or corrected, takes nothing back."""
+    """Whether something in it was taken back since it was written: made private, forgotten, rewritten or removed in an
+    editor. It is rewritten after the next turn, and hidden until then; what a person has edited stays as it is. What
+    was only learned since, or corrected, takes nothing back."""
     if not is_ours(final):
         return False
     then = [_as_it_was(one, final.updated) for one in entries]
@@ -312,8 +310,8 @@ def _as_it_was(one: Entry, at: float) -> Entry | None:
         return one
     if not one.deleted:
         return one if one.updated <= at else None
-    gone = seconds(one.properties.get("deleted_at")) or one.updated
-    is_corrected = "replaced_by" in one.properties and gone >= at
+    deleted_at = seconds(one.properties.get("deleted_at")) or one.updated
+    is_corrected = "replaced_by" in one.properties and deleted_at >= at
     return one._replace(deleted=False) if is_corrected else one
 
 
@@ -334,11 +332,11 @@ def is_edited(one: Entry) -> bool:
 
 
 def is_ours(one: Entry) -> bool:
-    """Whether it may be written anew: a person has neither changed it nor taken it away from models."""
+    """Whether it may be rewritten: a person has neither changed it nor made it private."""
     return may_be_told(one) and not is_edited(one)
 
 
 def links(one: Entry) -> set[str]:
     """Its links as they are written."""
-    given = one.properties.get("links")
-    return {str(each) for each in given} if isinstance(given, list) else set()
+    value = one.properties.get("links")
+    return {str(each) for each in value} if isinstance(value, list) else set()
