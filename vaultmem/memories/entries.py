@@ -32,14 +32,14 @@ from vaultmem.vault.walk import Look, Trouble, walk
 
 _TICK_NS = 20_000_000  # in one tick of the file system's clock a file may be written twice
 _LONGEST_ID = 200
-MOST_KEPT = 4  # vaults
+MOST_VAULTS = 4  # whose entries are remembered
 _TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # of what was written at the same time
 _NO_ID = (
     "it has no id in its properties; give it one, or move it out of the folder of the conversation"
 )
 
 
-class _Known(NamedTuple):
+class _Read(NamedTuple):
     """A file as it was read."""
 
     stat: tuple[int, int, int]
@@ -48,7 +48,7 @@ class _Known(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """What lies in the folder of one conversation, the oldest entries first."""
+    """The folder of one conversation, the oldest entries first."""
 
     folder: str  # its name
     entries: tuple[Entry, ...]
@@ -56,28 +56,31 @@ class Talk(NamedTuple):
 
 
 class ConversationFiles:
-    """All conversations of a vault. Any thread may ask; `style` tells by a path how pages are written there."""
+    """All conversations of a vault, for any thread; `style` tells by a path how pages are written there."""
 
     def __init__(self, root: str, folder: str, style: Callable[[str], str]) -> None:
         self._root = root.rstrip("/")
         self.place = f"{folder}/{ENTRIES}"
         self._style = style
-        self._known: dict[str, _Known] = {}  # by path
+        self._known: dict[str, _Read] = {}  # by path
         self._lock = threading.Lock()
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, the oldest first, those that were deleted among them."""
-        found = self._talk(folder_of(conversation)).entries
-        return [one for one in found if one.conversation == conversation]
+        talk = self._talk(folder_of(conversation))
+        return [one for one in talk.entries if one.conversation == conversation]
 
     def talks(self) -> list[Talk]:
         """All conversations, one folder after the other."""
-        return [self._talk(name) for name in self._folders()]
+        start = len(self.place) + 1
+        inner = (file.path[start:] for file in self._files(self.place, []))
+        names = {path.partition("/")[0] for path in inner if "/" in path}
+        return [self._talk(name) for name in sorted(names)]
 
-    def find(self, given: str, least: int = 4) -> list[Entry]:
-        """The entries that somebody means by an id, the beginning of one, or a path; of those with one id, the one
-        that lives."""
-        wanted = given.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
+    def find(self, name: str, least: int = 4) -> list[Entry]:
+        """The entries that a name means: an id, the beginning of one, or a path; of those with one id, the one that
+        lives."""
+        wanted = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [one for talk in self.talks() for one in talk.entries]
         exact = [one for one in every if wanted in (one.id, _stem(one.path), one.path[:-3])]
         if not exact and len(wanted) >= least:
@@ -86,16 +89,8 @@ class ConversationFiles:
         return [one for one in exact if living.get(one.id, one) is one]
 
     def troubles(self) -> list[tuple[str, str]]:
-        """What cannot be read as an entry, and why."""
+        """Files that cannot be read as an entry, and why."""
         return [each for talk in self.talks() for each in talk.troubles]
-
-    # --- Reading
-
-    def _folders(self) -> list[str]:
-        start = len(self.place) + 1
-        found = {file.path[start:].partition("/")[0] for file in self._files(self.place, [])
-                 if "/" in file.path[start:]}  # fmt: skip
-        return sorted(found)
 
     def _talk(self, name: str) -> Talk:
         place = f"{self.place}/{name}"
@@ -103,55 +98,49 @@ class ConversationFiles:
         files = [file for file in self._files(place, passed) if file.path.lower().endswith(".md")]
         copies = conflicts(Places(file.path for file in files))
         with self._lock:
-            self._forget(place, files)
-            known = [
-                (file.path, self._look(file, name)) for file in files if file.path not in copies
-            ]
-        troubles = [(path, one.trouble) for path, one in known if one.trouble]
+            self._forget_all_but(place, {file.path for file in files})
+            read = {file.path: self._look(file, name) for file in files if file.path not in copies}
+        troubles = [(path, one.trouble) for path, one in read.items() if one.trouble]
         troubles += [(one.path, one.reason) for one in passed]
-        entries, twice = _apart(one.entry for _, one in known if one.entry is not None)
+        entries, twice = _unique(one.entry for one in read.values() if one.entry is not None)
         return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])))
 
     def _files(self, place: str, troubles: list[Trouble]) -> list[File]:
         raw = vault.on_disk(self._root, place) or place
         return list(walk(self._root, troubles, raw)) if Look(self._root).has_folder(raw) else []
 
-    def _forget(self, place: str, files: Iterable[File]) -> None:
-        there = {file.path for file in files}
-        gone = [path for path in self._known if path.startswith(f"{place}/") and path not in there]
-        for path in gone:
+    def _forget_all_but(self, place: str, paths: set[str]) -> None:
+        below = [path for path in self._known if path.startswith(f"{place}/")]
+        for path in set(below) - paths:
             del self._known[path]
 
-    def _look(self, file: File, name: str) -> _Known:
+    def _look(self, file: File, name: str) -> _Read:
         stat = (file.size, file.mtime_ns, file.inode)
-        known = self._known.get(file.path)
-        if known is None or known.stat != stat:
-            known = self._read(file, name, stat)
-            if abs(time.time_ns() - file.mtime_ns) > _TICK_NS:
-                self._known[file.path] = known
-            else:
-                self._known.pop(file.path, None)
-        return known
+        before = self._known.pop(file.path, None)
+        read = before if before and before.stat == stat else self._read(file, name, stat)
+        if read is before or abs(time.time_ns() - file.mtime_ns) > _TICK_NS:
+            self._known[file.path] = read
+        return read
 
-    def _read(self, file: File, name: str, stat: tuple[int, int, int]) -> _Known:
+    def _read(self, file: File, name: str, stat: tuple[int, int, int]) -> _Read:
         if file.size > vault.CAP:
-            return _Known(stat, None, f"{file.size / 1e6:.1f} MB long, too much for an entry")
-        found = vault.read(self._root, file.raw)
-        page = pages.read(self._style(file.path), found.text)
-        if not found.hash or page.error:
-            return _Known(stat, None, found.trouble or page.error or "cannot be read")
+            return _Read(stat, None, f"{file.size / 1e6:.1f} MB long, too much for an entry")
+        text = vault.read(self._root, file.raw)
+        page = pages.read(self._style(file.path), text.text)
+        if not text.hash or page.error:
+            return _Read(stat, None, text.trouble or page.error or "cannot be read")
         own = compact(page.properties)
         inner = file.path[len(self.place) + len(name) + 2 :]
-        given = own.get("id")
         conversation, role = entry_of(f"{ENTRIES}/{name}/{inner}", own)
-        id_ = "" if isinstance(given, (bool, list, dict)) or given is None else str(given).strip()
+        value = own.get("id")
+        id_ = "" if isinstance(value, (bool, list, dict)) or value is None else str(value).strip()
         if not id_ or len(id_) > _LONGEST_ID:
-            return _Known(stat, None, _NO_ID)
+            return _Read(stat, None, _NO_ID)
         if not role:
-            return _Known(stat, None, "it lies in no folder of turns, facts or summaries")
+            return _Read(stat, None, "it lies in no folder of turns, facts or summaries")
         if not conversation:
-            said = "it is of another conversation than its folder; rename the folder back"
-            return _Known(stat, None, said)
+            reason = "it is of another conversation than its folder; rename the folder back"
+            return _Read(stat, None, reason)
         at = file.mtime_ns / 1e9
         created, updated = (seconds(own.get(key)) for key in ("created_at", "updated_at"))
         entry = Entry(
@@ -159,36 +148,36 @@ class ConversationFiles:
             at if created is None else created, at if updated is None else updated,
             own, inner.startswith(f"{DELETED}/"),
         )  # fmt: skip
-        return _Known(stat, entry, "")
+        return _Read(stat, entry, "")
 
 
 def shared(root: str, folder: str, style: Callable[[str], str], reading: str) -> ConversationFiles:
-    """The files of a vault, which remember what was read for as long as the process lives: a turn asks for them again
+    """The files of a vault, which remember what was read for as long as the process lives: a turn needs them again
     and again, and each time in its own way. `reading` changes where `style` does."""
     with _making:
-        found = _kept.pop((root, folder, reading), None) or ConversationFiles(root, folder, style)
-        while len(_kept) >= MOST_KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[root, folder, reading] = found
-        return found
+        key = root, folder, reading
+        opened = _opened.pop(key, None) or ConversationFiles(root, folder, style)
+        while len(_opened) >= MOST_VAULTS:
+            del _opened[next(iter(_opened))]
+        _opened[key] = opened
+        return opened
 
 
-_kept: dict[tuple[str, str, str], ConversationFiles] = {}  # the longest unused one comes first
+_opened: dict[tuple[str, str, str], ConversationFiles] = {}  # the longest unused one comes first
 _making = threading.Lock()
 
 
-def _apart(found: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
+def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
     """The entries in order, each id once among those that live; and which files have the id of another one."""
-    ordered = sorted(found, key=lambda one: (one.created, _TURN[one.role], one.path))
-    kept: list[Entry] = []
+    unique: list[Entry] = []
     troubles: list[tuple[str, str]] = []
     living: dict[str, str] = {}
-    for one in ordered:
+    for one in sorted(every, key=lambda one: (one.created, _TURN[one.role], one.path)):
         if not one.deleted and living.setdefault(one.id, one.path) != one.path:
             troubles.append((one.path, f"it has the id of {living[one.id]}; give it its own"))
         else:
-            kept.append(one)
-    return kept, troubles
+            unique.append(one)
+    return unique, troubles
 
 
 def _stem(path: str) -> str:
