@@ -172,24 +172,32 @@ def _share(sums: Mapping[str, float], best: str) -> float:
     return odds[best] / (sum(odds.values()) + math.exp(SHARPNESS * (NONE_OF_THEM - top)))
 
 
-# Asks the classifier about memories, in batches because the model is faster so.
+# Files memories under the category that the classifier tells.
 
-BATCH = 64
+BATCH = 64  # texts: a model is faster so
 JUDGED = 4000  # characters that the classifier looks at
+OTHERWISE = "knowledge"
+UNSURE = "unsure"  # finding: filed, though no category is likelier than not
+SHORT = 240  # characters: a longer text has more to say than when to be reminded
+LATE = 86400.0  # seconds a reminder may be over and still be worth giving
+READS = 3  # in the inbox, that make a memory worth a place of its own
 
 
 def judged(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
     """Each memory with its content and the verdict on it."""
-    for start in range(0, len(memories), BATCH):
-        batch = memories[start : start + BATCH]
+    for batch in _batches(memories):
         texts = [draft.content(memory) for memory in batch]
         near = draft.view.closeness([text[:JUDGED] for text in texts]) or {}
         for memory, text in zip(batch, texts, strict=True):
             yield memory, text, classify(text, near.get(text[:JUDGED]))
 
 
+def _batches(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
+    return (memories[at : at + BATCH] for at in range(0, len(memories), BATCH))
+
+
 def guesses(verdict: Verdict) -> list[tuple[str, float]]:
-    """What it may be, likeliest first, without what is no category of content."""
+    """The possible categories of content, likeliest first."""
     rated = [
         (name, score)
         for name, score in verdict.scores.items()
@@ -198,49 +206,50 @@ def guesses(verdict: Verdict) -> list[tuple[str, float]]:
     return sorted(rated, key=lambda each: (-each[1], each[0]))
 
 
-def best_guess(verdict: Verdict) -> str | None:
-    """The category it most likely has, however unsure that is; None when nothing tells."""
-    if verdict.category is not None:
-        return verdict.category
-    rated = guesses(verdict)
-    return rated[0][0] if rated else None
-
-
-# Files the memories of the inbox. A tie is no reason to leave one there: the stronger category wins, the other becomes
-
-OTHERWISE = "knowledge"
-UNSURE = "unsure"  # finding: filed, though no category is likelier than not
-SHORT = 240  # characters: a longer text has more to say than when to be reminded
-LATE = 86400.0  # seconds a reminder may be over and still be worth giving
+def best(verdict: Verdict) -> str:
+    """The category that is most likely, however unsure that is, and one for what nothing tells of."""
+    return verdict.category or next((name for name, _ in guesses(verdict)), OTHERWISE)
 
 
 def file_inbox(draft: Draft) -> None:
-    """Move inbox memories to their category."""
+    """Move inbox memories to their category; judge also people's files that came into a category's folder."""
     file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
-    _fill_adopted(draft)
+    adopted = [
+        memory
+        for memory in draft.memories()
+        if memory.phase != INBOX
+        and draft.is_changed(memory)
+        and not {"importance", "memory_type"} <= memory.properties.keys()
+    ]
+    _rate(draft, adopted)
 
 
 def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
     """File these memories of the inbox."""
-    for start in range(0, len(waiting), BATCH):
-        batch = waiting[start : start + BATCH]
-        texts: dict[str, str] = {}
-        for memory, text, verdict in judged(draft, batch):
-            texts[memory.path] = text
-            _file(draft, memory, text, verdict)
-        _fill(draft, batch, texts)
+    for memory, text, verdict in judged(draft, waiting):
+        _file(draft, memory, text, verdict)
+    _rate(draft, waiting)
+
+
+def upgrade(draft: Draft, reads: int = READS) -> None:
+    """File inbox memories that were read `reads` times under their likeliest category."""
+    often = [m for m in draft.memories() if m.phase == INBOX and draft.reads(m) >= reads]
+    for memory, _, verdict in judged(draft, often):
+        if draft.may(memory):
+            why = f"read {plural(draft.reads(memory), 'time')} in the inbox"
+            draft.move(memory, best(verdict), why)
 
 
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
+    """File one. Of a tie the stronger category wins; the other becomes a tag."""
     moment: Moment | None = None
     names = [name for name, _ in guesses(verdict)]
-    category = best_guess(verdict) or OTHERWISE
+    category = best(verdict)
     if category == REMINDERS:
         moment = due(draft, memory, text)
-        timed = _names_time(draft, memory, text) or any(
-            map(memory.properties.get, ("remind", "due"))
-        )
-        category = REMINDERS if is_plain(text) and timed else next(iter(names), OTHERWISE)
+        is_timed = any(map(memory.properties.get, ("remind", "due")))
+        is_timed = is_timed or bool(find(prose(text), _written(draft, memory)))
+        category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
     signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
@@ -248,10 +257,30 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     draft.move(memory, category, why)
     if verdict.category is None:
         draft.find(Finding(UNSURE, memory.path, why))
-    if verdict.category is None and len(names) > 1 and names[1] not in memory.tags:
-        draft.set(memory, why, tags=[*memory.tags, names[1]])
+        if len(names) > 1 and names[1] not in memory.tags:
+            draft.set(memory, why, tags=[*memory.tags, names[1]])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:
         draft.set(memory, why, **times_of(moment))
+
+
+def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
+    """Set importance and type where they are missing. How new a text is only a model can tell: without one, importance
+    is for later."""
+    for batch in _batches(memories):
+        texts = [draft.content(memory)[:JUDGED] for memory in batch]
+        near = draft.view.familiarity(texts)
+        for memory, text in zip(batch, texts, strict=True):
+            own = draft.see(memory).properties
+            sets: dict[str, Value] = {}
+            if "memory_type" not in own:
+                sets["memory_type"] = memory_type(text)
+            if "importance" not in own and near is not None:
+                sets["importance"] = importance(novelty(near.get(text)), salience(text).score)
+            if sets and draft.may(memory):
+                draft.set(memory, "judged: " + ", ".join(sets), **sets)
+
+
+# When a memory wants to remind.
 
 
 def is_plain(text: str) -> bool:
@@ -278,11 +307,6 @@ def _to_come(text: str, now: datetime) -> Moment | None:
     return None
 
 
-def _names_time(draft: Draft, memory: Memory, text: str) -> bool:
-    """Whether it says when, be that over by now."""
-    return bool(find(prose(text), _written(draft, memory)))
-
-
 def _written(draft: Draft, memory: Memory) -> datetime:
     now = draft.view.now
     return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
@@ -292,58 +316,3 @@ def times_of(moment: Moment) -> dict[str, Value]:
     """The properties that say when to remind."""
     repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
     return {"remind": iso(moment), **repeat}
-
-
-def _fill_adopted(draft: Draft) -> None:
-    """People's files that came into a category's folder have passed no inbox."""
-    fresh = [
-        memory for memory in draft.memories() if memory.phase != INBOX and _is_new(draft, memory)
-    ]
-    for start in range(0, len(fresh), BATCH):
-        batch = fresh[start : start + BATCH]
-        _fill(draft, batch, {memory.path: draft.content(memory) for memory in batch})
-
-
-def _is_new(draft: Draft, memory: Memory) -> bool:
-    return (
-        draft.is_changed(memory) and not {"importance", "memory_type"} <= memory.properties.keys()
-    )
-
-
-def _fill(draft: Draft, batch: Sequence[Memory], texts: Mapping[str, str]) -> None:
-    """Judge importance and type where nobody has. Without a model nobody can say what is new: it waits."""
-    near = draft.view.familiarity([texts[memory.path][:JUDGED] for memory in batch])
-    for memory in batch:
-        seen, text = draft.see(memory), texts[memory.path]
-        sets: dict[str, Value] = {}
-        if "memory_type" not in seen.properties:
-            sets["memory_type"] = memory_type(text[:JUDGED])
-        if "importance" not in seen.properties and near is not None:
-            new = novelty(near.get(text[:JUDGED]))
-            sets["importance"] = importance(new, salience(text[:JUDGED]).score)
-        if sets and draft.may(memory):
-            draft.set(memory, "judged: " + ", ".join(sets), **sets)
-
-
-# What is read again and again while it waits in the inbox is worth a place of its own.
-
-READS = 3
-
-
-def upgrade(draft: Draft, reads: int = READS) -> None:
-    """File inbox memories that were read `reads` times under their likeliest category."""
-    waiting = [
-        memory
-        for memory in draft.memories()
-        if memory.phase == INBOX and draft.reads(memory) >= reads
-    ]
-    for memory, _, verdict in judged(draft, waiting):
-        if draft.may(memory):
-            draft.move(
-                memory, best(verdict), f"read {plural(draft.reads(memory), 'time')} in the inbox"
-            )
-
-
-def best(verdict: Verdict) -> str:
-    """The category that is most likely, and one for what nothing tells of."""
-    return best_guess(verdict) or OTHERWISE
