@@ -170,13 +170,13 @@ class Opinion(NamedTuple):
         return f"a model says that it no longer holds, because of “{other}”"
 
 
-def advise(session: Session, asked: Asked) -> Report:
+def advise(session: Session, params: Asked) -> Report:
     """Store what a model said about doubts: "answers", each with "id", "memories", "choice", "reason". No memory is
     changed. The numbers of new and of open proposals."""
     by_id = _by_id(session)
-    model = one_line(asked.told("model"), 80) if asked.told("model") else ""
+    model = one_line(params.told("model"), 80) if params.told("model") else ""
     rows: dict[str, tuple[str, dict[str, object]]] = {}
-    for answer in asked.records("answers"):
+    for answer in params.records("answers"):
         ids, choice = texts_of(answer, "memories"), str(answer.get("choice", ""))
         group = tuple(by_id[one] for one in ids if one in by_id)
         id_ = doubt_id(group)

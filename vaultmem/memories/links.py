@@ -30,18 +30,19 @@ class Names:
         self._draft = draft
         everyone = [draft.see(memory) for memory in draft.view.memories()]
         living = [memory for memory in everyone if not memory.archived]
-        gone = [memory for memory in everyone if memory.archived]
+        archived = [memory for memory in everyone if memory.archived]
         self._living = {folded(memory.title): memory for memory in living}
         self._by_id = {memory.id: memory for memory in living}
         self._by_path = {memory.path: memory for memory in living}
-        self._gone = {folded(memory.title): memory for memory in [*draft.view.archived(), *gone]}
-        self._gone_by_id = {memory.id: memory for memory in self._gone.values()}
+        away = [*draft.view.archived(), *archived]
+        self._archived = {folded(memory.title): memory for memory in away}
+        self._archived_by_id = {memory.id: memory for memory in self._archived.values()}
         self._targets: dict[str, str | None] = {}
 
     def living(self, name: str) -> Memory | None:
         """The memory that lives and answers to a name."""
-        if "/" not in name and (found := self._living.get(folded(name))):
-            return found
+        if "/" not in name and (memory := self._living.get(folded(name))):
+            return memory
         target = self._target(name)
         if target is not None:
             return self._by_path.get(target)
@@ -49,21 +50,21 @@ class Names:
 
     def successor(self, name: str) -> Memory | None:
         """The memory that took the place of the archived one of that name."""
-        memory = self._gone.get(folded(name))
+        memory = self._archived.get(folded(name))
         for _ in range(_STEPS):
             if memory is None:
                 return None
             after = memory.text("replaced_by")
             if after in self._by_id:
                 return self._by_id[after]
-            memory = self._gone_by_id.get(after)
+            memory = self._archived_by_id.get(after)
         return None
 
     def is_elsewhere(self, name: str) -> bool:
         """Whether a note answers to the name that is no memory, and not in the archive, or a memory yet to come."""
         if self._draft.is_coming(name.strip()):
             return True
-        if folded(name) in self._gone:
+        if folded(name) in self._archived:
             return False
         target = self._target(name)
         return target is not None and target not in self._by_path
@@ -72,6 +73,24 @@ class Names:
         if name not in self._targets:
             self._targets[name] = self._draft.view.target(name)
         return self._targets[name]
+
+
+def edits(one: str, other: str, most: int) -> int | None:
+    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
+    if abs(len(one) - len(other)) > most:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, earlier[j - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return None
+    return row[-1] if row[-1] <= most else None
 
 
 def link_to(memory: Memory) -> str:
@@ -138,7 +157,7 @@ def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory
     if after == before or not draft.may(memory):
         return
     parts = [f"linked with “{other.title}”" for other in added[:3]] or [
-        "links that led nowhere are gone"
+        "links that led nowhere are removed"
     ]
     links: list[Value] = [*after]
     draft.set(memory, "; ".join(parts), links=links or None)
@@ -160,14 +179,14 @@ def _led(entry: str, memory: Memory, names: Names) -> str | None:
 
 def entries(memory: Memory) -> list[str]:
     """The entries of its property `links`, each with one link where it has any."""
-    given = memory.properties.get("links")
-    found: list[str] = []
-    for each in given if isinstance(given, list) else [given]:
+    value = memory.properties.get("links")
+    texts: list[str] = []
+    for each in value if isinstance(value, list) else [value]:
         if each is None or each == "":
             continue
         targets = link_targets(each)
-        found += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(each)]
-    return found
+        texts += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(each)]
+    return texts
 
 
 def link(draft: Draft, one: Memory, other: Memory) -> None:

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from vaultmem.memories.links import edits
+
 MOST_WORDS = 6
 SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words, or parts of longer ones
 SINGLE = 6  # letters of a title of one word; shorter ones are mostly ordinary words
@@ -204,24 +206,6 @@ def _words_agree(name: str, title: str) -> bool:
         a == b or (min(len(a), len(b)) > SHORT_WORD and a[0] == b[0] and edits(a, b, 1) is not None)
         for a, b in zip(one, other, strict=True)
     )
-
-
-def edits(one: str, other: str, most: int) -> int | None:
-    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
-    if abs(len(one) - len(other)) > most:
-        return None
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        earlier, before, row = before, row, [i]
-        for j, wanted in enumerate(other, 1):
-            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-                best = min(best, earlier[j - 2] + 1)
-            row.append(best)
-        if min(row) > most:
-            return None
-    return row[-1] if row[-1] <= most else None
 
 
 class Titles:

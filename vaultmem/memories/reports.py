@@ -17,9 +17,9 @@ MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text
 NOTHING = Outcome(None, (), ())
 
 
-def header(asked: Asked, why: str, now: float) -> Header:
+def header(params: Asked, why: str, now: float) -> Header:
     """Who does it: the assistant that says its name, else the person."""
-    name = asked.text("by") or asked.text("agent")
+    name = params.text("by") or params.text("agent")
     return Header(name or YOU, "assistant" if name else "person", why, now)
 
 

@@ -42,14 +42,14 @@ def proposals(session: Session, _: Asked) -> Report:
     return {"proposals": shown, "count": len(shown)}
 
 
-def accept(session: Session, asked: Asked) -> Report:
+def accept(session: Session, params: Asked) -> Report:
     """Make a proposed change. It is in the history, and can be undone."""
-    proposal = _named(session, asked)
+    proposal = _named(session, params)
     plan = _plan(session, proposal)
-    if asked.flag("dry_run"):
+    if params.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(
-        plan, header(asked, f"accepted: {proposal.said}"[:200], session.now)
+        plan, header(params, f"accepted: {proposal.said}"[:200], session.now)
     )
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
@@ -58,10 +58,10 @@ def accept(session: Session, asked: Asked) -> Report:
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
 
-def reject(session: Session, asked: Asked) -> Report:
+def reject(session: Session, params: Asked) -> Report:
     """Never propose it again."""
-    proposal = _named(session, asked)
-    if not asked.flag("dry_run"):
+    proposal = _named(session, params)
+    if not params.flag("dry_run"):
         reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
@@ -102,8 +102,8 @@ def _diff(session: Session, change: Change) -> str:
     return text if text.strip() else f"{change.path} -> {change.target}\n"
 
 
-def _named(session: Session, asked: Asked) -> Proposal | Opinion:
-    id_ = asked.needed("id")
+def _named(session: Session, params: Asked) -> Proposal | Opinion:
+    id_ = params.needed("id")
     found = [each for each in _open(session) if each.id.startswith(id_)]
     if not found:
         raise NoteNotFoundError(f"no open proposal has the id {id_!r}; vaultmem review lists them")
@@ -112,7 +112,7 @@ def _named(session: Session, asked: Asked) -> Proposal | Opinion:
         raise NoteNotFoundError(
             f"{id_!r} could mean {len(found)} proposals: {ids}; give more of it"
         )
-    if isinstance(found[0], Opinion) and asked.text("by"):
+    if isinstance(found[0], Opinion) and params.text("by"):
         raise UsageError("only you can decide on what a model proposes; leave --by out")
     return found[0]
 

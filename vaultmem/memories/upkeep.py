@@ -33,30 +33,30 @@ class Done(NamedTuple):
     report: Report
 
 
-def dream(session: Session, asked: Asked) -> Report:
+def dream(session: Session, params: Asked) -> Report:
     """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
-    level, name = asked.whole("level"), f"dream {asked.whole('level')}"
-    desk, day, dry_run = session.desk, session.view.now.date(), asked.flag("dry_run")
-    if _is_old_news(session, asked, level):
+    level, name = params.whole("level"), f"dream {params.whole('level')}"
+    desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
+    if _is_old_news(session, params, level):
         return {**to_json(Plan(name), NOTHING), "level": level}
-    done = _run(session, asked, name, lambda draft, options: steps.dream(draft, level, options))
+    done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
             report["proposals"] = review.propose(session)
-    told = (one for one in plan.findings if one.kind != UNSURE)  # about those a model is asked
-    report["findings"] = [finding_to_json(one) for one in told]
+    notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
+    report["findings"] = [finding_to_json(one) for one in notable]
     if not dry_run and not report["changes"] and not plan.left:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
 
 
-def _is_old_news(session: Session, asked: Asked, level: int) -> bool:
+def _is_old_news(session: Session, params: Asked, level: int) -> bool:
     """Whether nothing has changed since a dream of that level had nothing more to do."""
     desk = session.desk
     dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
-    return asked.flag("only_news") and dreamt
+    return params.flag("only_news") and dreamt
 
 
 _NOTICED = {
@@ -81,48 +81,50 @@ def _keep_findings(session: Session, level: int, found: tuple[Finding, ...]) -> 
     reads.keep_findings(ledger, kinds, rows, session.now)
 
 
-def expire(session: Session, asked: Asked) -> Report:
+def expire(session: Session, params: Asked) -> Report:
     """Archive what has been in the inbox for too long, and what ends by its own word."""
-    return _run(session, asked, "expire", steps.expire).report
+    return _run(session, params, "expire", steps.expire).report
 
 
-def decay(session: Session, asked: Asked) -> Report:
+def decay(session: Session, params: Asked) -> Report:
     """Archive what has faded and was never read."""
-    return _run(session, asked, "decay", steps.decay).report
+    return _run(session, params, "decay", steps.decay).report
 
 
-def promote(session: Session, asked: Asked) -> Report:
+def promote(session: Session, params: Asked) -> Report:
     """File what is read again and again."""
-    return _run(
-        session, asked, "upgrade", lambda draft, options: classify.upgrade(draft, options.reads)
-    ).report
+
+    def step(draft: Draft, options: Options) -> None:
+        classify.upgrade(draft, options.reads)
+
+    return _run(session, params, "upgrade", step).report
 
 
-def resolve_links(session: Session, asked: Asked) -> Report:
+def resolve_links(session: Session, params: Asked) -> Report:
     """Link memories both ways where one names another in its text."""
-    return _run(session, asked, "resolve-links", lambda draft, _: links.resolve(draft)).report
+    return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft)).report
 
 
-def compress(session: Session, asked: Asked) -> Report:
+def compress(session: Session, params: Asked) -> Report:
     """Sum up old sessions."""
-    means = _means(session, asked)
-    return _run(session, asked, "compress", lambda draft, _: summing.compress(draft, means)).report
+    means = _means(session, params)
+    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means)).report
 
 
-def consolidate(session: Session, asked: Asked) -> Report:
+def consolidate(session: Session, params: Asked) -> Report:
     """Expire, decay, upgrade and merge, once."""
-    report = _run(session, asked, "consolidate", steps.consolidate).report
-    if not asked.flag("dry_run") and not session.desk.history.trouble():
+    report = _run(session, params, "consolidate", steps.consolidate).report
+    if not params.flag("dry_run") and not session.desk.history.trouble():
         session.desk.history.tidy()
     return report
 
 
-def old_sessions(session: Session, asked: Asked) -> Report:
+def old_sessions(session: Session, params: Asked) -> Report:
     """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
-    if _is_old_news(session, asked, DEEP):
+    if _is_old_news(session, params, DEEP):
         return {"sessions": []}
-    draft = _draft(session, session.draft(), _options(session, asked))
-    parts = summing.parts(draft, _means(session, asked).threshold)[: asked.whole("limit")]
+    draft = _draft(session, session.draft(), _options(session, params))
+    parts = summing.parts(draft, _means(session, params).threshold)[: params.whole("limit")]
     rows = [
         {"id": part.id, "texts": [] if part.is_private else summing.texts(draft, part)}
         for part in parts
@@ -130,14 +132,16 @@ def old_sessions(session: Session, asked: Asked) -> Report:
     return {"sessions": rows}
 
 
-def _means(session: Session, asked: Asked) -> summing.Means:
+def _means(session: Session, params: Asked) -> summing.Means:
     """How old sessions are summed up: those that a model was asked about, else all that there are."""
     threshold = session.desk.config.number("conversations.compress_after")
-    texts = {str(one.get("id", "")): str(one.get("text", "")) for one in asked.records("summaries")}
-    return summing.Means(threshold, minilm.count, texts if asked.has("summaries") else None)
+    texts = {
+        str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
+    }
+    return summing.Means(threshold, minilm.count, texts if params.has("summaries") else None)
 
 
-def _options(session: Session, asked: Asked) -> Options:
+def _options(session: Session, params: Asked) -> Options:
     config = session.desk.config
     return Options(
         session.desk.seen(),
@@ -146,18 +150,18 @@ def _options(session: Session, asked: Asked) -> Options:
         config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all",
         config.text("recall.trust"),
-        _means(session, asked),
+        _means(session, params),
     )
 
 
-def _run(session: Session, asked: Asked, name: str, step: Step) -> Done:
-    job, dry_run = name.partition(" ")[0], asked.flag("dry_run")
-    is_unattended = asked.flag("unattended") or asked.flag("only_news")
+def _run(session: Session, params: Asked, name: str, step: Step) -> Done:
+    job, dry_run = name.partition(" ")[0], params.flag("dry_run")
+    is_unattended = params.flag("unattended") or params.flag("only_news")
     _count_listed(session)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
-    draft = session.draft(asked.whole("limit", session.desk.config.number("dream.max_changes")))
+    draft = session.draft(params.whole("limit", session.desk.config.number("dream.max_changes")))
     draft.notices = notices
-    options = _options(session, asked)
+    options = _options(session, params)
     step(_draft(session, draft, options), options)
     plan = draft.plan(name)
     aside = {"aside": len(draft.at_work)}
@@ -165,7 +169,7 @@ def _run(session: Session, asked: Asked, name: str, step: Step) -> Done:
         return Done(plan, {**planned(session, plan), **aside})
     if is_unattended:
         check(session, job, plan)
-    assistant = asked.text("by")
+    assistant = params.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(assistant or job, "assistant" if assistant else "job", why, session.now)
     outcome = session.carry_out(plan, header)
