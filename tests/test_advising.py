@@ -20,12 +20,9 @@ from tests.scripted_llm import (
     ScriptedLlm,
     as_json,
     broken,
-    fenced,
     hang_up,
-    prose,
     status,
     text,
-    thinking,
     wrong_ids,
 )
 from vaultmem import Vault, config
@@ -319,24 +316,17 @@ def test_a_merger_is_proposed_and_keeps_every_word(
     assert tree(vault) == before
 
 
-def test_only_what_is_near_is_asked_about(
-    model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
-) -> None:
-    two(open_vault, TRAIN, "Bob has bought 9 fans for the attic")
-    near[frozenset((TRAIN, "Bob has bought 9 fans for the attic"))] = 0.74
-    open_vault.dream(3)
-    assert not pairs_in(model)
-
-
-def test_other_numbers_make_another_fact_whatever_a_model_says(
+def test_what_is_far_is_not_asked_about_and_other_numbers_make_another_fact(
     model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
 ) -> None:
     texts = "The server Orion has port 8100", "The server Orion has 9 fans and port 8200"
+    two(open_vault, TRAIN, "Bob has bought 9 fans for the attic")
     two(open_vault, *texts)
+    near[frozenset((TRAIN, "Bob has bought 9 fans for the attic"))] = 0.74
     near[frozenset(texts)] = 0.9
     model.otherwise = advice(pair="same")
     open_vault.dream(3)
-    assert len(pairs_in(model)) == 1
+    assert [{one["first"], one["second"]} for one in pairs_in(model)] == [set(texts)]
     assert of_model(open_vault) == []
 
 
@@ -345,29 +335,35 @@ LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be fou
 MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
 
 
-@pytest.mark.parametrize("holds", ["first", "second"])
-def test_of_two_that_contradict_each_other_one_is_put_away(
-    vault: Path,
+BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  # rules know that
+
+
+@pytest.mark.parametrize(
+    ("holds", "texts"),
+    [("first", (LISBON, PORTO)), ("second", (LISBON, PORTO)), ("second", (BERLIN, PARIS))],
+)
+def test_of_two_that_contradict_each_other_one_is_archived(
     model: ScriptedLlm,
     open_vault: Vault,
     near: dict[frozenset[str], float],
     holds: str,
+    texts: tuple[str, str],
 ) -> None:
-    two(open_vault, LISBON, PORTO)
-    near[frozenset((LISBON, PORTO))] = 0.9
+    vault = Path(open_vault.path)
+    two(open_vault, *texts)
+    near[frozenset(texts)] = 0.9
     model.otherwise = advice(pair=holds, reason="she cannot be at two places")
     open_vault.dream(3)
     (one,) = of_model(open_vault)
     assert one["kind"] == "contradiction"
-    kept = pairs_in(model)[0][holds]
-    gone = LISBON if kept == PORTO else PORTO
+    assert "she cannot be at two places" in str(one)
     before = tree(vault)
     done = open_vault.accept(str(one["id"]))
     assert done["path"].startswith("vaultmem/archive/")
-    assert [each["content"] for each in open_vault.memories()] == [kept]
-    (away,) = open_vault.memories(deleted=True)
-    assert away["content"] == gone
-    assert f"replaced_by: {open_vault.memories()[0]['id']}" in (vault / done["path"]).read_text()
+    (left,), (away,) = open_vault.memories(), open_vault.memories(deleted=True)
+    assert left["content"] == pairs_in(model)[0][holds]
+    assert {left["content"], away["content"]} == set(texts)
+    assert f"replaced_by: {left['id']}" in (vault / done["path"]).read_text()
     open_vault.undo(last=True)
     assert tree(vault) == before
 
@@ -386,20 +382,6 @@ def test_what_speaks_of_the_same_is_asked_about_and_what_rules_know_after_it(
         frozenset((main, release)),
     ]
     assert [one["kind"] for one in open_vault.waiting()["findings"]] == ["contradiction"]
-
-
-def test_of_two_that_rules_know_to_contradict_the_model_says_which_holds(
-    model: ScriptedLlm, open_vault: Vault
-) -> None:
-    two(open_vault, f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}")
-    model.otherwise = advice(pair="second", reason="she has moved")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    assert one["kind"] == "contradiction"
-    assert "she has moved" in str(one)
-    open_vault.accept(str(one["id"]))
-    kept = [each["content"] for each in open_vault.memories()]
-    assert kept == [pairs_in(model)[0]["second"]]
 
 
 @pytest.mark.parametrize(
@@ -464,36 +446,20 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_model_that_fails_leaves_the_dream_as_it_is_without_one(
-    tmp_path: Path, model: ScriptedLlm, name: str, monkeypatch: pytest.MonkeyPatch
+    model: ScriptedLlm, open_vault: Vault, name: str
 ) -> None:
     model.otherwise = FAILURES[name]
-    reports = []
-    for number, url in enumerate(("", model.url)):
-        monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", url)
-        folder = tmp_path / str(number)
-        (folder / ".obsidian").mkdir(parents=True)
-        with Vault(str(folder)) as opened:
-            for said in (ODD, "Anne prefers trains to planes", "Anne lives in Lisbon"):
-                opened.write(said)
-            report = opened.dream(3)
-            assert opened.proposals() == []
-            found = {path.rpartition("/vaultmem/")[2] for path in tree(folder)}
-        told = {key: len(report[key]) for key in ("changes", "findings", "skipped")}
-        reports.append((told, report["counts"], report["proposals"], found))
-    assert reports[0] == reports[1]
+    for said in (ODD, "Anne prefers trains to planes", "Anne lives in Lisbon"):
+        open_vault.write(said)
+    plan = open_vault.dream(3, dry_run=True)
+    report = open_vault.dream(3)
+    assert report["counts"] == plan["counts"]
+    assert report["proposals"] == 0
+    assert open_vault.proposals() == []
     trouble = report["model"]["trouble"]
     assert trouble
     assert "\n" not in trouble
     assert len(model.chats) == 1, "one failure is enough"
-
-
-@pytest.mark.parametrize("wrapped", [fenced, prose, thinking])
-def test_json_is_found_however_it_is_said(
-    model: ScriptedLlm, open_vault: Vault, wrapped: Callable[[object], Reply]
-) -> None:
-    open_vault.write(ODD)
-    model.otherwise = wrapped({"answers": [{"id": 0, "choice": "people", "reason": "so"}]})
-    assert open_vault.dream(3)["model"]["proposed"] == 1
 
 
 def test_a_dream_asks_one_question_and_the_next_one_asks_the_rest(
@@ -510,29 +476,17 @@ def test_a_dream_asks_one_question_and_the_next_one_asks_the_rest(
     assert len(of_model(open_vault)) == BATCH + 3
 
 
-def test_nothing_is_asked_in_a_dry_run_and_in_lighter_dreams(
-    model: ScriptedLlm, open_vault: Vault
+def test_nothing_is_asked_in_a_dry_run_in_lighter_dreams_and_without_a_model(
+    model: ScriptedLlm, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_vault.write(ODD)
     for level in (1, 2):
         assert "model" not in open_vault.dream(level)
     assert "model" not in open_vault.dream(3, dry_run=True)
+    monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", "")
+    with Vault(open_vault.path) as without:
+        assert "model" not in without.dream(3)
     assert model.requests == []
-
-
-def test_without_a_model_nothing_is_different(
-    open_vault: Vault, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vaultmem.memories.model_help.open_model", _never)
-    open_vault.write(ODD)
-    report = open_vault.dream(3)
-    assert "model" not in report
-    assert open_vault.proposals() == []
-    assert scripted_llm.requests == []
-
-
-def _never(*_: object) -> None:
-    raise AssertionError("no model is set")
 
 
 def test_only_a_person_decides(model: ScriptedLlm, open_vault: Vault) -> None:
@@ -635,12 +589,11 @@ def test_a_person_sees_the_reason_and_the_remark(
     assert failed.err.count("without a model") == 1
 
 
-def test_the_job_of_the_agent_asks_too(vault: Path, model: ScriptedLlm) -> None:
-    class Idle(Vault):
-        def idle_seconds(self) -> float:
-            return 1e6
-
-    with Idle(str(vault)) as opened:
+def test_the_job_of_the_agent_asks_too(
+    vault: Path, model: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Vault, "idle_seconds", lambda _: 1e6)
+    with Vault(str(vault)) as opened:
         opened.write(ODD)
         model.otherwise = advice("people")
         assert "1 proposal of a model" in jobs.JOBS["dream"].run(opened)
