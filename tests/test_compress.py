@@ -23,6 +23,7 @@ from vaultmem.memories.compress import (
     texts,
 )
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan
+from vaultmem.vault import batches
 from vaultmem.vault.batches import Batches
 
 Write = Callable[..., Path]
@@ -303,14 +304,14 @@ def test_a_kill_in_the_middle_is_made_good(
     with monkeypatch.context() as patch:
         edits: list[str] = []
 
-        def dies(batches: Batches, path: str, edit: Callable[[bytes], bytes]) -> None:
+        def dies(vault: str, path: str, edit: Callable[[bytes], bytes], *, part: bool) -> bool:
             edits.append(path)
             if len(edits) == 2:
                 raise KeyboardInterrupt
-            original(batches, path, edit)
+            return original(vault, path, edit, part=part)
 
-        original = Batches.edit
-        patch.setattr(Batches, "edit", dies)
+        original = batches.change
+        patch.setattr(batches, "change", dies)
         patch.setattr(Batches, "close", lambda *_: None)  # as a kill would leave it
         with pytest.raises(KeyboardInterrupt):
             open_vault.compress()
