@@ -104,17 +104,6 @@ def test_the_type_follows_from_the_words(text: str, kind: str) -> None:
     assert memory_type(text) == kind
 
 
-@pytest.mark.parametrize("hint", TYPES)
-def test_a_hint_rules(hint: str) -> None:
-    assert memory_type("I prefer tabs", hint) == hint
-
-
-@pytest.mark.parametrize("hint", ["", "Semantic", "fact"])
-def test_a_wrong_hint_is_refused_with_the_right_ones(hint: str) -> None:
-    with pytest.raises(ValueError, match="episodic, semantic"):
-        memory_type("text", hint)
-
-
 @given(st.text(max_size=200))
 def test_any_text_has_a_salience_and_a_type(text: str) -> None:
     assert 0.0 <= salience(text).score <= 1.0

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from vaultmem.languages.statements import statements
-from vaultmem.memories.model import TYPES, is_event, is_working_note
+from vaultmem.memories.model import is_event, is_working_note
 from vaultmem.text.values import lazy, table
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
@@ -127,16 +127,6 @@ _PREFERENCE = lazy(
 _HAN_PREFERENCE = lazy(
     r"喜欢|偏好|偏爱|最爱|讨厌|反感|受不了|更愿意|宁愿|宁可|倾向于|看不惯|爱[吃喝听看玩用]|(?:我|用户|本人)[^，。！？\n]{0,6}(?:总是|从不|从来不|一向)"
 )
-_NOW = lazy(
-    r"(?<!\w)(?:right now|for now|at the moment|this session|current(?:ly)? (?:session|task|working|"
-    r"debugging|editing|file|"
-    r"step|looking|writing|running|testing|fixing|reading|on)|this (?:conversation|chat)|"
-    r"today['’]s session|in progress|"
-    r"just now|so far (?:today|this session)|"
-    r"(?:i am|i['’]m|we are|we['’]re|user is) (?:now|currently|just)|next step (?:is|:)|until this is done)(?!\w)"
-    r"|本次(?:会话|对话|任务)|这次(?:会话|对话)|当前(?:会话|对话|任务|文件|步骤|正在)?(?=[^的]|$)|此刻|眼下|正在|刚刚|现在(?:在|正|先|要)|目前正|下一步",
-    re.IGNORECASE,
-)
 _HAN_FACT = lazy(
     r"[\u3400-\u9fff](?:位于|属于|支持|需要|包含|等于|具有|拥有|住在|毕业于|负责|依赖)"
 )
@@ -166,16 +156,16 @@ class Salience(NamedTuple):
 
 def salience(text: str) -> Salience:
     """What the words of a text promise."""
-    said = text[:CAP]
+    head = text[:CAP]
     parts = (
-        ("named entity", NAME, has_name(said)),
-        ("number or date", NUMBER, has_number(said)),
-        ("preference", PREFERENCE, has_preference(said)),
-        ("technical term", TECHNICAL, has_technical_terms(said)),
+        ("named entity", NAME, has_name(head)),
+        ("number or date", NUMBER, has_number(head)),
+        ("preference", PREFERENCE, has_preference(head)),
+        ("technical term", TECHNICAL, has_technical_terms(head)),
     )
-    found = [(name, weight) for name, weight, there in parts if there]
-    score = round(min(1.0, sum((weight for _, weight in found), 0.0)), 4)
-    return Salience(score, tuple(f"{name} +{weight}" for name, weight in found))
+    signs = [(name, weight) for name, weight, is_there in parts if is_there]
+    score = round(min(1.0, sum((weight for _, weight in signs), 0.0)), 4)
+    return Salience(score, tuple(f"{name} +{weight}" for name, weight in signs))
 
 
 def novelty(cosine: float | None) -> float:
@@ -195,23 +185,19 @@ def has_preference(text: str) -> bool:
     return bool(_PREFERENCE.search(text) or _HAN_PREFERENCE.search(text))
 
 
-def memory_type(text: str, hint: str | None = None) -> str:
-    """episodic, semantic, procedural or working; `hint` rules. Raises ValueError for a hint that is none of them."""
-    if hint is not None:
-        if hint not in TYPES:
-            raise ValueError(f"{hint!r} is no memory type. Use one of {', '.join(TYPES)}.")
-        return hint
-    said = text[:CAP]
-    if has_preference(said):
+def memory_type(text: str) -> str:
+    """What kind of memory it is: episodic, semantic, procedural or working."""
+    head = text[:CAP]
+    if has_preference(head):
         return "procedural"
-    if is_working_note(said):
+    if is_working_note(head):
         return "working"
-    return "episodic" if is_event(said) else "semantic"
+    return "episodic" if is_event(head) else "semantic"
 
 
 def says_something(text: str) -> bool:
     """Whether it states a fact, tells of something that happened, or of work in hand."""
-    said = text[:CAP]
-    if statements(said) or _EVENT.search(said) or _NOW.search(said) or _HAN_FACT.search(said):
+    head = text[:CAP]
+    if statements(head) or is_working_note(head) or _EVENT.search(head) or _HAN_FACT.search(head):
         return True
-    return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(said))
+    return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(head))
