@@ -223,8 +223,8 @@ def opinions(session: Session) -> list[Opinion]:
     """All that are open and can be followed still, in the order of paths."""
     by_id = _by_id(session)
     rows = [one for one in reads.kept(session.desk.ledger) if one.is_of_model and one.state == OPEN]
-    found = [opinion for one in rows if (opinion := _opinion(session, one, by_id)) is not None]
-    return sorted(found, key=lambda each: (each.path, each.kind, each.id))
+    usable = [opinion for one in rows if (opinion := _opinion(session, one, by_id)) is not None]
+    return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
 
 
 def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:

@@ -175,7 +175,7 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
     """The changes by vaultmem, of commits with the newest first: neither what was undone since nor its undoing, nor
     that a memory was read."""
     undos: list[_Undo] = []
-    found: list[tuple[Commit, FileChange]] = []
+    changes: list[tuple[Commit, FileChange]] = []
     for commit in commits:
         for change in commit.files if commit.is_ours else ():
             if any(undo.undoes(commit, change) for undo in undos):
@@ -183,8 +183,8 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
             if commit.why.startswith(UNDO):
                 undos.append(_Undo(commit, change))
             elif not _READ.fullmatch(change.why):
-                found.append((commit, change))
-    return found + [(undo.commit, undo.change) for undo in undos if undo.stands]
+                changes.append((commit, change))
+    return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
 
 
 def _clear_copies(desk: Desk, path: str) -> None:

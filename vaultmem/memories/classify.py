@@ -82,7 +82,7 @@ class Scored(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a text is; `category` is None where nobody can be sure enough."""
+    """What a text is; `category` is None where that is not sure enough."""
 
     category: str | None
     confidence: float  # 0.0 to 1.0, of the best category even where it is not given
@@ -111,13 +111,13 @@ def scores(text: str) -> Scored:
 
 def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict:
     """The category of a text. `closeness`: cosines by category, see memories.prototypes.closeness."""
-    found = scores(text)
-    sums = {category: found.scores.get(category, 0.0) for category in TARGETS}
+    scored = scores(text)
+    sums = {category: scored.scores.get(category, 0.0) for category in TARGETS}
     for category, extra in _lifted(closeness).items():
         sums[category] += extra
     best = max(sums, key=sums.__getitem__)
     confidence = round(_share(sums, best), 4)
-    why = [line for line in found.why if line.startswith(f"{best}: ")][:_MOST_SHOWN]
+    why = [line for line in scored.why if line.startswith(f"{best}: ")][:_MOST_SHOWN]
     if closeness and best in closeness:
         why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
     rounded = {category: round(total, 4) for category, total in sums.items()}
@@ -158,8 +158,8 @@ def _is_denied(text: str, at: int) -> bool:
 
 def _lifted(closeness: Mapping[str, float] | None) -> dict[str, float]:
     """What each category gains by being closer in meaning than the others; loses, if further."""
-    given = (closeness or {}).items()
-    known = {c: min(1.0, max(-1.0, v)) for c, v in given if c in TARGETS and math.isfinite(v)}
+    cosines = (closeness or {}).items()
+    known = {c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)}
     if not known:
         return {}
     mean = sum(known.values()) / len(known)

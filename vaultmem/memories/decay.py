@@ -23,9 +23,9 @@ RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 
 
-def policy(given: object) -> str:
+def policy(value: object) -> str:
     """The decay policy: as written in the memory, else stable: a fact does not fade (SPEC, "Forgetting")."""
-    return given if isinstance(given, str) and given in POLICIES else "stable"
+    return value if isinstance(value, str) and value in POLICIES else "stable"
 
 
 def confidence(

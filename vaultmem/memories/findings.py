@@ -18,7 +18,7 @@ from vaultmem.text.values import plural
 FADING = 0.5  # confidence
 MOST_OF_ONE = 16  # statements of a memory
 MOST_OF_A_TOPIC = 40  # different statements on one thing that are compared with each other
-MOST_CONTRADICTIONS = 50  # nobody reads more
+MOST_CONTRADICTIONS = 50  # more would not be read
 NEAR = 0.8  # cosine of memories that belong together
 RARE = 6  # memories; a name that more of them have connects nothing
 SHARED = 2  # rare names that two memories must have in common
@@ -63,7 +63,7 @@ def fading(draft: Draft) -> None:
             draft.find(Finding("fading", memory.path, text, notes))
 
 
-# Memories that cannot both be true: two values for what has one, or a thing said and denied.
+# Memories that cannot both be true: two values for what has one, or something stated and denied.
 
 
 class _Claim(NamedTuple):
@@ -89,20 +89,20 @@ def contradictions(draft: Draft) -> None:
                 key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
                 words = quoted(text[slice(*statement.span)])
                 topics[key].append(_Claim(memory, statement, words))
-    found: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     for _, claims in sorted(topics.items()):
         for pair in combinations(_newest(claims), 2):
             old, new = sorted(pair, key=lambda claim: claim.age)
             paths = new.memory.path, old.memory.path
             if paths[0] != paths[1] and contradicts(new.statement, old.statement):
                 text = f"“{new.words}” against “{old.words}” in [[{old.memory.title}]]"
-                found.setdefault(paths, Finding("contradiction", paths[0], text, paths[1:]))
-    for _, finding in sorted(found.items())[:MOST_CONTRADICTIONS]:
+                findings.setdefault(paths, Finding("contradiction", paths[0], text, paths[1:]))
+    for _, finding in sorted(findings.items())[:MOST_CONTRADICTIONS]:
         draft.find(finding)
 
 
 def _newest(claims: list[_Claim]) -> list[_Claim]:
-    """The newest of those that say the same."""
+    """The newest of each statement."""
     newest: dict[Statement, _Claim] = {}
     for claim in sorted(claims, key=lambda each: (-each.memory.updated, each.memory.path)):
         newest.setdefault(claim.statement._replace(span=(0, 0)), claim)
@@ -170,9 +170,9 @@ def _connected(paths: Iterable[str], links: Iterable[tuple[str, str]]) -> list[l
 
 
 def _entities(draft: Draft, memories: Iterable[Memory]) -> dict[str, _Entity]:
-    """The names that at least two memories have. A single word is a name if nobody writes it small, and the first
+    """The names that at least two memories have. A single word is a name unless it is also written small, and the first
     word of a sentence belongs to a name ("Anne Miller", not "Ask Miller") if it does so within a sentence."""
-    found: dict[str, _Entity] = {}
+    entities: dict[str, _Entity] = {}
     first: list[tuple[str, Memory]] = []
     small: set[str] = set()
     for memory in memories:
@@ -182,19 +182,19 @@ def _entities(draft: Draft, memories: Iterable[Memory]) -> dict[str, _Entity]:
             if begins:
                 first.append((name, memory))
             else:
-                _add(found, name, memory)
-    inside = set(found)
+                _add(entities, name, memory)
+    inside = set(entities)
     for name, memory in first:
-        _add(found, name if name.casefold() in inside else name.partition(" ")[2], memory)
+        _add(entities, name if name.casefold() in inside else name.partition(" ")[2], memory)
     return {
         key: entity
-        for key, entity in found.items()
+        for key, entity in entities.items()
         if len(entity.memories) > 1 and key not in small
     }
 
 
-def _add(found: dict[str, _Entity], name: str, memory: Memory) -> None:
-    found.setdefault(name.casefold(), _Entity(name, {})).memories[memory.path] = memory
+def _add(entities: dict[str, _Entity], name: str, memory: Memory) -> None:
+    entities.setdefault(name.casefold(), _Entity(name, {})).memories[memory.path] = memory
 
 
 def _names(text: str) -> dict[str, bool]:

@@ -16,7 +16,7 @@ from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import plural
 from vaultmem.vault.places import KEYS
 
-MERGED = "merged"  # the kind of what is found
+MERGED = "merged"  # the kind of what is sets
 # What text.titles adds to a title that is taken.
 _DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
@@ -133,7 +133,7 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
     ratings = [each.importance for each in both if each.importance is not None]
     reinforced = [seconds(each.properties.get("last_reinforced_at")) for each in both]
     ends = [each.expires for each in both]
-    found: dict[str, Value] = {
+    sets: dict[str, Value] = {
         "tags": _together(survivor.tags, other.tags),
         "aliases": _together(_texts(survivor, "aliases"), names, survivor.title),
         "links": _together(_texts(survivor, "links"), _texts(other, "links")),
@@ -143,16 +143,16 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
         "last_reinforced_at": _latest(reinforced),
     }
     if other.decay_policy == "stable" != survivor.decay_policy:
-        found["decay_policy"] = "stable"
+        sets["decay_policy"] = "stable"
     if other.properties.get("global") is True:
-        found["global"] = True
+        sets["global"] = True
     if is_same_writer:  # what a person added to the other, and where it came from
-        found |= {
+        sets |= {
             key: value
             for key, value in other.properties.items()
             if (key not in KEYS or key == "source") and key not in survivor.properties
         }
-    known = {key: value for key, value in found.items() if value not in ([], None)}
+    known = {key: value for key, value in sets.items() if value not in ([], None)}
     return {**known, "expires_at": None if None in ends else _latest(ends)}
 
 

@@ -1,4 +1,4 @@
-"""Proposals for a person's own notes: edits that a deep dream finds and nobody makes until the person accepts one.
+"""Proposals for a person's own notes: edits that a deep dream suggests and that are made when the person accepts them.
 
 Four kinds: a link to a misspelt title, a title that is mentioned without a link, a copy of another note, and a note
 without any links that has near neighbours. Rather too few than too many: a wrong proposal costs trust.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = "broken-link", "mention", "duplicate", "orphan"
-LARGEST = 500_000  # bytes of a note; nobody reads a larger one line by line
+LARGEST = 500_000  # bytes of a note; a larger one is not read line by line
 SHORTEST = 80  # characters of a body that says something
 NEIGHBOURS = 3  # that an orphan is linked to
 MOST_BROKEN, MOST_MENTIONS, MOST_DUPLICATES, MOST_ORPHANS = 200, 30, 100, 10
@@ -250,9 +250,9 @@ class Finder:
             if not nearest or self._session.view.target(nearest[0]) is None:
                 continue
             note = self._note(path)
-            found = broken_link(note, link.line, link.path, nearest)
-            if found and self._is_ordinary(note):
-                yield found
+            proposal = broken_link(note, link.line, link.path, nearest)
+            if proposal and self._is_ordinary(note):
+                yield proposal
 
     def mentions(self) -> Iterator[Proposal]:
         """Titles that are mentioned without a link, in the notes that changed last."""
@@ -295,10 +295,10 @@ class Finder:
             if self._is_aside(path) or not self._is_ordinary(note) or len(note.body) < LEAST_BODY:
                 continue
             near = self._neighbours(path)
-            found = orphan(note, {title: reason for _, title, reason in near})
-            if found:
-                rated.append((-near[0][0], path, found))
-        yield from (found for *_, found in sorted(rated))
+            proposal = orphan(note, {title: reason for _, title, reason in near})
+            if proposal:
+                rated.append((-near[0][0], path, proposal))
+        yield from (proposal for *_, proposal in sorted(rated))
 
     def _neighbours(self, path: str) -> list[tuple[float, str, str]]:
         near = [
@@ -385,13 +385,13 @@ def collect(session: Session) -> list[Proposal]:
     if searcher is None:
         return []
     finder = Finder(session, searcher.catalog)
-    found = [
+    every = [
         *islice(finder.broken_links(), MOST_BROKEN),
         *islice(finder.mentions(), MOST_MENTIONS),
         *finder.duplicates(),
         *islice(finder.orphans(), MOST_ORPHANS),
     ]
-    once = {each.id: each for each in sorted(found, key=_place, reverse=True)}
+    once = {each.id: each for each in sorted(every, key=_place, reverse=True)}
     return sorted(once.values(), key=_place)
 
 

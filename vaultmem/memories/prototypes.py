@@ -26,8 +26,8 @@ NEAREST = 3  # the mean of so many of the best: one lucky sentence is not enough
 
 def prototypes() -> dict[str, list[str]]:
     """Sentences by category."""
-    found: dict[str, list[str]] = table("vaultmem.languages", "categories")["prototypes"]
-    return found
+    groups: dict[str, list[str]] = table("vaultmem.languages", "categories")["prototypes"]
+    return groups
 
 
 def sentences() -> list[str]:
@@ -37,15 +37,15 @@ def sentences() -> list[str]:
 
 def closeness_to(cosines: Sequence[float]) -> dict[str, float]:
     """Closeness by category: the mean of its NEAREST best cosines, given one for each of `sentences()`."""
-    found: dict[str, float] = {}
+    closeness: dict[str, float] = {}
     at = 0
     for category, group in prototypes().items():
         best = sorted(cosines[at : at + len(group)], reverse=True)[:NEAREST]
-        found[category] = sum(best) / len(best)
+        closeness[category] = sum(best) / len(best)
         at += len(group)
     if at != len(cosines):
         raise ValueError(f"There are {at} prototypes, but {len(cosines)} cosines.")
-    return found
+    return closeness
 
 
 # How near memories are by meaning: to each other, to the categories' examples, to the middle of all.
@@ -75,16 +75,16 @@ class Nearness:
         return self._pairs[least].get(path, [])
 
     def _all_pairs(self, least: float) -> dict[str, list[tuple[str, float]]]:
-        found: dict[str, list[tuple[str, float]]] = {}
+        near: dict[str, list[tuple[str, float]]] = {}
         for start in range(0, len(self.paths), ROWS_AT_ONCE):
             part = self._rows[start : start + ROWS_AT_ONCE] @ self._rows.T
             for one, other in zip(*np.nonzero(part >= least), strict=True):
                 if start + one != other:
                     pair = (self.paths[other], round(float(part[one, other]), 4))
-                    found.setdefault(self.paths[start + one], []).append(pair)
-        for pairs in found.values():
+                    near.setdefault(self.paths[start + one], []).append(pair)
+        for pairs in near.values():
             pairs.sort(key=lambda pair: (-pair[1], pair[0]))
-        return found
+        return near
 
     def centroid(self) -> NDArray[np.float32] | None:
         """The direction of the middle of all; None when there are none."""
@@ -97,7 +97,7 @@ class Nearness:
 
 def cosines(meaning: Meaning, texts: Sequence[str], centroid: NDArray[np.float32]) -> list[float]:
     """How near texts are to the middle of all memories."""
-    return [float(found) for found in meaning.embedder.embed(texts) @ centroid]
+    return [float(cosine) for cosine in meaning.embedder.embed(texts) @ centroid]
 
 
 class Examples:

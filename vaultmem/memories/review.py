@@ -9,7 +9,7 @@ from typing import cast
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import advice, reads
-from vaultmem.memories import proposals as finding
+from vaultmem.memories import proposals as finder
 from vaultmem.memories.advice import Opinion
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.desk import Session
@@ -28,18 +28,18 @@ def propose(session: Session) -> int:
     """Look for proposals, and store them for review; the number of those that are open now."""
     made = {
         each.id: {**each._asdict(), "evidence": list(each.evidence)}
-        for each in finding.collect(session)
+        for each in finder.collect(session)
         if _to_json(session, each)
     }
     reads.replace_open(session.desk.ledger, made, session.now)
     advice.forget_stale(session)
-    return len(_shown(session))
+    return len(_open_as_json(session))
 
 
 def proposals(session: Session, _: Asked) -> Report:
     """The open proposals, each with what it would change."""
-    shown = _shown(session)
-    return {"proposals": shown, "count": len(shown)}
+    rows = _open_as_json(session)
+    return {"proposals": rows, "count": len(rows)}
 
 
 def accept(session: Session, params: Asked) -> Report:
@@ -80,7 +80,7 @@ def _read(fields: dict[str, object]) -> Proposal:
     return Proposal(**{**known, "evidence": tuple(evidence)})  # type: ignore[arg-type] # as we wrote them
 
 
-def _shown(session: Session) -> list[Report]:
+def _open_as_json(session: Session) -> list[Report]:
     """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
     return [report for each in _open(session) if (report := _to_json(session, each))]
 
@@ -104,17 +104,17 @@ def _diff(session: Session, change: Change) -> str:
 
 def _named(session: Session, params: Asked) -> Proposal | Opinion:
     id_ = params.needed("id")
-    found = [each for each in _open(session) if each.id.startswith(id_)]
-    if not found:
+    matching = [each for each in _open(session) if each.id.startswith(id_)]
+    if not matching:
         raise NoteNotFoundError(f"no open proposal has the id {id_!r}; vaultmem review lists them")
-    if len(found) > 1:
-        ids = ", ".join(each.id for each in found[:5])
+    if len(matching) > 1:
+        ids = ", ".join(each.id for each in matching[:5])
         raise NoteNotFoundError(
-            f"{id_!r} could mean {len(found)} proposals: {ids}; give more of it"
+            f"{id_!r} could mean {len(matching)} proposals: {ids}; give more of it"
         )
-    if isinstance(found[0], Opinion) and params.text("by"):
+    if isinstance(matching[0], Opinion) and params.text("by"):
         raise UsageError("only you can decide on what a model proposes; leave --by out")
-    return found[0]
+    return matching[0]
 
 
 def _plan(session: Session, proposal: Proposal | Opinion) -> Plan:

@@ -231,22 +231,22 @@ def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tu
     return fitting, most
 
 
-def _statements(found: list[str]) -> list[str]:
-    return [one for one in found if not _QUESTION.search(one)]
+def _statements(lines: list[str]) -> list[str]:
+    return [one for one in lines if not _QUESTION.search(one)]
 
 
-def _ranked(found: Sequence[str]) -> list[str]:
+def _ranked(lines: Sequence[str]) -> list[str]:
     """The sentences, those that say most first: what is salient, and what the others speak of, too."""
-    words = [frozenset(word.lower() for word in _WORDS.findall(one)) for one in found]
+    words = [frozenset(word.lower() for word in _WORDS.findall(one)) for one in lines]
     often = Counter(word for each in words for word in each)
-    total = max(1, len(found))
+    total = max(1, len(lines))
 
     def worth(place: int) -> float:
         own = words[place]
         central = sum(often[word] for word in own) / (total * max(4, len(own)))
-        return salience(found[place]).score + central
+        return salience(lines[place]).score + central
 
-    return [found[at] for at in sorted(range(len(found)), key=lambda at: (-worth(at), at))]
+    return [lines[at] for at in sorted(range(len(lines)), key=lambda at: (-worth(at), at))]
 
 
 # Of what summaries are made, and whether that is the same still.
@@ -254,15 +254,15 @@ def _ranked(found: Sequence[str]) -> list[str]:
 
 def sources(entries: Iterable[Entry]) -> list[Entry]:
     """The turns and facts that summaries are made of: those that live, and those that only had to make room."""
-    found = [
+    usable = [
         one
         for one in entries
         if one.role != SUMMARY
         and one.properties.get("compression_source") is not True
         and (not one.deleted or one.properties.get("evicted") is True)
     ]
-    living = {one.id for one in found if not one.deleted}
-    return [one for one in found if not one.deleted or one.id not in living]
+    living = {one.id for one in usable if not one.deleted}
+    return [one for one in usable if not one.deleted or one.id not in living]
 
 
 def covers(entries: Iterable[Entry]) -> str:
