@@ -90,13 +90,17 @@ def test_the_oldest_sessions_are_summed_up_and_kept() -> None:
     assert after.run(step())[0].changes == (), "once is enough"
 
 
-def test_up_to_the_threshold_nothing_is_done() -> None:
-    assert view(*(session(n) for n in range(3))).run(step(3))[0].changes == ()
+def summed_up(threshold: int, *sessions: dict[str, object]) -> list[Value]:
+    plan, _ = view(*sessions).run(step(threshold))
+    return [one.properties["source_session_id"] for one in made(plan)]
 
 
-def test_the_last_session_is_never_summed_up() -> None:
-    plan, _ = view(session(0), session(1)).run(step(0))
-    assert [one.properties["source_session_id"] for one in made(plan)] == ["s0"]
+def test_half_of_the_threshold_is_summed_up_but_never_the_last_session() -> None:
+    assert summed_up(3, *(session(n) for n in range(3))) == []
+    assert summed_up(0, session(0), session(1)) == ["s0"]
+    alone = session(0, "Anne moved to Graz.")
+    assert summed_up(1, alone, session(1), session(2)) == ["s1"], "one memory is no session"
+    assert summed_up(1, session(0, memory_type=None), session(1)) == ["s0"]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +119,7 @@ def test_only_what_happened_in_a_session_counts(own: dict[str, Value]) -> None:
         files = dict([memory_file("preferences/x", "Anne prefers trains.", 50, session_id="s0")])
         own = {}
     changed = {path: file._replace(properties={**file.properties, **own}) for path, file in files.items()}  # type: ignore[attr-defined] # files  # fmt: skip
-    plan, _ = view(changed, session(1), session(2)).run(step(1))
-    assert [one.properties["source_session_id"] for one in made(plan)] == ["s1"]
-
-
-def test_what_was_written_without_a_type_in_a_session_has_happened_there() -> None:
-    plan, _ = view(session(0, memory_type=None), session(1)).run(step(1))
-    assert len(made(plan)) == 1
+    assert summed_up(1, changed, session(1), session(2)) == ["s1"]
 
 
 def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
@@ -193,11 +191,6 @@ def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
         found |= {one.id for one in made(plan)}
     assert found == whole
     assert len(whole) == 7
-
-
-def test_a_session_of_one_memory_has_nothing_to_sum_up() -> None:
-    plan, _ = view(session(0, "Anne moved to Graz."), session(1), session(2)).run(step(1))
-    assert [one.properties["source_session_id"] for one in made(plan)] == ["s1"]
 
 
 def test_secrets_are_in_no_summary_and_greetings_make_none() -> None:
@@ -343,15 +336,6 @@ def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
     assert ran("jobs", "run", "check", "--vault", str(vault)).code == 0
 
 
-def test_a_deep_dream_compresses_and_the_others_do_not(vault: Path, open_vault: Vault) -> None:
-    remember(vault, 0, 1, 2)
-    for level in (1, 2):
-        open_vault.dream(level)
-        assert not any("compression_source" in said for said in tree(vault).values())
-    open_vault.dream(3)
-    assert sum("compression_source: true" in said for said in tree(vault).values()) == 1
-
-
 # --- with a model
 
 
@@ -411,17 +395,16 @@ def test_there_are_no_more_calls_than_set_and_the_rest_waits(
     assert len(with_model.chats) == 3
 
 
-def test_a_dry_run_asks_nobody(vault: Path, with_model: ScriptedLlm, open_vault: Vault) -> None:
-    remember(vault, 0, 1, 2)
-    assert open_vault.compress(dry_run=True)["changes"]
-    assert open_vault.dream(3, dry_run=True)["changes"]
-    assert with_model.requests == []
-
-
-def test_a_deep_dream_has_the_model_sum_up(
+def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
     vault: Path, with_model: ScriptedLlm, open_vault: Vault
 ) -> None:
     remember(vault, 0, 1, 2)
+    assert open_vault.compress(dry_run=True)["changes"]
+    assert open_vault.dream(3, dry_run=True)["changes"]
+    for level in (1, 2):
+        open_vault.dream(level)
+        assert not any("compression_source" in said for said in tree(vault).values())
+    assert with_model.requests == []
 
     def answer(asked: Asked) -> object:
         return as_json({"answers": []}) if asked.schema_mode else text("Anne moved the server.")
@@ -429,9 +412,8 @@ def test_a_deep_dream_has_the_model_sum_up(
     with_model.otherwise = answer  # type: ignore[assignment] # of a reply
     assert open_vault.dream(3)["model"]["summaries"] == 1
     assert any("Anne moved the server." in said for said in tree(vault).values())
-    asked = len([one for one in with_model.chats if not one.schema_mode])
     open_vault.dream(3)
-    assert len([one for one in with_model.chats if not one.schema_mode]) == asked
+    assert len([one for one in with_model.chats if not one.schema_mode]) == 1
 
 
 def test_what_was_undone_is_not_asked_about_again(
