@@ -19,6 +19,7 @@ from vaultmem.memories.model import (
     category_of,
     link_targets,
 )
+from vaultmem.memories.reads import Left
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 
@@ -33,14 +34,6 @@ class File(NamedTuple):
     content: str
     properties: Mapping[str, Value]
     mtime: float
-
-
-class Left(NamedTuple):
-    """A memory as vaultmem left it."""
-
-    path: str
-    hash: str
-    category: str
 
 
 def ago(days: float) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
@@ -98,13 +100,13 @@ class _Hit(NamedTuple):
 
 def scores(text: str) -> Scored:
     """What the signals alone say."""
-    hits = _hits(text[:CAP])
-    sums = {"knowledge": IMPERSONAL} if _is_impersonal(text[:CAP]) else {}
-    for hit in hits:
-        sums[hit.category] = round(sums.get(hit.category, 0.0) + hit.weight, 4)
-    hits.sort(key=lambda hit: (-hit.weight, hit.category, hit.word))
+    hits = sorted(_hits(text[:CAP]), key=lambda hit: (-hit.weight, hit.category, hit.word))
     why = [f'{hit.category}: "{hit.word}" +{hit.weight:g}' for hit in hits]
-    if "knowledge" in sums and _is_impersonal(text[:CAP]):
+    sums: dict[str, float] = defaultdict(float)
+    for hit in hits:
+        sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
+    if _is_impersonal(text[:CAP]):
+        sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
         why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
     return Scored(sums, tuple(why))
 
@@ -129,27 +131,19 @@ def _is_impersonal(text: str) -> bool:
     return len(text.split()) + len(_HAN.findall(text)) > 3 and not _PERSON.search(text.lower())
 
 
-def _hits(text: str) -> list[_Hit]:
+def _hits(text: str) -> Iterator[_Hit]:
     folded = text.lower()
-    han = _HAN.search(folded) is not None
-    latin = re.search(r"[a-z]", folded) is not None
-    hits: list[_Hit] = []
+    scripts = {
+        True: _HAN.search(folded) is not None,
+        False: re.search(r"[a-z]", folded) is not None,
+    }
     for signal in signals():
-        if han if signal.han else latin:
-            hits += _of_signal(signal, folded)
-    return hits
-
-
-def _of_signal(signal: Signal, text: str) -> list[_Hit]:
-    words: list[str] = []
-    for match in signal.pattern.finditer(text):
-        word = match[0].strip()
-        if not word or word in words or (signal.deniable and _is_denied(text, match.start())):
-            continue
-        words.append(word)
-        if len(words) == 2:
-            break
-    return [_Hit(signal.category, word, signal.weight) for word in words]
+        if scripts[signal.han]:
+            matches = signal.pattern.finditer(folded)
+            sure = (m for m in matches if not (signal.deniable and _is_denied(folded, m.start())))
+            words = dict.fromkeys(word for match in sure if (word := match[0].strip()))
+            for word in islice(words, 2):
+                yield _Hit(signal.category, word, signal.weight)
 
 
 def _is_denied(text: str, at: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
@@ -15,6 +15,7 @@ from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
 from vaultmem.memories.model import CATEGORIES, CONNECTED, INBOX, Memory
+from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
 from vaultmem.reminders.found import found_reminders, stale_days
 from vaultmem.text.times import format_duration, seconds, stamp
@@ -29,26 +30,10 @@ QUIET = 120.0  # seconds without a change until a person has likely finished wit
 Step = Callable[[Draft], None]
 
 
-class Seen(Protocol):
-    """A memory as vaultmem left it."""
-
-    @property
-    def path(self) -> str:
-        """Where it was."""
-
-    @property
-    def hash(self) -> str:
-        """The hash of its content."""
-
-    @property
-    def category(self) -> str:
-        """The category it was in."""
-
-
 class Options(NamedTuple):
     """The settings of maintenance. Times in seconds."""
 
-    seen: Mapping[str, Seen] = {}  # by id: how vaultmem left each memory
+    seen: Mapping[str, Left] = {}  # by id: how vaultmem left each memory
     ttl: float = TTL
     threshold: float = THRESHOLD
     reads: int = READS  # that make a memory worth a place
@@ -179,7 +164,7 @@ def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
 # What people did by hand: new files, moved ones, edited ones, and those taken out of the archive.
 
 
-def adopt(draft: Draft, seen: Mapping[str, Seen]) -> None:
+def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     """Give people's files their properties and follow what people did. `seen` tells by id how vaultmem left a memory;
     of one that is not in it this is not known. Files that are being worked on are left alone by the whole draft."""
     at_work = leave_unquiet(draft, seen)
@@ -188,7 +173,7 @@ def adopt(draft: Draft, seen: Mapping[str, Seen]) -> None:
             _follow(draft, memory, _left(memory, seen))
 
 
-def leave_unquiet(draft: Draft, seen: Mapping[str, Seen]) -> set[str]:
+def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
     """Let the draft leave alone what a person may be typing in: a fresh file that is not as vaultmem wrote it.
     The paths of such files."""
     now = draft.view.now.timestamp()
@@ -203,11 +188,11 @@ def leave_unquiet(draft: Draft, seen: Mapping[str, Seen]) -> set[str]:
     return at_work
 
 
-def _left(memory: Memory, seen: Mapping[str, Seen]) -> Seen | None:
+def _left(memory: Memory, seen: Mapping[str, Left]) -> Left | None:
     return seen.get(memory.id) if memory.adopted else None
 
 
-def _follow(draft: Draft, memory: Memory, left: Seen | None) -> None:
+def _follow(draft: Draft, memory: Memory, left: Left | None) -> None:
     category = _category(memory, left)
     in_inbox = memory.path.startswith(f"{draft.view.folder}/{INBOX}/")
     moves = category != memory.category or (in_inbox and category != INBOX)
@@ -224,7 +209,7 @@ def _follow(draft: Draft, memory: Memory, left: Seen | None) -> None:
         draft.set(memory, why, **sets)
 
 
-def _category(memory: Memory, left: Seen | None) -> str:
+def _category(memory: Memory, left: Left | None) -> str:
     """Where it belongs after what was done by hand. Its folder speaks before its property (category_of has seen to
     that), but a property that is another than vaultmem wrote, in a file that lies where it lay, was changed."""
     if left is None:
@@ -237,7 +222,7 @@ def _category(memory: Memory, left: Seen | None) -> str:
 
 
 def _changes(
-    memory: Memory, left: Seen | None, category: str, now: float
+    memory: Memory, left: Left | None, category: str, now: float
 ) -> tuple[dict[str, Value], list[str]]:
     """The properties to set, and why."""
     sets: dict[str, Value] = {}
