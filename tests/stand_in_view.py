@@ -132,9 +132,8 @@ class StandInView:
 
     def confidence(self, memory: Memory) -> float:
         reinforced = seconds(memory.properties.get("last_reinforced_at"))
-        return decay.confidence(
-            memory.decay_policy, memory.created, reinforced, self.now.timestamp()
-        )
+        aging = decay.Aging(memory.decay_policy, memory.created, reinforced)
+        return aging.confidence(self.now.timestamp())
 
     def is_approved(self, memory: Memory) -> bool:
         return memory.path in self.approved

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.memories.decay import confidence, policy, recency
+from vaultmem.memories.decay import Aging, policy, recency
 
 HOUR = 3600.0
 
@@ -28,7 +28,7 @@ HOUR = 3600.0
 def test_policies(name: str, age: float, since_reinforced: float | None, expected: float) -> None:
     now = 2_000_000_000.0
     reinforced = None if since_reinforced is None else now - since_reinforced * HOUR
-    assert confidence(name, now - age * HOUR, reinforced, now) == expected
+    assert Aging(name, now - age * HOUR, reinforced).confidence(now) == expected
 
 
 @given(
@@ -40,13 +40,14 @@ def test_policies(name: str, age: float, since_reinforced: float | None, expecte
 def test_confidence_is_a_share_whatever_the_clocks_say(
     name: str, created: float, reinforced: float | None, now: float
 ) -> None:
-    assert 0.0 <= confidence(name, created, reinforced, now) <= 1.0
+    assert 0.0 <= Aging(name, created, reinforced).confidence(now) <= 1.0
 
 
 @given(st.floats(0, 1e7), st.floats(0, 1e7))
 def test_nothing_grows_by_waiting(first: float, second: float) -> None:
     early, late = sorted((first, second))
-    assert confidence("contextual", 0.0, None, early) >= confidence("contextual", 0.0, None, late)
+    aging = Aging("contextual", 0.0, None)
+    assert aging.confidence(early) >= aging.confidence(late)
 
 
 def test_the_memory_says_its_policy_and_else_it_is_stable() -> None:

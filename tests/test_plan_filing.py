@@ -118,7 +118,9 @@ def test_after_its_time_in_the_inbox_an_event_is_archived_and_a_fact_is_filed() 
     assert (file.properties["by"], file.properties["category"]) == ("expire", "inbox")
     assert only(inbox("The roof is of slate", 8).run(expire)[1])[0] == "knowledge/Note.md"
     assert (
-        only(inbox("The roof is of slate", 8).run(partial(expire, options=Options(facts=True)))[1])[0]
+        only(inbox("The roof is of slate", 8).run(partial(expire, options=Options(facts=True)))[1])[
+            0
+        ]
         == "archive/Note.md"
     )
 

@@ -18,37 +18,15 @@ if TYPE_CHECKING:
 
 
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
-MIN_CONFIDENCE = 0.3
 RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
+FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone
+TIMES = ("created_at", "last_reinforced_at", "updated_at")
 
 
 def policy(value: object) -> str:
     """The decay policy: as written in the memory, else stable: a fact does not fade (SPEC, "Forgetting")."""
     return value if isinstance(value, str) and value in POLICIES else "stable"
-
-
-def confidence(
-    policy: str,
-    created: float,
-    reinforced: float | None,
-    now: float,
-    half_life: float = HALF_LIFE_HOURS,
-) -> float:
-    """Confidence from 0.0 to 1.0, rounded to four digits. Times are seconds since the epoch, `half_life` is
-    in hours."""
-    if policy == "stable":
-        return 1.0
-    age_hours = (now - _since(policy, created, reinforced)) / 3600
-    return round(min(1.0, max(0.0, 1.0 - age_hours / half_life)), 4)
-
-
-def _since(policy: str, created: float, reinforced: float | None) -> float:
-    reset = policy in (
-        "reinforceable",
-        "fsrs",
-    )  # fsrs, when its package is missing, see memories.decay
-    return reinforced if reset and reinforced is not None else created
 
 
 def recency(created: float, now: float) -> float:
@@ -68,13 +46,19 @@ class Aging:
     id: str = ""
 
     def confidence(self, now: float, half_life: float = HALF_LIFE_HOURS) -> float:
-        """Its confidence at a time; of one with the policy fsrs, see memories.decay."""
-        return confidence(self.policy, self.created, self.reinforced, now, half_life)
+        """Its confidence at a time, from 0.0 to 1.0, rounded to four digits; `half_life` is in hours. For the policy
+        fsrs see fsrs_confidence()."""
+        if self.policy == "stable":
+            return 1.0
+        age_hours = (now - self.since) / 3600
+        return round(min(1.0, max(0.0, 1.0 - age_hours / half_life)), 4)
 
     @property
     def since(self) -> float:
         """From when on it sinks: the earlier, the less sure it is."""
-        return _since(self.policy, self.created, self.reinforced)
+        if self.reinforced is not None and self.policy in ("reinforceable", "fsrs"):
+            return self.reinforced
+        return self.created
 
 
 NEVER = Aging("stable", 0.0, None)  # a note that is no memory
@@ -87,10 +71,6 @@ def aging(properties: Mapping[str, object]) -> Aging:
     own = named(properties)
     kind = policy(own.get("decay_policy"))
     return aging_of(kind, own["id"], *(own.get(key) for key in TIMES))
-
-
-FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone
-TIMES = ("created_at", "last_reinforced_at", "updated_at")
 
 
 def aging_of(
