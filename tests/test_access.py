@@ -349,7 +349,9 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     today = vault.memories()[0]["created_at"][:10]
     assert f"[SEMANTIC] ({today}) zebra crossing" in asks("claude")
     assert f"[SEMANTIC] ({today}, by claude-code, not approved) zebra crossing" in asks("codex")
-    chat = memory_context.context_for(vault, "c1", "zebra", [], memory_context.limits_of(vault.config)).text
+    chat = memory_context.context_for(
+        vault, "c1", "zebra", [], memory_context.limits_of(vault.config)
+    ).text
     assert "[memory by claude-code, not approved] zebra crossing" in chat
     assert "nobody" not in chat
     ids = {one["content"]: one["id"] for one in vault.memories()}

@@ -287,7 +287,6 @@ def test_what_others_have_said_is_not_shown_as_learned_from_this(
     assert ("memory", FACT) in roles(indexed, "elsewhere")
 
 
-
 def test_what_is_not_learned_in_time_is_learned_later(
     indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from vaultmem.adapter import Value
-from vaultmem.adapter.scan import hidden_spans
+from vaultmem.adapter.scan import hidden
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
 
@@ -107,7 +107,8 @@ def retargeted(content: str, old: str, new: str) -> str:
 
     parts: list[str] = []
     at = 0
-    for begin, end in [*hidden_spans(content), (len(content), len(content))]:
+    spans = [(one.begin, one.end) for one in hidden(content)]
+    for begin, end in [*spans, (len(content), len(content))]:
         parts += [_WIKILINK.sub(link, content[at:begin]), content[begin:end]]
         at = end
     return "".join(parts)
