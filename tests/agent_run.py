@@ -83,7 +83,8 @@ class Agent:
 
     def log(self) -> str:
         """Its log."""
-        return Path(log_file(str(self.state))).read_text("utf-8", "replace")
+        file = Path(log_file(str(self.state)))
+        return file.read_text("utf-8", "replace") if file.exists() else ""
 
     def found(self, words: str) -> set[str]:
         """The paths of the notes that a search finds."""

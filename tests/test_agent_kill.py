@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no age
 # Its patience is short, so that more happens in the time.
 COUNTING = """
 import os, signal
-from vaultmem.agent import peer, reconciler, server
-from vaultmem.agent import vanish_guard as pace
+from vaultmem.agent import reconciler, server
+from vaultmem.agent import debounce as pace
 from vaultmem.index import catalog, keyword, state; from vaultmem.vault import files as vault
 from vaultmem.index import indexer
 from vaultmem.vault.identity import MARKER

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli_run import Ran, one_line, process, tree_hash
 from tests.conftest import SAMPLE
-from vaultmem.agent.peer import named_with
+from vaultmem.agent.life import named_with
 from vaultmem.commands import demo
 
 

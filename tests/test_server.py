@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.stand_in_agent import logged_by
-from vaultmem.agent import peer
+from vaultmem.agent import server as server_module
 from vaultmem.agent.connection import Limits
 from vaultmem.agent.server import Server
 from vaultmem.api import rpc as codes
@@ -586,7 +586,7 @@ def test_the_socket_is_private_from_its_first_moment(
             super().bind(address)
             seen.append(mode(address))
 
-    monkeypatch.setattr(peer.socket, "socket", Watched)
+    monkeypatch.setattr(server_module.socket, "socket", Watched)
     before = os.umask(0)
     try:
         serve()
@@ -722,7 +722,7 @@ def test_somebody_elses_process_is_not_answered(
 ) -> None:
     serve()
     assert connect().ask("echo") is not None
-    monkeypatch.setattr(peer.os, "getuid", lambda: 12345)
+    monkeypatch.setattr(server_module.os, "getuid", lambda: 12345)
     client = connect()
     try:
         client.send(b'{"method": "echo"}\n')

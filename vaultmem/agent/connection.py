@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from vaultmem.agent.peer import process_of
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
@@ -65,7 +64,7 @@ class Connection:
         self._id: object = None  # of the request
         self._marks: dict[str, object] = {}  # of JSON-RPC, where the request has them
         self._wants_reply = True
-        self._peer = process_of(link)
+        self._peer = _process_of(link)
         self._sending = threading.Lock()
         self._over = False
         _set_timeout(link, socket.SO_SNDTIMEO, desk.limits.unread)
@@ -271,3 +270,17 @@ def _set_timeout(link: socket.socket, option: int, seconds: float) -> None:
     micros = max(int(seconds * 1e6), 1 if seconds else 0)  # 0 means for ever
     span = struct.pack("ll", *divmod(micros, 1_000_000))
     link.setsockopt(socket.SOL_SOCKET, option, span)
+
+
+_PID_OF_MACOS = (0, 2)  # SOL_LOCAL and LOCAL_PEERPID
+
+
+def _process_of(connection: socket.socket) -> str:
+    """The process at the other end, as far as the system tells; else one name for all."""
+    try:
+        has_one = hasattr(socket, "SO_PEERCRED")
+        level, option = (socket.SOL_SOCKET, socket.SO_PEERCRED) if has_one else _PID_OF_MACOS
+        credentials = connection.getsockopt(level, option, struct.calcsize("3i"))
+        return str(struct.unpack_from("i", credentials)[0])
+    except (OSError, struct.error):
+        return ""

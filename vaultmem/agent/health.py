@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from vaultmem import __version__, paths
 from vaultmem import now as clock
 from vaultmem.agent import log, service
-from vaultmem.agent.peer import holder
+from vaultmem.agent.life import holder
 from vaultmem.api import Vault
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError

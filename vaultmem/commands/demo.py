@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 from vaultmem import client, paths
 from vaultmem.agent import life
-from vaultmem.agent.peer import named_with, send, wait_until_free
+from vaultmem.agent.life import named_with, send, wait_until_free
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural, value

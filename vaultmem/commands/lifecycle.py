@@ -14,8 +14,7 @@ from vaultmem import config as settings
 from vaultmem import machine, now, paths
 from vaultmem.agent import life, log
 from vaultmem.agent import service as services
-from vaultmem.agent.life import Life
-from vaultmem.agent.peer import holder
+from vaultmem.agent.life import Life, holder
 from vaultmem.agent.service import Service, agent_command
 from vaultmem.api import Vault
 from vaultmem.commands.rendering import warn
