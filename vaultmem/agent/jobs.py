@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vaultmem import machine
-from vaultmem.agent.scheduler import Scheduler, Status, next_time
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, VaultmemError
@@ -20,6 +19,9 @@ from vaultmem.search.search import Searcher
 from vaultmem.text import times
 from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import plural
+
+if TYPE_CHECKING:
+    from vaultmem.agent.scheduler import Scheduler
 
 LOOKS = 10  # at an index that changes all the time, before it is believed
 LOOK_AGAIN = 0.5  # seconds
@@ -277,15 +279,19 @@ def ledger(vault: str) -> Ledger:
 def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
     """All jobs as they stand, in the order of the table. Without a scheduler, `next_run` is when a job would
     run if an agent ran now."""
+    from vaultmem.agent import scheduler  # brings asyncio along
+
     runs = known.runs()
     listed = []
     for job in JOBS.values():
         schedule = config.text(job.setting)
         run = runs.get(job.name)
-        if isinstance(known, Scheduler):
+        if isinstance(known, scheduler.Scheduler):
             status = known.status(job.name)
         else:
-            status = Status(next_time(schedule, run and run.counted_from, now), None, running=False)
+            status = scheduler.Status(
+                scheduler.next_time(schedule, run and run.counted_from, now), None, running=False
+            )
         facts = (run.last_run, run.result, run.ok, run.last_ok, run.seconds) if run else (None,) * 5
         listed.append(
             JobState(job.name, job.meaning, schedule, status.next_run, *facts, *status[1:])

@@ -15,11 +15,9 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apscheduler.executors.base import BaseExecutor, MaxInstancesReachedError, run_job
-from apscheduler.job import Job
-from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.cron import CronTrigger
@@ -30,6 +28,10 @@ from vaultmem.memories.ledger import LOG, Ledger, Run, Runs
 from vaultmem.reminders.telling import LocalZone
 from vaultmem.text import times
 from vaultmem.text.times import Conditions, Cron, Planned, reason_to_wait
+
+if TYPE_CHECKING:
+    from apscheduler.job import Job
+    from apscheduler.schedulers.background import BackgroundScheduler
 
 WAIT_AT_MOST = 86_400.0  # seconds that a job steps aside before it runs all the same
 JUMP = (
@@ -155,6 +157,8 @@ class Scheduler:
         conditions: Conditions,
         timing: Timing | None = None,
     ) -> None:
+        from apscheduler.schedulers.background import BackgroundScheduler  # a listing does without
+
         self._jobs = {job.name: job for job in jobs}
         self._run = run
         self._timing = timing or Timing()
