@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
@@ -90,9 +91,7 @@ def golden(name: str, now: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in ASKED if name != "completion" and name not in BY_DAY]
-)
+@each_case("name", [name for name in ASKED if name != "completion" and name not in BY_DAY])
 def test_json(indexed: Path, name: str) -> None:
     ended = on(indexed, ASKED[name], "--format", "json")
     assert ended.code == 0, ended.err
@@ -100,7 +99,7 @@ def test_json(indexed: Path, name: str) -> None:
     golden(f"{name}.json", json.dumps(shape(ended.data), indent=1, ensure_ascii=False) + "\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [n for n in ASKED if n not in ("status", "completion", "init", "doctor") and n not in BY_DAY],
 )
@@ -225,8 +224,8 @@ USAGE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", USAGE, ids=" ".join)
-@pytest.mark.parametrize("form", ["text", "json"])
+@each_case("words", USAGE, ids=" ".join)
+@each_case("form", ["text", "json"])
 def test_usage_errors(indexed: Path, words: tuple[str, ...], form: str) -> None:
     more = [] if words[-2:] == ("--format", "xml") else [f"--format={form}"]
     if words[0] != "completion":
@@ -267,21 +266,21 @@ def test_ambiguous_note(indexed: Path) -> None:
     assert on(indexed, "links House/Windows").code == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", ["Knee", "knee", "Health/Knee", "Health/Knee.md", "[[Knee]]", "/Health/Knee", " Knee "]
 )
 def test_ways_to_name_a_note(indexed: Path, name: str) -> None:
     assert on(indexed, "links", name, "--format", "json").data["note"] == "Health/Knee.md"
 
 
-@pytest.mark.parametrize("name", ["", " ", "\udcff", "a\nb", "%", "[[", "/", "..", "x" * 5000])
+@each_case("name", ["", " ", "\udcff", "a\nb", "%", "[[", "/", "..", "x" * 5000])
 def test_names_that_no_note_has(indexed: Path, name: str) -> None:
     ended = on(indexed, "links", name, "--format", "text")
     assert ended.code == 1
     one_line(ended)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "query", ["\udcff\udcfe", "a\udc80b", '"', "-", "*", "**", "OR", "a OR", "tag:", "before:x", "((", "x" * 3000, "' OR 1=1"]
 )  # fmt: skip
 def test_queries_are_never_an_error(indexed: Path, query: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
@@ -152,7 +153,7 @@ class Heard:
         self.heard.append(count)
 
 
-@pytest.mark.parametrize("name", STRANGE)
+@each_case("name", STRANGE)
 def test_a_strange_agent_is_an_error_of_one_kind(vault: Path, name: str) -> None:
     with strange_agent(vault, STRANGE[name]), pytest.raises(AgentError) as error:
         call(str(vault), "ping", {}, progress=Heard())
@@ -267,7 +268,7 @@ def test_the_path_is_short_and_one_a_vault(tmp_path: Path, vault: Path) -> None:
         assert paths.socket_path(str(vault)) != long
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", ["two\nlines", "泡菜 ü", "x" * 200, "a b'c\"", os.fsdecode(b"\xff\xfe"), "-", "--vault"]
 )
 def test_vaults_of_any_name(tmp_path: Path, name: str) -> None:
@@ -350,7 +351,7 @@ def test_errors_in_naming_the_vault_are_the_same(
 # --- strange agents under a command
 
 
-@pytest.mark.parametrize("name", STRANGE)
+@each_case("name", STRANGE)
 def test_a_command_does_not_mind_a_strange_agent(indexed: Path, name: str) -> None:
     words = ("search", "apple", "--format", "json", "--vault", str(indexed))
     alone = ran(*words)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.cli_run import one_line, ran
 from vaultmem import config
 from vaultmem.errors import ConfigError
@@ -74,7 +75,7 @@ DANGEROUS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", DANGEROUS)
+@each_case("key", DANGEROUS)
 def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str) -> None:
     values = DANGEROUS[key]
     for value in values if isinstance(values, list) else [values]:
@@ -195,7 +196,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize(("key", "given"), [(key, one) for key in WRONG for one in WRONG[key]])
+@each_case("key, given", [(key, one) for key in WRONG for one in WRONG[key]])
 def test_a_wrong_value_is_told_with_what_would_be_right(
     vault: Path, own: Path, key: str, given: str
 ) -> None:
@@ -213,7 +214,7 @@ def test_a_wrong_value_is_told_with_what_would_be_right(
         config.load(str(vault), {config.variable(key): given})
 
 
-@pytest.mark.parametrize(("key", "given"), [(key, one) for key in RIGHT for one in RIGHT[key]])
+@each_case("key, given", [(key, one) for key in RIGHT for one in RIGHT[key]])
 def test_a_right_value_is_kept(vault: Path, own: Path, key: str, given: str) -> None:
     own.write_text(f"{key}: '{given}'\n")
     kept = config.load(str(vault))[key]
@@ -291,7 +292,7 @@ def test_settings_of_another_environment(
     assert config.load(str(vault))["search.limit"] == 5
 
 
-@pytest.mark.parametrize("text", BAD)
+@each_case("text", BAD)
 def test_a_bad_line_in_ones_own_file_is_an_error(vault: Path, own: Path, text: str) -> None:
     own.write_text(text)
     with pytest.raises(ConfigError, match=r"config\.yaml"):
@@ -301,7 +302,7 @@ def test_a_bad_line_in_ones_own_file_is_an_error(vault: Path, own: Path, text: s
     one_line(ended)
 
 
-@pytest.mark.parametrize("text", BAD)
+@each_case("text", BAD)
 def test_a_bad_line_in_a_vault_is_a_warning(vault: Path, theirs: Path, text: str) -> None:
     theirs.write_text(text)
     settings = config.load(str(vault))

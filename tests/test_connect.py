@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.cli_run import one_line, process, ran
 from vaultmem.assistants import context, hooks
 from vaultmem.assistants.programs import HARNESSES, Harness
@@ -139,7 +140,7 @@ OTHERS = [
 
 
 @ALL
-@pytest.mark.parametrize("before", OTHERS)
+@each_case("before", OTHERS)
 def test_in_and_out_gives_back_every_byte(home: Path, name: str, before: str) -> None:
     if HARNESSES[name].scaffold:
         before = before.replace("{", '{"version": 1, ', 1) if "version" not in before else before
@@ -160,11 +161,12 @@ EMPTY = [
 
 
 @ALL
-@pytest.mark.parametrize("before", EMPTY)
+@each_case("before", EMPTY)
 def test_what_was_there_and_empty_is_there_again(
     home: Path, vault: Path, name: str, before: str | None
 ) -> None:
     file = home / FILES[name]
+    file.unlink(missing_ok=True)
     if before is not None:
         put(home, name, before)
     connect(name)
@@ -345,7 +347,7 @@ def test_the_file_of_copilot_that_holds_only_our_hook_goes_with_it(home: Path) -
 
 
 @ALL
-@pytest.mark.parametrize(
+@each_case(
     "before",
     [
         '{"a": 1, // comment\n}', '{"a": [1,]}', "[]", '"text"', '{"hooks": []}', '{"hooks": {"SessionStart": {}, "sessionStart": {}}}',

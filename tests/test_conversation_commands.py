@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, ran
 from vaultmem import Vault
 from vaultmem.chat.turn_queue import FOLDER, Turns
@@ -72,8 +73,8 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
     assert ran("history").data["history"][0]["by"] == "claude"
 
 
-@pytest.mark.parametrize(
-    ("words", "given", "says"),
+@each_case(
+    "words, given, says",
     [
         (["add", " "], b"", "nothing to add"),
         (["add"], b"", "nothing to add"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.cli_run import one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
@@ -82,7 +83,7 @@ def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
     } - COUNTED
 
 
-@pytest.mark.parametrize("line", [*SAME, *WRONG])
+@each_case("line", [*SAME, *WRONG])
 def test_a_command_says_the_same(indexed: Path, line: str) -> None:
     """Asked in the process of the test, where a person's process would do just the same."""
     for form in ("text", "json", "auto"):
@@ -120,7 +121,7 @@ def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     assert alone.code == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [*USAGE, ("search", "x", "-h"), ("links", "--help"), ("why", "-h"), ("tasks", "-sh")],
     ids=" ".join,
@@ -245,7 +246,7 @@ OPTIONS: dict[str, dict[str, object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", OPTIONS)
+@each_case("line", OPTIONS)
 def test_a_method_gives_what_the_command_prints(
     indexed: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,7 +310,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "params", "said"), REFUSED)
+@each_case("method, params, said", REFUSED)
 def test_params_are_strict(
     indexed: Path, host: StandIn, method: str, params: dict[str, object], said: str
 ) -> None:

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import PATIENCE, Agent, agent_on, until
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
@@ -89,7 +90,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@each_case("number", range(len(SHAPES)))
 def test_a_call_has_several_shapes(served: Path, number: int) -> None:
     ended = agent(served, {"id": "x", **SHAPES[number]})
     assert ended.code == 0, ended.err
@@ -138,7 +139,7 @@ def test_a_prompt_is_answered_with_the_block(served: Path) -> None:
     assert "Oolong from the hill.\n</memory>\n" in text.out
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [b"", b"\n", b"{", b"7", b"null", b'"x"', b"[7]", b"\xff", b'{"a": NaN}', b"[" * 100_000, b"x" * 1_000_001, b"[\n{"],
 )  # fmt: skip
@@ -275,8 +276,7 @@ def test_the_socket_lists_calls_and_stays_open(running: Agent) -> None:
         assert short["result"] == found["result"]
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "code"),
+@each_case("method, params, code",
     [
         ("memory_nothing", {}, codes.UNKNOWN_METHOD), ("tools/call", {}, codes.WRONG_PARAMS),
         ("tools/call", {"name": "nothing"}, codes.WRONG_PARAMS), ("tools/call", {"name": "memory_list", "arguments": 7}, codes.WRONG_PARAMS),

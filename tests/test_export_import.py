@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import agent_on
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from vaultmem import Vault
 from vaultmem.exchange import importing
@@ -528,7 +529,7 @@ SAFE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", SAFE)
+@each_case("path", SAFE)
 def test_a_path_becomes_one_that_any_system_can_have(tmp_path: Path, path: str) -> None:
     vault = made(tmp_path / "v")
     archived = SAFE[path].startswith("archive/")
@@ -553,7 +554,7 @@ def test_other_programs_bring_no_control_characters_either(tmp_path: Path) -> No
     assert "U+0000" in report["failed"][0]["reason"]
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=range(len(BROKEN)))
+@each_case("broken", BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_line_is_named_and_the_rest_is_taken(tmp_path: Path, broken: str) -> None:
     vault = made(tmp_path / "v")
     lines = (
@@ -590,9 +591,7 @@ def test_two_lines_with_one_id(tmp_path: Path) -> None:
     assert len(notes(vault)) == 1
 
 
-@pytest.mark.parametrize(
-    "own", ["../../out", "/etc/passwd", "a/b", "..", "C:\\x", "%2e%2e", "中/文"]
-)
+@each_case("own", ["../../out", "/etc/passwd", "a/b", "..", "C:\\x", "%2e%2e", "中/文"])
 def test_an_id_is_no_path(tmp_path: Path, own: str) -> None:
     vault = made(tmp_path / "v")
     put(vault, {"people/One.md": b"Mine.\n"})
@@ -734,7 +733,7 @@ def test_the_shape_of_memory_cli_comes_back(tmp_path: Path, kind: str) -> None:
     assert read["links"] == [LINKED["ID"]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "broken", [{}, {"content": ""}, {"content": 5}, {"content": "x", "created_at": "soon"}, {"content": "x", "deleted": "no"},
                {"content": "x", "decay_policy": "never"}, {"content": "x", "agent": ["a"]}, {"content": "x", "id": 7}]
 )  # fmt: skip

@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from tests.agent_run import PATCHED, agent_on, until
+from tests.cases import each_case
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
@@ -209,8 +210,7 @@ def test_batches_where_the_version_has_them(spoken: Protocol) -> None:
     assert spoken.answer(json.dumps([note, note]), Settled("2025-03-26"))[0] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
+@each_case("text, code",
     [
         ("{", -32700), ("nonsense", -32700), ('{"a": NaN}', -32700), ("[" * 100_000, -32700), ("1" * 5_000, -32700),
         ("7", -32600), ("null", -32600), ('{"id": 1}', -32600), ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),

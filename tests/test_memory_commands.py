@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.agent_run import agent_on
+from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.index_dump import synced
 from tests.test_cli import GOLDEN, golden, shape
@@ -373,8 +374,7 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
     assert outside(vault) == before
 
 
-@pytest.mark.parametrize(
-    ("given", "words", "reason"),
+@each_case("given, words, reason",
     [
         (b"", (), "the content is empty"),
         (b" \n\t\n", (), "the content is empty"),
@@ -562,8 +562,7 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
     assert done(vault, "links", "abcd1")["note"] == "abcd1.md"
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
+@each_case("words, reason",
     [
         (("tag", "x"), "name a tag"),
         (("link", "x"), "required: OTHER"),

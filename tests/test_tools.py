@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_mcp import plug_in
@@ -132,8 +133,7 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
         }
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+@each_case("name, arguments, said",
     [
         ("memory_search", {"qeury": "x"}, "unknown parameter 'qeury'; did you mean \"query\"?"),
         ("memory_search", {}, '"query" is missing'),
@@ -218,8 +218,7 @@ def test_days_are_called_from_and_to_and_the_other_names_are_taken(
             call(box, opened, name, **arguments, since="noon-ish")
 
 
-@pytest.mark.parametrize(
-    ("given", "meant"),
+@each_case("given, meant",
     [
         ("memory_serch", "memory_search"), ("memory_searhc", "memory_search"), ("memory_dome", "memory_done"),
         ("search", "memory_search"), ("memory_smart", "memory_smart_search"), ("Memory_Read", "memory_read"),
