@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from vaultmem import config as settings
 from vaultmem import paths
-from vaultmem.api.memories import MemoryVault
+from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import (
     DamagedError,
     LockedError,
