@@ -142,7 +142,7 @@ def test_the_first_screen_has_twelve_commands() -> None:
     [(COMMAND, "--min-confidence"), (JSON, '"min_confidence"'), (PYTHON, '"min_confidence"')],
 )
 def test_a_message_calls_a_parameter_as_it_is_called_at_the_door(at: str, said: str) -> None:
-    with params.asked_at(at), pytest.raises(UsageError, match="must be from 0 to 1") as error:
+    with params.at_door(at), pytest.raises(UsageError, match="must be from 0 to 1") as error:
         params.check("list", {"min_confidence": 7})
     assert str(error.value).startswith(said)
 

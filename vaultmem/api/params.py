@@ -101,7 +101,7 @@ def _shortened(schema: Schema) -> dict[str, object]:
 
 
 @contextmanager
-def asked_at(at: str) -> Iterator[None]:
+def at_door(at: str) -> Iterator[None]:
     """Inside, messages spell parameters as that door does."""
     token = door.set(at)
     try:

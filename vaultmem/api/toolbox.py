@@ -125,7 +125,7 @@ class Toolbox:
             call = call._replace(arguments=_checked(tool, call.arguments))
             self._ask_hooks(call)
             self.tell(Event(session.TOOL_START, call.client, call.name, call.arguments))
-            with params.asked_at(JSON):
+            with params.at_door(JSON):
                 outcome = self._after_hooks(call, _outcome(tool, vault, call))
         except VaultmemError as error:
             self.tell(_failure(call.client, call.name, error))

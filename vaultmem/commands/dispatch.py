@@ -7,6 +7,7 @@ import os
 import threading
 from argparse import Namespace
 from collections.abc import Callable
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from vaultmem import __version__
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Answer = Callable[[Request], object]
 Params = dict[str, object]
+Parts = list[tuple[str, str]]  # the name of a stream, and a text
 
 _NAME = Param("name", needed=True)
 _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
@@ -65,7 +67,7 @@ class _Dispatcher:
 
     def answer(self, request: Request) -> object:
         """The result of a request."""
-        with declared_params.asked_at(JSON):
+        with declared_params.at_door(JSON):
             return self._method(request.method)(request)
 
     def _method(self, name: str) -> Answer:
@@ -89,7 +91,7 @@ class _Dispatcher:
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
         try:
-            with declared_params.asked_at(at), self._host.vault() as vault:
+            with declared_params.at_door(at), self._host.vault() as vault:
                 return vault.ask(str(own["verb"]), **params)
         except NoteNotFoundError as error:
             raise RequestError(rpc.NOT_FOUND, str(error)) from error
@@ -152,15 +154,15 @@ class _Dispatcher:
             stdin = params.get("given")
             stdin = stdin if isinstance(stdin, str) else None
             args.caller = request.text("cwd"), stdin or ""
-            said = _Recorder()
-            output = said.output(params, args.format)
+            parts: Parts = []
+            output = _output(parts, params, args.format)
             if name == "agent":
                 code = tool_calls.run_here(args, output, self._service(request), stdin)
             else:
                 code = self._carry_out(args, output)
         except UsageError as error:
             raise _refusal(str(error)) from error
-        return said.reply(code, params)
+        return _reply(code, parts, params)
 
     def _carry_out(self, args: Namespace, output: Output) -> int:
         try:
@@ -208,46 +210,37 @@ def _refusal(why: str) -> RequestError:
     return RequestError(rpc.UNKNOWN_METHOD, f"ask yourself: {why}")
 
 
-class _Recorder:
-    """What a command prints on both streams, and in which order."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {"out": [], "err": []}
-        self._turns: list[tuple[str, int]] = []
-
-    def add(self, stream: str, text: str) -> None:
-        """Record a text of one of the streams."""
-        self._texts[stream].append(text)
-        if not self._turns or self._turns[-1][0] != stream:
-            self._turns.append((stream, 0))
-        self._turns[-1] = (stream, self._turns[-1][1] + len(text))
-
-    def output(self, params: Params, wanted: str) -> Output:
-        """An Output that ends here, for the terminal of the caller."""
-        terminal, colour = params.get("terminal") is True, params.get("colour") is True
-        if wanted == "auto":
-            wanted = "text" if params.get("format") == "text" else "json"
-        return Output(wanted, Streams(_Stream(self, "out"), _Stream(self, "err"), terminal, colour))
-
-    def reply(self, code: int, params: Params) -> Params:
-        """The result of `run`."""
-        texts = {name: "".join(each) for name, each in self._texts.items()}
-        turns = {"turns": self._turns} if params.get("terminal") is True else {}
-        return {"code": code, **texts, **turns}
-
-
 class _Stream:
-    """One of the streams of a command, as Output writes to it."""
+    """One of the streams of a command, as Output writes to it: its texts go to the parts of both, in their order."""
 
     encoding = "utf-8"
 
-    def __init__(self, recorder: _Recorder, name: str) -> None:
-        self._recorder, self._name = recorder, name
+    def __init__(self, name: str, parts: Parts) -> None:
+        self._name, self._parts = name, parts
 
     def write(self, text: str, /) -> int:
-        """Record the text, and its turn."""
-        self._recorder.add(self._name, text)
+        """Add a text."""
+        self._parts.append((self._name, text))
         return len(text)
 
     def flush(self) -> None:
         """Nothing: all is sent at the end."""
+
+
+def _output(parts: Parts, params: Params, wanted: str) -> Output:
+    """An Output into parts, for the terminal of the caller."""
+    terminal, colour = params.get("terminal") is True, params.get("colour") is True
+    if wanted == "auto":
+        wanted = "text" if params.get("format") == "text" else "json"
+    return Output(wanted, Streams(_Stream("out", parts), _Stream("err", parts), terminal, colour))
+
+
+def _reply(code: int, parts: Parts, params: Params) -> Params:
+    """The result of `run`; for a terminal also how the two streams took turns."""
+    reply: Params = {"code": code}
+    for name in ("out", "err"):
+        reply[name] = "".join(text for stream, text in parts if stream == name)
+    if params.get("terminal") is True:
+        turns = groupby(parts, key=lambda part: part[0])
+        reply["turns"] = [(name, sum(len(text) for _, text in turn)) for name, turn in turns]
+    return reply

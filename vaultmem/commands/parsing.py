@@ -177,7 +177,7 @@ def _namespace(
     known = {param.outside: param for param in one.of(at)}
     as_typed = _typed if at == COMMAND else params.lenient
     schema = params.object_of(map(as_typed, known.values()))
-    with params.asked_at(at):
+    with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
     empty = {param.name: _default(param) for param in one.params}
     shared = {name: read.get(name) for name in ("vault", "format")}
@@ -201,7 +201,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     """Carry out a command; its exit code."""
     own = declared(name).same_as or name
     command = declared(own).command
-    with params.asked_at(COMMAND):
+    with params.at_door(COMMAND):
         if command:
             return int(resolve(f"commands.{command}")(args, output))
         from vaultmem.commands import rendering
