@@ -189,7 +189,7 @@ class _Batch:
             return
         self._names[new.id] = _file_name(place)
         why = f"said in {self._conversation}"
-        properties = {**self._common_properties(new), **self._linked(new)}
+        properties = {**self._entry_properties(new), **self._linked(new)}
         change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
         self._add("written", change)
 
@@ -213,7 +213,7 @@ class _Batch:
             None if same else new.content, content_hash(before.content), why,
         ))  # fmt: skip
 
-    def _common_properties(self, new: _New) -> dict[str, Value]:
+    def _entry_properties(self, new: _New) -> dict[str, Value]:
         """The properties of every entry. Nobody has vouched for it: so it is in the phase of what is new; it does not
         fade, for conversations have a way of their own to put away what is old."""
         own: dict[str, Value] = {
