@@ -14,7 +14,7 @@ import sys
 import tantivy
 
 from vaultmem.index import ANALYZER
-from vaultmem.index.keyword import HEAP_BYTES, analyzer
+from vaultmem.index.keyword import HEAP_BYTES, analyzer, words
 
 
 def main(vault: str, folder: str) -> None:
@@ -29,7 +29,7 @@ def main(vault: str, folder: str) -> None:
             if name.endswith(".md"):
                 with open(os.path.join(place, name), encoding="utf-8") as file:
                     document = tantivy.Document()
-                    document.add_text("body", file.read())
+                    document.add_text("body", words(file.read()))
                     writer.add_document(document)
     writer.commit()
     writer.wait_merging_threads()

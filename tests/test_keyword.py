@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
+import tantivy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.errors import DamagedError
 from vaultmem.index import ORD_BITS
-from vaultmem.index.keyword import Entry, KeywordWriter
+from vaultmem.index.keyword import MAX_WORD, Entry, KeywordWriter, analyzer, normal, words
 from vaultmem.search.keyword_search import KeywordSearcher, Question
 from vaultmem.search.query import parse
 
+SAMPLE = Path(__file__).parents[1] / "sample-vault"
 TEXTS = {
     1: "The recipes for sourdough bread ask for a hydration of 75 percent.",
     2: "Organising a party: organisers, organisation, organs.",
@@ -153,3 +156,39 @@ def test_damage_is_said(tmp_path: Path) -> None:
             part.unlink()
     with pytest.raises(DamagedError, match="rebuild"):
         found(KeywordSearcher(str(tmp_path)), "apple")
+
+
+def by_pattern() -> tantivy.TextAnalyzer:
+    """The same words, cut by the properties of characters that Unicode gives them."""
+    cjk, filters = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}", tantivy.Filter
+    cutting = tantivy.Tokenizer.regex(rf"[{cjk}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{cjk}]]+")
+    builder = tantivy.TextAnalyzerBuilder(cutting).filter(filters.remove_long(MAX_WORD))
+    return (
+        builder.filter(filters.lowercase()).filter(filters.ascii_fold()).filter(filters.stemmer("english")).build()
+    )  # fmt: skip
+
+
+ASSIGNED = [chr(n) for n in range(0x3400) if unicodedata.category(chr(n)) not in ("Cn", "Cs")]
+ODD = {
+    "\u3006",
+    "\u302a",
+    "\u302b",
+    "\u302c",
+    "\u302d",
+    "\u303b",
+}  # marks that no text is searched for
+
+
+def test_words_are_cut_where_unicode_says() -> None:
+    sample_texts = [path.read_text("utf-8", "replace") for path in SAMPLE.rglob("*.md")]
+    old, new = by_pattern(), analyzer()
+    around = [f"ab{one}cd" for one in ASSIGNED if one not in ODD]
+    for text in [*around, *TEXTS.values(), *sample_texts]:
+        assert new.analyze(words(text)) == old.analyze(normal(text)), text
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_the_same_words(text: str) -> None:
+    known = "".join(one for one in text if unicodedata.category(one) not in ("Cn", "Co", "Cs"))
+    known = "".join(one for one in known if one < "\u3400" and one not in ODD)
+    assert analyzer().analyze(words(known)) == by_pattern().analyze(normal(known))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.index.keyword import TEXT_FIELDS, analyzer
+from vaultmem.index.keyword import TEXT_FIELDS, analyzer, words
 from vaultmem.search import rank
 
 QUESTION_WORDS = (
@@ -19,12 +19,12 @@ points = st.floats(0, 100, allow_nan=False)
 
 @pytest.mark.parametrize("word", QUESTION_WORDS)
 def test_stop_words_weigh_little_as_the_analyzer_spells_them(word: str) -> None:
-    assert {rank.word_weight(token) for token in analyzer().analyze(word)} == {rank.STOP_WEIGHT}
+    assert {rank.word_weight(token) for token in analyzer().analyze(words(word))} == {rank.STOP_WEIGHT}
 
 
 @pytest.mark.parametrize("word", ["I", "my", "me", "we", "our", "myself", "roof", "bridge"])
 def test_first_person_words_and_all_others_weigh_fully(word: str) -> None:
-    assert {rank.word_weight(token) for token in analyzer().analyze(word)} == {1.0}
+    assert {rank.word_weight(token) for token in analyzer().analyze(words(word))} == {1.0}
 
 
 def test_every_field_of_the_index_is_ranked() -> None:

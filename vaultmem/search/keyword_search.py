@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken
+from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken, words
 from vaultmem.languages import when_words
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
@@ -77,7 +77,7 @@ class KeywordSearcher:
         """What the analyzer makes of a text."""
         known = self._tokens.get(text)
         if known is None:
-            known = self._analyzer.analyze(normal(text))
+            known = self._analyzer.analyze(words(text))
             if len(text) <= MAX_WORD:
                 if len(self._tokens) >= MOST_REMEMBERED:
                     self._tokens.clear()
