@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from vaultmem.errors import DamagedError
 from vaultmem.index import ORD_BITS
-from vaultmem.index.keyword import MAX_WORD, Entry, KeywordWriter, analyzer, normal, words
+from vaultmem.index.catalog_write import Entry
+from vaultmem.index.keyword import MAX_WORD, KeywordWriter, analyzer, normal, words
 from vaultmem.search.keyword_search import KeywordSearcher, Question
 from vaultmem.search.query import parse
 

@@ -180,14 +180,14 @@ class _Reader:
         blank = False
         while line < end:
             written = lines[line]
+            after_blank, blank = blank, not written or written.isspace()
             if line in fences:
                 line = self._code(line, fences[line])
-            elif not written or written.isspace():
+            elif blank:
                 if self.kind != "list":
                     self._close(line)
-            else:
-                self._take(line, written, after_blank=blank)
-            blank = not written or written.isspace()
+            elif self.kind != "text" or not written[0].isalpha():  # else the paragraph goes on
+                self._take(line, written, after_blank=after_blank)
             line += 1
         self._close(end)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TOKEN = re.compile(r"\\.|`+|~{3,}|\$+|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]")
+# Each branch begins with a plain character: re then skips all others at once.
+_TOKEN = re.compile(r"\\.|``*|~~~~*|\$\$*|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]")
 _PREFIX = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+")
 # Where a paragraph ends at the latest, so that one stray backtick cannot reach into the next item.
 _BLOCK_END = re.compile(

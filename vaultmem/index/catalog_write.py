@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.keyword import Entry
 from vaultmem.languages import when_words
+from vaultmem.text.values import value
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault.blocks import text_hash
@@ -327,6 +327,16 @@ class Copies:
 
 
 # What goes into the catalog and into the keyword index for each block of a note.
+
+
+@value
+class Entry:
+    """What is indexed of one block: texts by field name, the day as YYYYMMDD or 0."""
+
+    ordinal: int
+    texts: dict[str, str]
+    day: int
+    temporal: bool
 
 
 def block_row(title: str, block: blocking.Block) -> BlockRow:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import __version__
 from vaultmem import now as clock
@@ -19,9 +19,8 @@ from vaultmem.errors import VaultGoneError
 from vaultmem.index import catalog_write as rows
 from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.catalog_write import Copies, Judged, block_row, index_entries
+from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place
-from vaultmem.index.keyword import Entry, KeywordWriter
 from vaultmem.languages.intentions import sentences
 from vaultmem.progress import Progress
 from vaultmem.vault import blocks
@@ -29,6 +28,9 @@ from vaultmem.vault import files as vault
 from vaultmem.vault.dialects import Rulebook, parse_note
 from vaultmem.vault.places import ours_as, page_path
 from vaultmem.vault.walk import Entry as File
+
+if TYPE_CHECKING:
+    from vaultmem.index.keyword import KeywordWriter
 
 READER = f"{__version__}/3"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
@@ -112,6 +114,8 @@ class Indexer:
     def keyword(self) -> KeywordWriter:
         """The writer, opened when the first change needs it."""
         if self._keyword is None:
+            from vaultmem.index.keyword import KeywordWriter
+
             self._keyword = KeywordWriter(self._kw_folder)
         return self._keyword
 

@@ -17,7 +17,10 @@ import tantivy
 from vaultmem.errors import NO_ROOM, DamagedError, StateError
 from vaultmem.index import ANALYZER, ORD_BITS
 from vaultmem.paths import keep_private, make_private
-from vaultmem.text.values import value
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.index.catalog_write import Entry
 
 MAX_WORD = 64
 HEAP_BYTES = 30_000_000
@@ -28,16 +31,6 @@ _CJK = (
 )  # fmt: skip
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
-
-
-@value
-class Entry:
-    """What is indexed of one block: texts by field name, the day as YYYYMMDD or 0."""
-
-    ordinal: int
-    texts: dict[str, str]
-    day: int
-    temporal: bool
 
 
 def analyzer() -> tantivy.TextAnalyzer:
