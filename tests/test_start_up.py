@@ -185,7 +185,8 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
     remembering: Path, words: tuple[str, ...]
 ) -> None:
     modules = loaded(*words, "--format", "json", "--vault", str(remembering))
-    assert not modules & {*MODEL_AND_GIT, "tantivy"}
+    assert not modules & MODEL_AND_GIT
+    assert words[0] in ("write", "delete") or "tantivy" not in modules  # these two index at once
 
 
 def test_a_hook_without_an_agent_loads_no_model_and_no_git(
