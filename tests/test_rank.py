@@ -19,7 +19,9 @@ points = st.floats(0, 100, allow_nan=False)
 
 @pytest.mark.parametrize("word", QUESTION_WORDS)
 def test_stop_words_weigh_little_as_the_analyzer_spells_them(word: str) -> None:
-    assert {rank.word_weight(token) for token in analyzer().analyze(words(word))} == {rank.STOP_WEIGHT}
+    assert {rank.word_weight(token) for token in analyzer().analyze(words(word))} == {
+        rank.STOP_WEIGHT
+    }
 
 
 @pytest.mark.parametrize("word", ["I", "my", "me", "we", "our", "myself", "roof", "bridge"])

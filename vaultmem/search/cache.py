@@ -1,4 +1,4 @@
-"""What searches ask of the catalog: which notes pass, who may see them, where blocks are; kept until it changes."""
+"""What searches ask of the catalog (which notes pass, who may see them, where blocks are), kept until it changes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def newest_first(catalog: Catalog, among: Iterable[int] | None = None) -> list[i
 _WEIGHT = "json_extract(n.properties, '$.importance')"
 _DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
 _SCOPE = "coalesce(nullif(trim(json_extract(n.properties, '$.scope')), ''), 'global')"
-_SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, told in its own way
+_SUM = "coalesce(json_extract(n.properties, '$.role'), '') = 'summary'"  # of a conversation, which a recall never lists
 _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
 _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
@@ -138,7 +138,7 @@ def memories(
     catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float, *, hidden: bool
 ) -> frozenset[int]:
     """The notes of the memory folder whose scopes are looked into, and that matter at least so much; or the others,
-    which are `hidden`. Scopes are few, and asked for once each."""
+    which are `hidden`. Scopes are few, and each is checked once."""
     scope = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
     rows = catalog.db.execute(
         f"SELECT n.id, {scope} {NOTES_BELOW}", [least, *below(folder)]
@@ -171,7 +171,7 @@ Pair = tuple[int, int]  # a note and the ordinal of a block in it
 
 
 class CatalogCache:
-    """One state of the catalog, as far as it was needed. Nothing that is given out is copied:
+    """One state of the catalog, as far as it was needed. Nothing that it returns is copied:
     it is for reading. A change in the middle does no harm: the next look at the version ends all this.
     """
 

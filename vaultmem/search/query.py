@@ -1,4 +1,4 @@
-"""What is asked and what is answered, and the query language: what a person types, which is never an error.
+"""Searches and their answers, and the query language: what a person types, which is never an error.
 
     words "a phrase" -not this OR that pre* tag:x path:x title:x category:x before:DAY after:DAY
 
@@ -40,12 +40,12 @@ class Filter:
 
 @value
 class Query:
-    """What was asked for."""
+    """A query, taken apart."""
 
-    words: list[Term]  # should be found
-    must: list[Term]  # phrases that have to be found
-    excluded: list[Term]  # may not be found
-    groups: list[list[Term]]  # of each group, one has to be found
+    words: list[Term]  # should match
+    must: list[Term]  # phrases that must match
+    excluded: list[Term]  # must not match
+    groups: list[list[Term]]  # of each group, one must match
     filters: list[Filter]
 
 

@@ -76,7 +76,7 @@ def word_weight(token: str) -> float:
 
 
 def rarity(count: int, total: int) -> float:
-    """How telling a word is that `found` of `total` blocks have: the idf of BM25, as Lucene computes it."""
+    """How telling a word is that `count` of `total` blocks have: the idf of BM25, as Lucene computes it."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
@@ -90,7 +90,7 @@ def field_weights(field: str, frequent: bool) -> tuple[float, float]:
 def spoken_weight(as_label: int, in_body: int) -> float:
     """How much a word counts outside labels, by how many blocks have it as label and in the text.
 
-    The name of someone who speaks is asked for to find what he says, not where he is greeted.
+    People search for the name of a speaker to find what they say, not where they are greeted.
     """
     return 1.0 - NAME_SHARE * min(1.0, as_label / max(1, in_body))
 
@@ -146,7 +146,7 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 class Ranking:
     """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
     first; ties by block number. `copies` are notes that shall stand below their originals. Works on plain
-    pairs: of hundreds of blocks only a few are shown and need their parts.
+    pairs: of hundreds of blocks only a few are in the answer and need their parts.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ def grouped(
 
 
 def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:
-    """The score of each note from its blocks' scores, given as (note, score) best first."""
+    """The score of each note from its blocks' scores: pairs (note, score), best first."""
     seen: dict[int, int] = {}
     totals: dict[int, float] = {}
     for note, score in hits:

@@ -47,7 +47,7 @@ _making = threading.Lock()
 
 
 def recall(desk: Desk, reader: Reader, request: Asked) -> dict[str, object]:
-    """What is told, best first after the preferences; with `explain`, what each step did."""
+    """The answer, best first after the preferences; with `explain`, what each step did."""
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
     if request.flag("counts"):
@@ -145,7 +145,7 @@ class Recaller:
         return run
 
     def count(self, desk: Desk, chosen: Iterable[Candidate]) -> None:
-        """To be told of counts as being read; who asks need not wait until that is written down."""
+        """What is in an answer counts as read; nobody waits until that is written down."""
         with self._lock:
             is_first = not self._unread
             for one in chosen:

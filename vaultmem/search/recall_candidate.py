@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
     turn: bool = False  # of a conversation in a note: somebody says it
     shares: bool = True  # a telling word with the question; not looked for where it is near anyway
     stored_reads: int = 0
-    block: int = 0  # where the block that was found begins
+    block: int = 0  # where the matching block begins
     score: float = 0.0
     parts: Mapping[str, float] = {}
 
@@ -75,7 +75,7 @@ class Candidate(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is asked for."""
+    """What a recall wants."""
 
     query: str
     budget: int = BUDGET
@@ -131,7 +131,7 @@ LEAST_IMPORTANCE = 0.2
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
 
-# Of the score of the best: what fits so much worse is no answer. It is asked of what meaning has judged; by words alone
+# Of the score of the best: what fits so much worse is no answer. It applies where meaning has judged; by words alone
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
 
@@ -200,7 +200,7 @@ def replaced(archived: Iterable[Candidate], wanted: Wanted) -> int:
 
 
 def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
-    """Those that answer the question and would be told if the person had approved them."""
+    """Those that answer the question and would be in the answer if the person had approved them."""
     waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
     approved = wanted._replace(untrusted=True)
     return [one for one in relevant(waiting) if not reason(one, approved)]
@@ -219,7 +219,7 @@ def _is_near(one: Candidate) -> bool:
     return one.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if one.is_page else NEAR)
 
 
-# Which of the candidates are told: the best that are not all alike, as far as the budget of tokens goes.
+# Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
 
 LAMBDA = 0.7
 _WORDS = re.compile(r"[^\W\d_]{2,}|\d+")
@@ -230,11 +230,11 @@ Count = Callable[[Candidate], int]
 
 
 class Chosen(NamedTuple):
-    """What is told, in order, each with its tokens."""
+    """The answer in order, each item with its tokens."""
 
     items: list[tuple[Candidate, int]]
     tokens: int
-    skipped: int = 0  # what would have been told, and does not fit
+    skipped: int = 0  # what belongs to the answer, and does not fit
     too_long: int = 0  # the tokens of the best one where that does not fit
 
 

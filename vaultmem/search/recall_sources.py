@@ -113,7 +113,7 @@ class Sources:
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
-        """The hashes of the blocks that were found, by the keys of the candidates."""
+        """The hashes of the matching blocks, by the keys of the candidates."""
         places = {one.key: (one.path, one.block) for one in candidates}
         digests = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: digests[place] for key, place in places.items() if place in digests}
@@ -263,7 +263,7 @@ class Sources:
 
 
 def _with_trust(look: Look, one: Candidate) -> Candidate:
-    """With whether it may be told as it is, to whoever asks."""
+    """With whether the viewer may have it as it is."""
     origin = model.Origin(one.writer, one.outside)
     return one._replace(trusted=model.is_trusted(origin, look.viewer, look.trust))
 

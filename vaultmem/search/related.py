@@ -217,7 +217,7 @@ class Why:
     path: str
     title: str
     rank: int | None  # 1 is the best note; None when it is not among the results
-    of: int  # how many notes were found
+    of: int  # how many notes match
     score: float | None
     parts: dict[str, float]  # what the score is the sum of
     fields: dict[str, float]  # what each field gave to the keyword part of the best block

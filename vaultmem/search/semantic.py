@@ -49,7 +49,7 @@ class Done(NamedTuple):
     """What a call of embed_pending has done."""
 
     blocks: int  # newly embedded
-    left: list[int]  # the notes that it did not come to, because it was told to stop
+    left: list[int]  # the notes that it did not come to, because it had to stop
 
 
 def _steady(work: Callable[Concatenate[Meaning, P], T]) -> Callable[Concatenate[Meaning, P], T]:
@@ -82,7 +82,7 @@ class Meaning:
             config, state.models_folder(), threads or config.number("embedding.threads")
         )
         self.model: Model = self.embedder.model
-        # A service is told of no note that its owner keeps to themselves, unless they say so.
+        # No service gets a private note, unless its owner says so.
         self._tells_all = self.embedder.is_local or config.text("embedding.private") == "on"
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
@@ -101,7 +101,7 @@ class Meaning:
         self.embedder.unload()
 
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
-        """The notes with blocks to embed (of `notes`, if given), the most recently changed first."""
+        """The notes with blocks to embed (of `notes` only, if any), the most recently changed first."""
         chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
         statement = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
             JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
@@ -124,7 +124,7 @@ class Meaning:
         notes: Iterable[int] | None = None,
         aside: Callable[[], bool] | None = None,
     ) -> Done:
-        """Embed what is missing (of `notes`, if given), newest notes first.
+        """Embed what is missing (of `notes` only, if any), newest notes first.
 
         Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that
         others can go first; when it says False, what is done is stored and nothing more is begun.

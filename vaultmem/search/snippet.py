@@ -1,4 +1,4 @@
-"""The part of a block worth showing for a query, and where the found words stand in it."""
+"""The part of a block worth showing for a query, and where the words of the query are in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEM_ENDING = 2
 
 @value
 class Snippet:
-    """A text without line breaks, and (start, end) offsets of the found words in it."""
+    """A text without line breaks, and (start, end) offsets of the query's words in it."""
 
     text: str
     marks: list[tuple[int, int]]
@@ -139,7 +139,7 @@ def _window(flat: str, marks: list[tuple[int, int]], width: int) -> Snippet:
 
 
 def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
-    """Where the window with most different found words begins."""
+    """Where the window with most different words of the query begins."""
     best, best_count = 0, 0
     words = [flat[start:end].lower() for start, end in marks]
     inside: dict[str, int] = {}  # how often each word is among the marks from `first` to `last`
