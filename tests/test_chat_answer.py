@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.llm import answers
-from vaultmem.llm.answers import Answer
+from vaultmem.llm import replies
+from vaultmem.llm.replies import Answer
 from vaultmem.llm.wire import MOST_EVENT, Events
 
 
@@ -140,14 +140,14 @@ def _halves(text: str) -> list[str]:
 def test_what_is_new_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the answer is by then."""
     answer, joined = Answer(), 0
-    whole = answers.sound
+    whole = replies.sound
 
     def counted(text: str) -> str:
         nonlocal joined
         joined += len(text)
         return whole(text)
 
-    monkeypatch.setattr(answers, "sound", counted)
+    monkeypatch.setattr(replies, "sound", counted)
     for _ in range(1_000):
         answer.feed(delta(content="word "))
         assert answer.fresh() == "word "
@@ -198,4 +198,4 @@ def test_an_endless_answer_is_cut() -> None:
     answer = Answer()
     for _ in range(30):
         answer.feed(delta(content="z" * 100_000))
-    assert len(answer.text) == answers.MOST_TEXT
+    assert len(answer.text) == replies.MOST_TEXT

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.chat import facts as learning
-from vaultmem.chat import memory_context, summarizer
-from vaultmem.chat.facts import Source, take_in, write_down
+from vaultmem.chat import learning, memory_context, summarizer
+from vaultmem.chat.learning import Source, take_in, write_down
 from vaultmem.chat.reconcile import neighbours
 from vaultmem.chat.turn_queue import NOTED, Item
 from vaultmem.errors import LlmError

@@ -30,9 +30,9 @@ from tests.scripted_llm import (
 from vaultmem import config
 from vaultmem.errors import LlmError
 from vaultmem.llm import llm
-from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
 from vaultmem.llm.llm import Budget, Llm, Patience, Service
+from vaultmem.llm.replies import Answer
 from vaultmem.llm.request import Message, Question
 
 FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}

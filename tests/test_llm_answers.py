@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.llm import answers
-from vaultmem.llm.answers import (
+from vaultmem.llm import replies
+from vaultmem.llm.replies import (
     DEEPEST,
     MOST_REPAIRED,
     Answer,
@@ -160,7 +160,7 @@ def test_an_object_that_is_cut_off_decides_nothing(cut: int) -> None:
     items = [{"event": "DELETE", "id": 120 + at, "text": "x y"} for at in range(4)]
     text = json.dumps({"decisions": items})
     try:
-        found = answers.records(parse_json(text[:cut], OBJECT))
+        found = replies.records(parse_json(text[:cut], OBJECT))
     except ValueError:
         return
     assert found == items[: len(found)]

@@ -30,7 +30,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import MemoryClient, Vault
-from vaultmem.chat.facts import Learned
+from vaultmem.chat.learning import Learned
 from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.commands import chat
 from vaultmem.errors import LlmError, UsageError, VaultmemError

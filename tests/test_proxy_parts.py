@@ -22,8 +22,8 @@ from vaultmem.chat.memory_context import Context, Limits
 from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import embed
-from vaultmem.llm.answers import Answer
 from vaultmem.llm.credentials import Key
+from vaultmem.llm.replies import Answer
 from vaultmem.proxy import proxy, recall_pool, turns
 from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem.proxy.guard import Guard, is_loopback

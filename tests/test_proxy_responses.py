@@ -18,7 +18,7 @@ from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
 from vaultmem.chat.bodies import read_response, with_memory
-from vaultmem.llm.answers import ResponsesAnswer
+from vaultmem.llm.replies import ResponsesAnswer
 from vaultmem.search.recall_text import CLOSE, OPEN
 
 TEA = "The user likes tea"

@@ -21,9 +21,9 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
-from vaultmem.chat import facts as learning
+from vaultmem.chat import learning
 from vaultmem.chat import worker as working
-from vaultmem.chat.facts import Learned
+from vaultmem.chat.learning import Learned
 from vaultmem.chat.turn_queue import Item, Turns
 from vaultmem.chat.worker import Worker
 from vaultmem.client import AgentError

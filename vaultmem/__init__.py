@@ -8,7 +8,7 @@ __all__ = ["Filter", "MemoryClient", "Vault", "__version__"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
-    from vaultmem.chat.client import MemoryClient
+    from vaultmem.chat.memory_client import MemoryClient
     from vaultmem.search.query import Filter
 
 
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> object:
 
         return Vault
     if name == "MemoryClient":
-        from vaultmem.chat.client import MemoryClient
+        from vaultmem.chat.memory_client import MemoryClient
 
         return MemoryClient
     if name == "Filter":

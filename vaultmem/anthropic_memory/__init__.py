@@ -19,7 +19,7 @@ from vaultmem.text.values import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vaultmem.anthropic_memory.tool import VaultMemoryTool
+    from vaultmem.anthropic_memory.sdk_tool import VaultMemoryTool
 
 __all__ = ["MemoryFiles", "VaultMemoryTool"]
 
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> object:
     if name != "VaultMemoryTool":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from vaultmem.anthropic_memory.tool import VaultMemoryTool
+        from vaultmem.anthropic_memory.sdk_tool import VaultMemoryTool
     except ModuleNotFoundError as error:
         raise ImportError(
             "VaultMemoryTool needs the package anthropic (pip install 'vaultmem[anthropic]'); MemoryFiles does without"

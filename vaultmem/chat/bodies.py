@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from vaultmem.llm.answers import sound, text_of
+from vaultmem.llm.replies import sound, text_of
 from vaultmem.text.json_text import Part, parts
 
 # Where a message is put in: before the last words of the user, or first of all.

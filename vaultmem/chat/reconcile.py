@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from vaultmem.languages.slots import fold
 from vaultmem.languages.statements import contradiction, statements
-from vaultmem.llm.answers import records, short_id
+from vaultmem.llm.replies import records, short_id
 from vaultmem.llm.request import Message, Question, json_lines, list_schema
 from vaultmem.memories.conversation import Entry
 from vaultmem.text.similarity import normal, topic_words

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from vaultmem.api import Vault
-from vaultmem.chat.facts import Learned, keep_turn, learn
+from vaultmem.chat.learning import Learned, keep_turn, learn
 from vaultmem.chat.turn_queue import FOLDER, SERVICE, Item, Turns
 from vaultmem.config import Config
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError

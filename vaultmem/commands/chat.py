@@ -17,8 +17,8 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vaultmem.chat.client import MemoryClient
-    from vaultmem.chat.facts import Learned
+    from vaultmem.chat.learning import Learned
+    from vaultmem.chat.memory_client import MemoryClient
 
     Messages = list[dict[str, object]]
 
@@ -30,7 +30,7 @@ BYE = ("/quit", "/exit", "/bye")
 
 def run(args: Namespace, output: Output) -> int:
     """Talk."""
-    from vaultmem.chat.client import MemoryClient
+    from vaultmem.chat.memory_client import MemoryClient
 
     words = " ".join(args.text).strip()
     is_sitting = not words and is_terminal(sys.stdin)

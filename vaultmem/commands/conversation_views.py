@@ -24,7 +24,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 if TYPE_CHECKING:
     from typing import Any
 
-    from vaultmem.chat.facts import Learned
+    from vaultmem.chat.learning import Learned
 
 MOST_READ = 1_048_576  # bytes of stdin
 MOST_FACTS = 200
@@ -129,7 +129,7 @@ def _learn(args: Namespace, output: Output) -> None:
 def add(args: Namespace, output: Output) -> int:
     """Add facts to a conversation, and say what became of each."""
     facts = _facts(args.text)
-    from vaultmem.chat.facts import Source, take_in, write_down
+    from vaultmem.chat.learning import Source, take_in, write_down
     from vaultmem.llm.llm import Budget, open_model
 
     with vault_of(args, output) as vault:

@@ -23,6 +23,7 @@ from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, SCOPE, Mem
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import ARCHIVE, is_kept_free, portable
 
+Json = dict[str, object]
 JSONL, MEMORIES, MEMORY_CLI = "jsonl", "memories", "memory-cli"
 SHAPES = (JSONL, MEMORIES, MEMORY_CLI)
 LONGEST_ID = 200
@@ -56,7 +57,7 @@ class Exchanged(NamedTuple):
 
 def written(memory: Exchanged) -> str:
     """The line, without its end."""
-    result: dict[str, object] = {
+    result: Json = {
         "id": memory.id,
         "path": memory.path,
         "archived": memory.archived,
@@ -88,7 +89,7 @@ def _finite(result: object) -> object:
     return [_finite(each) for each in result] if isinstance(result, list) else result
 
 
-def parsed(line: str) -> dict[str, object]:
+def parsed(line: str) -> Json:
     """A line as an object. Raises VaultmemError, whatever the line is."""
     try:
         result = json.loads(line, parse_constant=_no_number)
@@ -105,7 +106,7 @@ def _no_number(word: str) -> float:
     raise ValueError(word)
 
 
-def memory(result: dict[str, object]) -> Exchanged:
+def memory(result: Json) -> Exchanged:
     """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
     if unknown := result.keys() - set(_KNOWN):
         raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has")
@@ -120,7 +121,7 @@ def memory(result: dict[str, object]) -> Exchanged:
     return Exchanged(own, path, archived, properties, text(result, "content"), _file(result))
 
 
-def text(result: dict[str, object], name: str) -> str:
+def text(result: Json, name: str) -> str:
     """A text of a line; "" where there is none."""
     value = result.get(name)
     if not isinstance(value, str | None):
@@ -183,7 +184,7 @@ def checked_properties(raw: object) -> dict[str, Value]:
     return raw
 
 
-def _file(result: dict[str, object]) -> File | None:
+def _file(result: Json) -> File | None:
     raw = result.get("file")
     if raw is None:
         return None
@@ -268,22 +269,22 @@ _CLI_FIELDS = {
 }  # fmt: skip
 
 
-def to_memories(record: MemoryRecord) -> dict[str, object]:
+def to_memories(record: MemoryRecord) -> Json:
     """A memory as **memories** shows it."""
-    fields: dict[str, object] = {**record}
+    fields: Json = {**record}
     result = {name: fields[name] for name in _MEMORIES_FIELDS}
     return {**result, "last_reinforced_at": record["last_reinforced_at"] or ""}
 
 
-def to_memory_cli(record: MemoryRecord) -> dict[str, object]:
+def to_memory_cli(record: MemoryRecord) -> Json:
     """A memory as **memory-cli** writes it."""
-    fields: dict[str, object] = {**record}
+    fields: Json = {**record}
     result = {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()}
     hash_ = hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest()
     return {**result, "ContentHash": hash_}
 
 
-def from_memories(result: dict[str, object]) -> Exchanged:
+def from_memories(result: Json) -> Exchanged:
     """The memory of a line of **memories**. Confidence is computed, never kept."""
     own, content = _identity(result)
     properties: dict[str, Value] = {
@@ -298,7 +299,7 @@ def from_memories(result: dict[str, object]) -> Exchanged:
     return Exchanged(own, "", _flag(result, "deleted"), _with_id(own, properties), content)
 
 
-def from_memory_cli(result: dict[str, object]) -> Exchanged:
+def from_memory_cli(result: Json) -> Exchanged:
     """The memory of a line of **memory-cli**, whether its fields are spelled as in Go or as in its files."""
     named = {name.replace("_", "").lower(): value for name, value in result.items()}
     known = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
@@ -324,18 +325,18 @@ def from_memory_cli(result: dict[str, object]) -> Exchanged:
     return Exchanged(own, "", False, _with_id(own, properties), content, links=links)
 
 
-READERS: dict[str, Callable[[dict[str, object]], Exchanged]] = {
+READERS: dict[str, Callable[[Json], Exchanged]] = {
     JSONL: memory,
     MEMORIES: from_memories,
     MEMORY_CLI: from_memory_cli,
 }
-WRITERS: dict[str, Callable[[MemoryRecord], dict[str, object]]] = {
+WRITERS: dict[str, Callable[[MemoryRecord], Json]] = {
     MEMORIES: to_memories,
     MEMORY_CLI: to_memory_cli,
 }
 
 
-def _identity(result: dict[str, object]) -> tuple[str, str]:
+def _identity(result: Json) -> tuple[str, str]:
     content = text(result, "content")
     if not content.strip():
         raise VaultmemError("it has no content")
@@ -348,7 +349,7 @@ def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
     return {**({"id": own} if own else {}), **present}
 
 
-def _short(result: dict[str, object], name: str) -> str:
+def _short(result: Json, name: str) -> str:
     return " ".join(text(result, name).split())
 
 
@@ -359,7 +360,7 @@ def _policy(name: str) -> str:
     return policy
 
 
-def _moments(result: dict[str, object], *names: str) -> dict[str, Value]:
+def _moments(result: Json, *names: str) -> dict[str, Value]:
     """Times as we write them; those that were never set are left out."""
     moments: dict[str, Value] = {}
     for name in names:
@@ -375,21 +376,21 @@ def _moments(result: dict[str, object], *names: str) -> dict[str, Value]:
     return moments
 
 
-def _flag(result: dict[str, object], name: str) -> bool:
+def _flag(result: Json, name: str) -> bool:
     value = result.get(name)
     if not isinstance(value, bool | None):
         raise VaultmemError(f'"{name}" is not true or false')
     return value or False
 
 
-def _count(result: dict[str, object], name: str) -> int:
+def _count(result: Json, name: str) -> int:
     value = result.get(name) or 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
         raise VaultmemError(f'"{name}" is no count')
     return value
 
 
-def _texts(result: dict[str, object], name: str) -> list[str]:
+def _texts(result: Json, name: str) -> list[str]:
     value = result.get(name) or []
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise VaultmemError(f'"{name}" is no list of texts')

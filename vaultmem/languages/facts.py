@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from vaultmem.languages import pattern, words
 from vaultmem.languages.intentions import prose
-from vaultmem.llm.answers import parse_json, shape
+from vaultmem.llm.replies import parse_json, shape
 from vaultmem.llm.request import Message, Question, list_schema
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy

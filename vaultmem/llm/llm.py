@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 
 from vaultmem import now
 from vaultmem.errors import LlmError
-from vaultmem.llm import answers, credentials, request
-from vaultmem.llm.answers import Answer
+from vaultmem.llm import credentials, replies, request
 from vaultmem.llm.credentials import Key
+from vaultmem.llm.replies import Answer
 from vaultmem.llm.request import Form, Model, Question
 from vaultmem.llm.wire import (
     MOST_BYTES,
@@ -237,7 +237,7 @@ class Llm:
             reply = lasting_reply(wire, CHAT, body, self._patience)
             if 200 <= reply.status < 300:
                 break
-            message = answers.error_message(reply.body)
+            message = replies.error_message(reply.body)
             simpler = request.simpler(
                 form, reply.status, message, schema=question.schema is not None
             )
@@ -255,14 +255,14 @@ class Llm:
         if problem := answer.problem():
             raise LlmError(f"{self._service.url} gave no answer: {_printable(problem, key)}")
         if question.schema is None:
-            words = answers.without_thoughts(answer.text)
+            words = replies.without_thoughts(answer.text)
             if not words:
                 raise LlmError(
                     f"{self._model} thought and said nothing; llm.model may name another one"
                 )
             return words
         try:
-            return answers.parse_json(answer.text, question.schema)
+            return replies.parse_json(answer.text, question.schema)
         except ValueError:
             raise LlmError(
                 f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
@@ -296,7 +296,7 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
         yield "note", f"{url} is asked without a key", credentials.advice(where)
     if reply.status >= 500:
         yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
-    names = answers.model_names(reply.body)
+    names = replies.model_names(reply.body)
     if reply.status == 200 and names and model and model not in names:
         known = one_line(", ".join(names[:5]), MOST_WORDS)
         yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
@@ -304,7 +304,7 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 def refused(wire: Wire, where: str, reply: Reply) -> LlmError:
     """The error for a reply that is no answer; `where` is the setting of the key."""
-    message = _printable(answers.error_message(reply.body), wire.key)
+    message = _printable(replies.error_message(reply.body), wire.key)
     what = f"{wire.url} answers {reply.status}" + (f" ({message})" if message else "")
     group = wire.settings
     if reply.status in (401, 403):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from vaultmem.llm.answers import WRAPPED, records, short_id
+from vaultmem.llm.replies import WRAPPED, records, short_id
 from vaultmem.text.sanitize import one_line
 from vaultmem.vault.places import CATEGORIES, INBOX
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vaultmem.errors import LlmError
-from vaultmem.llm import answers
+from vaultmem.llm import replies
 from vaultmem.llm.credentials import Key
 from vaultmem.text.urls import is_local
 
@@ -62,7 +62,7 @@ class Wire(NamedTuple):
         """POST a body of JSON, or GET without one; the reply of at most so many bytes."""
         with _time_limit(self.seconds) as limit, self._opened(path, content, limit) as response:
             body = b"".join(_pieces(response, most))
-            return _reply(response, answers.status(response.status_code, body), body)
+            return _reply(response, replies.status(response.status_code, body), body)
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:

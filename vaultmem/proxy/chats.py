@@ -15,7 +15,7 @@ from vaultmem.chat import bodies
 from vaultmem.chat.bodies import Chat
 from vaultmem.chat.memory_context import Context
 from vaultmem.chat.turn_queue import NOTHING, RECALLED, ChatCounts
-from vaultmem.llm.answers import Answer, ResponsesAnswer
+from vaultmem.llm.replies import Answer, ResponsesAnswer
 from vaultmem.llm.wire import Events
 from vaultmem.memories.conversation import problem
 from vaultmem.proxy.recall_pool import Recalled, RecallPool

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vaultmem import config as settings
 from vaultmem.api import Vault
-from vaultmem.chat.facts import Learned
+from vaultmem.chat.learning import Learned
 from vaultmem.chat.memory_context import limits_of
 from vaultmem.chat.turn_queue import ChatCounts
 from vaultmem.chat.worker import Worker, service_of

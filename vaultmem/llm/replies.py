@@ -1,4 +1,4 @@
-"""What a language model answered: its text out of the body or the events of a reply, and JSON out of its text (owner of
+"""Replies of language models: the text out of the body or the events of a reply, and JSON out of its text (owner of
 json_repair). What is read has a bounded size and depth.
 """
 

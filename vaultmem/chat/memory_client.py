@@ -22,14 +22,14 @@ from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.chat import bodies, memory_context
-from vaultmem.chat.facts import Learned, Source, take_in
+from vaultmem.chat.learning import Learned, Source, take_in
 from vaultmem.chat.memory_context import Context
 from vaultmem.chat.turn_queue import SERVICE, Item, Turns
 from vaultmem.chat.worker import Worker, service_of
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.llm.answers import Answer, json_object
 from vaultmem.llm.credentials import Key
 from vaultmem.llm.llm import open_model, streamed_chat, whole_chat, within_budget
+from vaultmem.llm.replies import Answer, json_object
 from vaultmem.llm.request import Model
 from vaultmem.memories.conversation import problem
 
