@@ -37,7 +37,7 @@ MOST_STATEMENTS = 16  # of a memory
 Group = tuple[Memory, ...]  # one memory, or two
 
 
-# What a model may be asked
+# Questions
 
 
 def doubts(session: Session, _: Asked) -> Report:
@@ -66,7 +66,7 @@ def texts_of(fields: Mapping[str, object], name: str) -> tuple[str, ...]:
 
 
 def doubt_id(group: Group) -> str:
-    """The same as long as the same is said in the same place: what was asked once is not asked again."""
+    """The same as long as the memories are: no question is repeated."""
     kind = CLASSIFY if len(group) == 1 else CONTRADICTION
     keys = sorted("\0".join((one.scope, one.text("agent"), one.hash)) for one in group)
     return hashlib.sha256("\0".join((kind, *keys)).encode("utf-8", "replace")).hexdigest()[:12]
@@ -171,8 +171,8 @@ class Opinion(NamedTuple):
 
 
 def advise(session: Session, params: Asked) -> Report:
-    """Store what a model said about doubts: "answers", each with "id", "memories", "choice", "reason". No memory is
-    changed. The numbers of new and of open proposals."""
+    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed. The
+    numbers of new and of open proposals."""
     by_id = _by_id(session)
     model = one_line(params.told("model"), 80) if params.told("model") else ""
     rows: dict[str, tuple[str, dict[str, object]]] = {}
@@ -228,7 +228,7 @@ def opinions(session: Session) -> list[Opinion]:
 
 
 def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
-    """A proposal with its memories; None when they are not as they were when the model was asked."""
+    """A proposal with its memories; None when they have changed since the question."""
     group = _unchanged(row, by_id)
     kind, choice, reason, model = (
         str(row.fields.get(key, "")) for key in ("kind", "choice", "reason", "model")
@@ -289,6 +289,8 @@ def to_json(session: Session, opinion: Opinion, target: str) -> Report:
     says = f"{model}: “{opinion.reason}”" if opinion.reason else f"{model} gave no reason"
     texts = [f"{each.path}: “{quoted(session.view.content(each))}”" for each in opinion.memories]
     evidence = (says, *texts)
-    shown = Proposal(opinion.id, opinion.kind, opinion.path, 0, opinion.said, evidence, "", target)
+    proposal = Proposal(
+        opinion.id, opinion.kind, opinion.path, 0, opinion.said, evidence, "", target
+    )
     ids = [each.id for each in opinion.memories]
-    return {**shown._asdict(), "who": MODEL, "reason": opinion.reason, "memories": ids}
+    return {**proposal._asdict(), "who": MODEL, "reason": opinion.reason, "memories": ids}

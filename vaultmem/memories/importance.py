@@ -58,8 +58,8 @@ _HAN_PER_WORD = 2
 
 
 def _notions() -> dict[str, str]:
-    found: dict[str, str] = table("vaultmem.languages", "words")["notions"]
-    return found
+    notions: dict[str, str] = table("vaultmem.languages", "words")["notions"]
+    return notions
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Jobs with the help of the language model of the settings: it sums up old sessions before a deep dream, and is asked
+"""Jobs with the help of the language model of the settings: it sums up old sessions before a deep dream, and answers
 one question afterwards. The vault is not locked meanwhile; without a model the job does the rest by rules."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compress(vault: Caller, params: Report) -> Report:
 
 
 class _Assistant:
-    """The model during one job. After its first failure it is not asked again."""
+    """The model during one job, until its first failure."""
 
     def __init__(self, vault: Caller) -> None:
         self._vault = vault
@@ -126,15 +126,15 @@ class _Assistant:
         """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
         described = [Doubt(texts_of(one, "texts"), texts_of(one, "days")) for one in doubts]
         self.tally.asked += 1
-        advice = request.read(model.ask(request.question(described)), described)
-        if not advice:
+        advices = request.read(model.ask(request.question(described)), described)
+        if not advices:
             raise LlmError(f"{name} did not answer as it was asked")
-        by_place = {one.place: one for one in advice}
+        by_place = {one.place: one for one in advices}
         nothing = request.Advice(0, "", "")
         return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
 
 
-def _answer(doubt: Report, said: request.Advice) -> Report:
+def _answer(doubt: Report, advice: request.Advice) -> Report:
     ids = texts_of(doubt, "memories")
-    choice = ids[said.choice == SECOND] if said.choice in (FIRST, SECOND) else said.choice
-    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": said.reason}
+    choice = ids[advice.choice == SECOND] if advice.choice in (FIRST, SECOND) else advice.choice
+    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": advice.reason}

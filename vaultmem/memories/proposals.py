@@ -128,10 +128,10 @@ def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) ->
     if link is None or not nearest:
         return None
     new, *others = nearest
-    said = f"[[{quoted(target)}]] leads nowhere; the nearest title is “{quoted(new)}”"
+    text = f"[[{quoted(target)}]] leads nowhere; the nearest title is “{quoted(new)}”"
     evidence = (quoted(line), *((f"also near: {quoted(', '.join(others))}",) if others else ()))
     id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
-    return Proposal(id_, BROKEN, note.path, number, said, evidence, link[1], new, link.start(1))
+    return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 
 
 def mention(note: Note, name: Name) -> Proposal:
@@ -142,10 +142,10 @@ def mention(note: Note, name: Name) -> Proposal:
     else:
         bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
         new = f"[[{name.title}{bar}{name.words}]]"
-    said = f"“{quoted(name.words)}” names [[{quoted(name.title)}]] without a link"
+    text = f"“{quoted(name.words)}” names [[{quoted(name.title)}]] without a link"
     id_ = _id(MENTION, note.path, " ".join(line.split()), name.words, name.title)
     old, evidence = name.words, (quoted(line),)
-    return Proposal(id_, MENTION, note.path, name.line, said, evidence, old, new, name.column)
+    return Proposal(id_, MENTION, note.path, name.line, text, evidence, old, new, name.column)
 
 
 def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
@@ -156,10 +156,10 @@ def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
     gap = "" if not note.last else "\n" if note.outline else "\n\n"
     links = ", ".join(f"[[{title}]]" for title in near)
     new = f"{old}{gap}{'- ' if note.outline else ''}Related: {links}"
-    said = f"nothing links to it, and it links to nothing; near it: {quoted(', '.join(near))}"
+    text = f"nothing links to it, and it links to nothing; near it: {quoted(', '.join(near))}"
     evidence = tuple(quoted(f"{title}: {reason}") for title, reason in near.items())
     id_ = _id(ORPHAN, note.path, "")
-    return Proposal(id_, ORPHAN, note.path, max(note.last, 1), said, evidence, old, new)
+    return Proposal(id_, ORPHAN, note.path, max(note.last, 1), text, evidence, old, new)
 
 
 def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[Proposal]:
@@ -172,10 +172,10 @@ def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[
             continue
         paths = (keeper.path, note.path)
         evidence = tuple(f"{path}: {plural(backlinks[path], 'backlink')}" for path in paths)
-        said = quoted(f"it is the same as {keeper.path}")
+        text = quoted(f"it is the same as {keeper.path}")
         id_ = _id(DUPLICATE, note.path, keeper.path)
         old = content_hash(note.text)
-        yield Proposal(id_, DUPLICATE, note.path, 1, said, evidence, old, keeper.path)
+        yield Proposal(id_, DUPLICATE, note.path, 1, text, evidence, old, keeper.path)
 
 
 def _id(kind: str, path: str, *key: str) -> str:

@@ -66,18 +66,18 @@ _NOTICED = {
 }
 
 
-def _keep_findings(session: Session, level: int, found: tuple[Finding, ...]) -> None:
+def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
     """Store what a dream noticed, for who was not there. What was filed without being sure no later dream files again:
-    that is kept as long as the memory is there."""
+    that stays as long as the memory is there."""
     ledger, at = session.desk.ledger, session.desk.collection.at
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
-    subjects = {one.subject for one in found}
+    subjects = {one.subject for one in findings}
     older = [
         one
         for one in reads.findings(ledger)
         if one["kind"] == UNSURE and one["subject"] not in subjects and at(str(one["subject"]))
     ]
-    rows = [*map(finding_to_json, found), *older]
+    rows = [*map(finding_to_json, findings), *older]
     reads.keep_findings(ledger, kinds, rows, session.now)
 
 
@@ -195,7 +195,7 @@ def _count_listed(session: Session) -> None:
     """What was listed at a start, on the page or by the desktop is in use."""
     ledger = session.desk.ledger
     with suppress(StateError, OSError):  # then the next job does it
-        session.desk.waiting.count_listed(lambda found: reads.use(ledger, found, session.now))
+        session.desk.waiting.count_listed(lambda times: reads.use(ledger, times, session.now))
 
 
 # What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.
