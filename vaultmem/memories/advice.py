@@ -171,8 +171,8 @@ class Opinion(NamedTuple):
 
 
 def advise(session: Session, params: Asked) -> Report:
-    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed. The
-    numbers of new and of open proposals."""
+    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed.
+    The numbers of new and of open proposals."""
     by_id = _by_id(session)
     model = one_line(params.told("model"), 80) if params.told("model") else ""
     rows: dict[str, tuple[str, dict[str, object]]] = {}
