@@ -213,8 +213,10 @@ def _can_be_done(session: Session, kind: str, group: Group) -> bool:
     if kind == CLASSIFY or len(group) != 2:
         return kind == CLASSIFY and len(group) == 1
     one, other = group
+    if one.path == other.path:
+        return False
     if kind == CONTRADICTION:
-        return one.path != other.path and _side(one) == _side(other)
+        return _side(one) == _side(other)
     view = session.view
     return kind == MERGE and kin(view, one) == kin(view, other) and is_of_one_writer(one, other)
 
