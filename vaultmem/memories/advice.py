@@ -7,7 +7,7 @@ contradict each other. The answers become proposals to a person; see memories.mo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import combinations
 from typing import NamedTuple
@@ -35,6 +35,7 @@ MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, 
 MOST_STATEMENTS = 16  # of a memory
 
 Group = tuple[Memory, ...]  # one memory, or two
+ByPath = Mapping[str, Memory]
 
 
 # Questions
@@ -44,12 +45,14 @@ def doubts(session: Session, _: Asked) -> Report:
     """The doubts for one question: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are without
     secrets, and cut."""
     known = {one.id for one in reads.kept(session.desk.ledger)}
-    groups = [*_pairs(session), *_unsure(session)]
+    memories = {one.path: one for one in _by_id(session).values()}
+    contents = {path: _content(session, one) for path, one in memories.items()}
+    groups = [*_pairs(session, memories, contents), *_unsure(session, memories, contents)]
     fresh = [group for group in groups if doubt_id(group) not in known]
-    fresh.sort(key=lambda group: _is_known_contradiction(session, group))
+    fresh.sort(key=lambda group: _order(contents, group))
     described = []
     for group in fresh[: request.BATCH]:
-        texts = [secrets.redact(_text(session, one))[0].strip() for one in group]
+        texts = [secrets.redact(contents[one.path])[0].strip() for one in group]
         moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
         described.append({
             "id": doubt_id(group), "memories": [one.id for one in group],
@@ -84,41 +87,41 @@ def _may_be_sent(memory: Memory) -> bool:
     )
 
 
-def _text(session: Session, memory: Memory) -> str:
+def _content(session: Session, memory: Memory) -> str:
     try:
         return session.view.content(memory)
     except NoteNotFoundError:  # a person has deleted it this very moment
         return ""
 
 
-def _unsure(session: Session) -> list[Group]:
+def _unsure(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
     """What is still where a dream has filed it without being sure."""
-    by_path = {one.path: one for one in _by_id(session).values()}
     findings = reads.findings(session.desk.ledger)
     paths = [str(each["subject"]) for each in findings if each["kind"] == UNSURE]
-    return [(by_path[p],) for p in paths if p in by_path and _text(session, by_path[p]).strip()]
+    return [(memories[path],) for path in paths if contents.get(path, "").strip()]
 
 
-def _pairs(session: Session) -> list[Group]:
+def _pairs(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
     """Pairs that speak of the same thing or are near in meaning: they may say the same, or contradict each other."""
-    memories = sorted(_by_id(session).values(), key=lambda one: (-one.updated, one.path))
-    by_path = {one.path: one for one in memories}
+    newest = sorted(memories.values(), key=lambda one: (-one.updated, one.path))
     near = [
         (-cosine, one.path, other)
-        for one in memories
+        for one in newest
         for other, cosine in session.view.alike(one, NEAR)
-        if other > one.path and other in by_path
+        if other > one.path and other in memories
     ]
-    pairs = [*_on_one_topic(session, memories), *((one, other) for _, one, other in sorted(near))]
-    groups = ((by_path[one], by_path[other]) for one, other in dict.fromkeys(pairs))
+    pairs = [*_on_one_topic(newest, contents), *((one, other) for _, one, other in sorted(near))]
+    groups = ((memories[one], memories[other]) for one, other in dict.fromkeys(pairs))
     return [(one, other) for one, other in groups if _side(one) == _side(other)
             and one.text("replaced_by") != other.id and other.text("replaced_by") != one.id]  # fmt: skip
 
 
-def _on_one_topic(session: Session, memories: Sequence[Memory]) -> Iterator[tuple[str, str]]:
+def _on_one_topic(
+    newest: Iterable[Memory], contents: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     topics: dict[tuple[str, ...], list[tuple[str, Statement]]] = {}
-    for memory in memories:
-        for statement in statements(_text(session, memory)[:CAP])[:MOST_STATEMENTS]:
+    for memory in newest:
+        for statement in statements(contents[memory.path][:CAP])[:MOST_STATEMENTS]:
             if statement.subject:
                 key = (*_side(memory), statement.subject, statement.property)
                 topics.setdefault(key, []).append((memory.path, statement))
@@ -134,11 +137,10 @@ def _side(memory: Memory) -> tuple[str, ...]:
     return memory.scope, memory.text("agent"), memory.text("project"), str(outside)
 
 
-def _is_known_contradiction(session: Session, group: Group) -> tuple[bool, bool]:
+def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
     """Pairs come first, and last of them those that a rule has noticed already."""
-    if len(group) == 1:
-        return True, False
-    return False, contradiction(*(_text(session, one) for one in group)) is not None
+    texts = [contents[one.path] for one in group]
+    return len(group) == 1, len(group) == 2 and contradiction(*texts) is not None
 
 
 # Answers, as proposals
