@@ -1,12 +1,20 @@
-"""Confidence: the three policies, to the digit, at any age."""
+"""Confidence: the policies, to the digit, at any age; and the one that learns from being read: what is read again fades
+more slowly, and all who look get one answer."""
 
 from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem import Vault
+from vaultmem.memories import decay
 from vaultmem.memories.decay import Aging, policy, recency
+from vaultmem.search.query import Filter
 
 HOUR = 3600.0
 
@@ -61,3 +69,53 @@ def test_the_memory_says_its_policy_and_else_it_is_stable() -> None:
 )
 def test_recency_halves_in_three_weeks(days: float, expected: float) -> None:
     assert recency(-days * 86_400, 0.0) == expected
+
+
+# --- fsrs
+
+DAY = 86_400.0
+NOW = 2_000 * DAY
+
+
+def test_each_read_makes_it_last_longer() -> None:
+    unread = decay.retrievability(NOW - 40 * DAY, [], NOW)
+    read = decay.retrievability(NOW - 40 * DAY, [NOW - 30 * DAY, NOW - 10 * DAY], NOW)
+    assert 0.0 < unread < read < 1.0
+    assert decay.retrievability(NOW, [], NOW) == 1.0
+
+
+@given(st.floats(0, 2_000), st.lists(st.floats(-100, 3_000), max_size=8), st.floats(0, 3_000))
+def test_it_is_a_share_whatever_the_times(created: float, reads: list[float], now: float) -> None:
+    found = decay.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
+    assert 0.0 <= found <= 1.0
+
+
+def test_without_the_package_it_fades_as_a_reinforceable_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decay, "is_installed", lambda: False)
+    aging = Aging("fsrs", NOW - 15 * DAY, None, None, "a")
+    assert decay.fsrs_confidence(aging, (), NOW) == 0.5
+    assert decay.fsrs_confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
+
+
+def test_search_and_read_say_the_same(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        one = opened.write("Tariff codes of the northern ports", decay="fsrs", category="knowledge")
+        note = vault / one["path"]
+        then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 400 * DAY))
+        lines = [
+            f'{line.split(":")[0]}: "{then}"'
+            if line.startswith(("created_at", "updated_at"))
+            else line
+            for line in note.read_text().splitlines()
+        ]
+        note.write_text("\n".join(lines) + "\n")
+        os.utime(note, (time.time() - 400 * DAY,) * 2)
+        opened.sync()
+        before = opened.memories()[0]["confidence"]
+        opened.read(one["id"])
+        sure = opened.memories()[0]["confidence"]
+        hit = opened.search("tariff", filters=[Filter("category", "knowledge")])[0]
+        assert before < sure
+        assert hit.confidence == pytest.approx(sure, abs=0.001)
