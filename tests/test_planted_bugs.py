@@ -122,7 +122,7 @@ PLANTED = [
     ),
     (
         "vaultmem/text/times.py",
-        "_FIRST <= found <= _LAST",
+        "_FIRST <= result <= _LAST",
         "True",
         "tests/test_memories_safe.py -k calendar",
     ),
