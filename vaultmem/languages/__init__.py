@@ -9,8 +9,8 @@ from vaultmem.text.values import lazy, table
 
 def words(section: str, name: str) -> str:
     """A text of words.toml."""
-    found: str = table("vaultmem.languages", "words")[section][name]
-    return found
+    text: str = table("vaultmem.languages", "words")[section][name]
+    return text
 
 
 def pattern(section: str, name: str, flags: int = re.IGNORECASE, **parts: str) -> re.Pattern[str]:

@@ -11,9 +11,10 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from vaultmem.languages import words
 from vaultmem.languages.statements import statements
 from vaultmem.memories.model import is_event, is_working_note
-from vaultmem.text.values import lazy, table
+from vaultmem.text.values import lazy
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 
@@ -57,25 +58,20 @@ _MEAN_RARITY = 1.25  # one technical term among twelve other words that mean som
 _HAN_PER_WORD = 2
 
 
-def _notions() -> dict[str, str]:
-    notions: dict[str, str] = table("vaultmem.languages", "words")["notions"]
-    return notions
-
-
 @cache
 def _han_name() -> re.Pattern[str]:
-    own = _notions()
+    surnames, titles, places = (words("notions", name) for name in ("surnames", "titles", "places"))
     return re.compile(
-        rf"{own['places']}|《[^》\n]{{1,40}}》|[小老阿][{own['surnames']}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{own['surnames']}][\u4e00-\u9fff]{{0,2}}(?:{own['titles']})"
-        rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{own['surnames']}][\u4e00-\u9fff]{{1,2}}"
-        rf"|(?:^|[，。、；：\s和跟与找问给])[{own['surnames']}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
+        rf"{places}|《[^》\n]{{1,40}}》|[小老阿][{surnames}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{surnames}][\u4e00-\u9fff]{{0,2}}(?:{titles})"
+        rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{surnames}][\u4e00-\u9fff]{{1,2}}"
+        rf"|(?:^|[，。、；：\s和跟与找问给])[{surnames}][\u4e00-\u9fff]{{1,2}}(?=的?生日|住在|喜欢|说|是|在|负责|来自|会|毕业|推荐|建议|离职|入职)"
         r"|[\u4e00-\u9fff]{2,6}(?:大学|公司|银行|医院|集团|机场|车站|路|大街|中学|小学|科技|出版社|博物馆)"
     )
 
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    return frozenset(_notions()[name].split())
+    return frozenset(words("notions", name).split())
 
 
 def has_name(text: str) -> bool:
@@ -96,7 +92,7 @@ def has_technical_terms(text: str) -> bool:
     the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
     tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in _TOKEN.findall(text)]
     rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
-    han_terms = len(re.findall(_notions()["han_terms"], text))
+    han_terms = len(re.findall(words("notions", "han_terms"), text))
     han_words = max(han_terms, len(_HAN.findall(text)) // _HAN_PER_WORD)
     count = len(rarities) + han_words
     total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)

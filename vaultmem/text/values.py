@@ -51,7 +51,7 @@ else:
 
 # Word lists and patterns: a start must not pay for hundreds of regular expressions.
 
-_tables: dict[str, dict[str, Any]] = {}
+_tables: dict[tuple[str, str], dict[str, Any]] = {}
 
 
 def table(package: str, name: str) -> dict[str, Any]:
@@ -59,11 +59,11 @@ def table(package: str, name: str) -> dict[str, Any]:
     import pkgutil
     import tomllib
 
-    if name not in _tables:
+    if (package, name) not in _tables:
         data = pkgutil.get_data(package, f"{name}.toml")
         assert data is not None, "the file comes with the package"
-        _tables[name] = tomllib.loads(data.decode("utf-8"))
-    return _tables[name]
+        _tables[package, name] = tomllib.loads(data.decode("utf-8"))
+    return _tables[package, name]
 
 
 def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
