@@ -59,6 +59,9 @@ def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None
         ("请记住：密码重置邮件发到我的工作邮箱", ["密码重置邮件发到我的工作邮箱"]),
         ("我下周三要去北京出差，那边冷吗？", ["我下周三（2026-11-25）要去北京出差"]),
         ("I live in Rome, but I think it is loud.", ["I live in Rome"]),
+        ("I live in Rome and work at Fiat, and my wife is Ada.", ["I live in Rome", "I work at Fiat", "my wife is Ada"]),
+        ("I used to live in Rome and work at Fiat", ["I used to live in Rome and work at Fiat"]),
+        ("我老婆是医生，我们有两个孩子。", ["我老婆是医生", "我们有两个孩子"]),
         ("I moved to Berlin yesterday.", ["I moved to Berlin yesterday (2026-11-21)"]),
         *(
             (text, [])

@@ -502,7 +502,7 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
         until(lambda: not proxy.turns(), 30)
         assert proxy.send("GET", "/health").data["turns_waiting"] == 0
         told = until(lambda: _asked_with(proxy, scripted_llm, "one", "Tromsø"), 20)
-        assert "[memory] My name is Zelmira and I live in Tromsø" in told
+        assert "[memory] I live in Tromsø" in told
         assert "[user] My name is Zelmira and I live in Tromsø." in told
         _asked_with(proxy, scripted_llm, "two", "")
         asked = [one for one in scripted_llm.chats if one.headers.get("user-agent") != "vaultmem"]

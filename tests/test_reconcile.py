@@ -229,6 +229,11 @@ def test_rules(new: tuple[str, ...], wanted: Decisions) -> None:
     assert by_rules(new, THERE) == wanted
 
 
+def test_a_sentence_that_states_more_than_one_thing_is_not_replaced_as_a_whole() -> None:
+    there = (Existing("a", "我住在上海，养了一只猫"),)
+    assert by_rules(("我住在北京",), there) == Decisions(("我住在北京",), (), ())
+
+
 def test_rules_in_chinese() -> None:
     there = (Existing("a", "用户住在上海"), Existing("b", "用户喜欢香菜"))
     assert by_rules(("用户住在北京", "用户讨厌香菜"), there) == Decisions(

@@ -36,6 +36,8 @@ _NO = re.compile(
     r"\b(?:no|not|never|no longer|without|cannot|used to|\w+n['’]t)\b|[不没无]|以前|曾",
     re.IGNORECASE,
 )
+# A sentence that states more than one thing is not replaced as a whole.
+_HAN_CLAUSES = re.compile(r"[\u4e00-\u9fff][，；][\u4e00-\u9fff]")
 STRATEGIES = ("subset", "enumerate")
 SCHEMA = list_schema(
     "decisions",
@@ -185,7 +187,11 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
         if any(same(fact, one.text) for one in existing):
             continue
         contradicted = [
-            one.id for one in left if one.id not in updates and contradiction(fact, one.text)
+            one.id
+            for one in left
+            if one.id not in updates
+            and contradiction(fact, one.text)
+            and not _HAN_CLAUSES.search(one.text)
         ]
         updates.update(dict.fromkeys(contradicted, fact))
         if not contradicted:

@@ -83,7 +83,7 @@ def facts_in(text: str, now: datetime | None = None) -> list[str]:
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
     result: dict[str, str] = {}
-    for one in _lasting_sentences(text):
+    for one in (part for sentence in _lasting_sentences(text) for part in _parted(sentence)):
         if len(one) <= LONGEST:
             result.setdefault(one.casefold(), one)
     return [_dated(one, now) for one in result.values()][:MOST]
@@ -224,6 +224,9 @@ _TAG = pattern("sentences", "tag")
 _TAIL = pattern("sentences", "tail")
 
 
+_NEXT = lazy(r",?\s+(?:and|but)\s+(?=(?:i|we|my|our)\b)|[，,；;]\s*(?=我)", re.IGNORECASE)
+
+
 class _Sentence(NamedTuple):
     """One sentence as it was typed."""
 
@@ -291,6 +294,27 @@ def _lasting(sentence: _Sentence) -> str:
     texts = (_TAIL.sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs)
     stated = [one for one in texts if rules.first_person.search(one) and not _is_short(one)]
     return max(stated, key=len, default="")
+
+
+def _parted(sentence: str) -> list[str]:
+    """What a sentence says of two things, each for itself, so that one can be replaced and the other stays: "I live in
+    Rome and work at Fiat" has two."""
+    plain, and_verb = _verbs()
+    parts: list[str] = []
+    for part in _NEXT.split(sentence):
+        first, *others = and_verb.split(part) if plain.match(part) else [part]
+        parts += [first, *(f"I {other}" for other in others)]
+    return parts
+
+
+@cache
+def _verbs() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What states something after "I", and what goes on with another such verb."""
+    verbs = words("english_sentences", "verbs").replace("\n", "")
+    return (
+        re.compile(rf"I\s+{verbs}", re.IGNORECASE),
+        re.compile(rf",?\s+and\s+(?={verbs})", re.IGNORECASE),
+    )
 
 
 def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
