@@ -237,12 +237,11 @@ class Bench:
 
 def _past(vault: Path, count: int) -> Iterator[Row]:
     from vaultmem import Vault
-    from vaultmem.api.rpc import carry_out
-    from vaultmem.memories.desk import Desk
-    from vaultmem.memories.reader import Reader
+    from vaultmem.api.rpc import Reader, carry_out
+    from vaultmem.memories.store import MemoryStore
 
     with Vault(str(vault)) as opened:
-        desk = Desk(opened.state, opened.config, lambda _: None)
+        desk = MemoryStore(opened.state, opened.config, lambda _: None)
         with opened.state.lock():
             found = _timed(desk.remember)
             yield Row("history of what was found", "", f"{found / 1000:.2f} s")

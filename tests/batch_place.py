@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from vaultmem.vault.batches import Batches, Header, Outcome, Wish
+from vaultmem.vault.batches import Batches, Header, Outcome, PlannedWrite
 
 HEADER = Header("claude", "assistant", "because", 1.5)
 
@@ -34,7 +34,7 @@ class Place:
     def batches(self) -> Batches:
         return Batches(str(self.state / "batches"), str(self.vault))
 
-    def apply(self, *wishes: Wish, between: Callable[[], None] = lambda: None) -> Outcome:
+    def apply(self, *wishes: PlannedWrite, between: Callable[[], None] = lambda: None) -> Outcome:
         return self.batches.apply(HEADER, wishes, between)
 
     def notes(self) -> dict[str, bytes]:
@@ -55,16 +55,16 @@ def new(name: str) -> bytes:
     return f"new words of {name}\n".encode() * 30
 
 
-def edit(path: str, data: bytes, target: str = "") -> Wish:
-    return Wish(path, target or path, lambda _: data, f"edit {path}")
+def edit(path: str, data: bytes, target: str = "") -> PlannedWrite:
+    return PlannedWrite(path, target or path, lambda _: data, f"edit {path}")
 
 
-def make(target: str, data: bytes) -> Wish:
-    return Wish(None, target, lambda _: data, f"make {target}")
+def make(target: str, data: bytes) -> PlannedWrite:
+    return PlannedWrite(None, target, lambda _: data, f"make {target}")
 
 
-def keep(path: str, target: str) -> Wish:
-    return Wish(path, target, lambda data: data or b"", f"move {path}")
+def keep(path: str, target: str) -> PlannedWrite:
+    return PlannedWrite(path, target, lambda data: data or b"", f"move {path}")
 
 
 BEFORE = {f"m/{name}.md": old(name) for name in "abcde"} | {"m/twin.md": old("e")}
@@ -74,7 +74,7 @@ AFTER = {
 }  # fmt: skip
 
 
-def everything() -> list[Wish]:
+def everything() -> list[PlannedWrite]:
     """An edit, a move with one, a move to the place that it frees, a plain move, a hard link, new files."""
     return [
         edit("m/a.md", new("a")), edit("m/b.md", new("b"), "m/arch/b.md"), keep("m/c.md", "m/b.md"),

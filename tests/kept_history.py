@@ -8,8 +8,8 @@ from pathlib import Path
 
 from vaultmem.history.history import History
 from vaultmem.history.repository import Repository, blob_id
-from vaultmem.history.undo import Means, Refused, Undone, wishes
-from vaultmem.vault.batches import Batches, Header, Outcome, Wish
+from vaultmem.history.undo import Means, Refused, Undone, planned_writes
+from vaultmem.vault.batches import Batches, Header, Outcome, PlannedWrite
 
 
 class Kept:
@@ -41,20 +41,20 @@ class Kept:
         found = (path for path in (self.vault / "memories").rglob("*") if path.is_file())
         return {os.path.relpath(path, self.vault): path.read_bytes() for path in found}
 
-    def apply(self, *wished: Wish, why: str = "because", by: str = "claude") -> Outcome:
+    def apply(self, *wished: PlannedWrite, why: str = "because", by: str = "claude") -> Outcome:
         """What vaultmem does."""
         self.clock += 1
         return self.batches.apply(Header(by, "assistant", why, self.clock), wished)
 
     def make(self, path: str, data: bytes, by: str = "claude") -> str:
         """A new file in a commit of its own; its hash."""
-        return self.commit(Wish(None, path, lambda _: data, "make"), by=by)
+        return self.commit(PlannedWrite(None, path, lambda _: data, "make"), by=by)
 
     def edit(self, path: str, data: bytes, target: str = "", by: str = "claude") -> str:
         """An edit, or a move, in a commit of its own."""
-        return self.commit(Wish(path, target or path, lambda _: data, "edit"), by=by)
+        return self.commit(PlannedWrite(path, target or path, lambda _: data, "edit"), by=by)
 
-    def commit(self, *wished: Wish, by: str = "claude") -> str:
+    def commit(self, *wished: PlannedWrite, by: str = "claude") -> str:
         """A batch in a commit of its own."""
         outcome = self.apply(*wished, why=f"{wished[0].why} {wished[0].target}", by=by)
         assert not outcome.skipped
@@ -66,11 +66,11 @@ class Kept:
         blobs = {path: blob_id(data) for path, data in self.memories().items()}
         return self.history.take_in(self.batches, blobs, self.clock, self.read)
 
-    def unmade(self, *commits: str) -> tuple[list[Wish], list[Refused]]:
+    def unmade(self, *commits: str) -> tuple[list[PlannedWrite], list[Refused]]:
         """What has to be done to undo commits, newest first."""
         undone = [Undone(self.history.files(one), self.history.moved_since(one)) for one in commits]
         means = Means("memories", self.read, self.history.merged, lambda data: data + b"deleted\n")
-        return wishes(undone, means, "undo")
+        return planned_writes(undone, means, "undo")
 
     def undo(self, *commits: str) -> list[Refused]:
         """Undo commits, newest first, in a commit of its own; what was refused."""

@@ -15,12 +15,11 @@ from vaultmem import client, paths
 from vaultmem.agent.connection import Limits
 from vaultmem.agent.server import Server
 from vaultmem.api import Vault
-from vaultmem.api.rpc import carry_out
+from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.index.sync import sync
-from vaultmem.memories.desk import Desk
-from vaultmem.memories.reader import Reader
+from vaultmem.memories.store import MemoryStore
 from vaultmem.progress import Progress
 
 
@@ -34,7 +33,7 @@ class OpenVault(Vault):
         pass
 
     def ask(self, verb: str, **params: object) -> Any:
-        return carry_out(Desk(self.state, self.config), Reader(self), verb, params)
+        return carry_out(MemoryStore(self.state, self.config), Reader(self), verb, params)
 
 
 class StandIn:

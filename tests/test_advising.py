@@ -31,7 +31,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.llm import llm
 from vaultmem.llm.request import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.model import CATEGORIES, Memory
-from vaultmem.memories.view import VaultView
+from vaultmem.memories.view import View
 
 Write = Callable[..., Path]
 ODD = "zzz qqq xyzzy"  # no rule can be sure what that is
@@ -146,7 +146,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> dict[frozenset[str], float]:
     """How near memories are in meaning, by what they say; 0.0 for all that are not in it."""
     known: dict[frozenset[str], float] = {}
 
-    def alike(view: VaultView, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
+    def alike(view: View, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
         mine = view.content(memory).strip()
         pairs = [
             (other.path, known.get(frozenset((mine, view.content(other).strip())), 0.0))
@@ -155,7 +155,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> dict[frozenset[str], float]:
         ]
         return sorted((one for one in pairs if one[1] >= least), key=lambda one: (-one[1], one[0]))
 
-    monkeypatch.setattr(VaultView, "alike", alike)
+    monkeypatch.setattr(View, "alike", alike)
     return known
 
 

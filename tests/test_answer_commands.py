@@ -13,8 +13,8 @@ from tests.cli_run import Ran, one_line, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.memories.desk import Desk
-from vaultmem.memories.reader import Reader
+from vaultmem.api.rpc import Reader
+from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders.pending_items import completion
 
 TODAY = dt.datetime.now().astimezone().date()
@@ -46,7 +46,7 @@ def report(vault: Path, *words: str) -> Any:
 def ids(vault: Path) -> dict[str, str]:
     """The ids of what waits, by the words."""
     with Vault(str(vault)) as opened:
-        desk, now = Desk(opened.state, opened.config), dt.datetime.now().astimezone()
+        desk, now = MemoryStore(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()
         assert searcher is not None
         return {one.text: one.id for one in desk.waiting.items(searcher.catalog, now)}

@@ -12,12 +12,11 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.api.rpc import carry_out
+from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Desk
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.reader import Reader
+from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders import answering, carrying
 from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.reminders.due_texts import series_id
@@ -42,7 +41,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.vault = Vault(str(folder))
-        self.desk = Desk(self.vault.state, self.vault.config)
+        self.desk = MemoryStore(self.vault.state, self.vault.config)
         self.at = NOW
         self.desk.now = self.seconds
 

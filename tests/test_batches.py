@@ -12,7 +12,7 @@ from tests.batch_place import AFTER, BEFORE, HEADER, Place, edit, everything, ke
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
 from vaultmem.vault import batches as batches_module
 from vaultmem.vault import write as write_module
-from vaultmem.vault.batches import Step, Wish
+from vaultmem.vault.batches import PlannedWrite, Step
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:
     (place.vault / "m" / "d.md").chmod(0o444)
     (place.vault / "out").symlink_to(place.folder)
     outcome = place.apply(
-        edit("m/gone.md", b"x"), Wish("m/b.md", "m/b.md", declines, ""), make("m/c.md", b"x"), keep("m/c.md", "m/a.md"),
+        edit("m/gone.md", b"x"), PlannedWrite("m/b.md", "m/b.md", declines, ""), make("m/c.md", b"x"), keep("m/c.md", "m/a.md"),
         edit("m/d.md", b"x"), make("out/x.md", b"x"), edit("m/a.md", new("a")), keep("m/a.md", "m/z.md"), make("../y", b""),
     )  # fmt: skip
     assert [step.target for step in outcome.done] == ["m/a.md"]
@@ -115,7 +115,7 @@ def test_an_edit_is_made_again_on_newer_bytes(place: Place) -> None:
         seen.append(place.records())
 
     outcome = place.apply(
-        Wish("m/a.md", "m/a.md", appended, ""), Wish("m/b.md", "m/x/b.md", appended, ""), between=save
+        PlannedWrite("m/a.md", "m/a.md", appended, ""), PlannedWrite("m/b.md", "m/x/b.md", appended, ""), between=save
     )  # fmt: skip
     assert seen[0] == ["1.doing"]
     ours = b"theirs\nours\n"
@@ -134,7 +134,7 @@ def test_a_file_goes_back_when_its_edit_is_declined_at_the_last_moment(place: Pl
     def save() -> None:
         (place.vault / "m" / "b.md").write_bytes(b"theirs")
 
-    outcome = place.apply(Wish("m/b.md", "m/x/b.md", careful, ""), between=save)
+    outcome = place.apply(PlannedWrite("m/b.md", "m/x/b.md", careful, ""), between=save)
     assert outcome == (None, (), (("m/b.md", "m/b.md was changed"),))
     assert place.notes() == BEFORE | {"m/b.md": b"theirs"}
     assert place.records() == []

@@ -576,7 +576,6 @@ def test_the_archive_is_asked_when_it_is_meant(filled: Folder) -> None:
 def test_contents_are_found_by_likeness(filled: Folder) -> None:
     known = filled.known
     assert [memory.id for memory in known.with_hash(content_hash(f"{TEA}\n\n"))] == [ONE]
-    assert [memory.id for memory in known.with_opening(opening(TEA.upper()))] == [ONE]
     near = TEA.replace("spring", "summer")
     assert [memory.id for memory in known.like(sketch(near), 0.5)] == [ONE]
     assert known.like(sketch("nothing of the kind is known here")) == []

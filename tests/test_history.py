@@ -15,7 +15,7 @@ from tests.kept_history import Kept, tip, tree, true
 from vaultmem.errors import VaultmemError
 from vaultmem.history import repository
 from vaultmem.history.commits import FileChange, FileLine, Message, format_message, parse_message
-from vaultmem.vault.batches import Wish
+from vaultmem.vault.batches import PlannedWrite
 
 ODD = ["memories/pl ain.md", "memories/\"q\"/'\\.md", "memories/a\nb\tc.md", "memories/\u8ba1\u5212 \U0001f642.md",
        "memories/\udcff\udc80.md", "memories/:(top)*.md", "memories/-x.md", "memories/caf\xe9.md"]  # fmt: skip
@@ -32,7 +32,9 @@ def kept(tmp_path: Path) -> Kept:
 
 def test_a_batch_becomes_a_commit(kept: Kept) -> None:
     kept.apply(
-        Wish(None, "memories/a.md", lambda _: b"a", "asked for"), why="two\nlines", by="Claude <x>"
+        PlannedWrite(None, "memories/a.md", lambda _: b"a", "asked for"),
+        why="two\nlines",
+        by="Claude <x>",
     )
     assert kept.take_in() == 1
     assert kept.batches.waiting() == []
@@ -49,8 +51,10 @@ def test_every_name_and_every_byte_come_back(kept: Kept) -> None:
         *zip(ODD, BYTES * 2, strict=False),
         *((f"memories/{n}.md", data) for n, data in enumerate(BYTES)),
     ]
-    first = kept.commit(*(Wish(None, path, lambda _, data=data: data, "") for path, data in whole))
-    second = kept.commit(*(Wish(path, path, lambda _: b"other", "") for path, _ in whole))
+    first = kept.commit(
+        *(PlannedWrite(None, path, lambda _, data=data: data, "") for path, data in whole)
+    )
+    second = kept.commit(*(PlannedWrite(path, path, lambda _: b"other", "") for path, _ in whole))
     changed = sorted((path, data, path, b"other") for path, data in whole)
     assert sorted(kept.history.files(second)) == changed
     for path, data in whole:
@@ -62,8 +66,8 @@ def test_every_name_and_every_byte_come_back(kept: Kept) -> None:
 def test_the_first_commit_is_what_was_found(kept: Kept) -> None:
     kept.put("memories/mine.md", b"mine\r\n")
     kept.put("memories/other.md", b"other")
-    kept.apply(Wish("memories/mine.md", "memories/x/mine.md", lambda _: b"ours", ""))
-    kept.apply(Wish(None, "memories/new.md", lambda _: b"new", ""))
+    kept.apply(PlannedWrite("memories/mine.md", "memories/x/mine.md", lambda _: b"ours", ""))
+    kept.apply(PlannedWrite(None, "memories/new.md", lambda _: b"new", ""))
     kept.put("memories/late.md", b"late")
     kept.take_in()
     found, first, second = reversed(kept.history.log())
@@ -80,7 +84,7 @@ def test_what_a_person_does_in_between_is_theirs(kept: Kept) -> None:
     kept.make("memories/b.md", b"b")
     kept.make("memories/c.md", b"c")
     kept.put("memories/a.md", b"a, edited by hand")
-    kept.apply(Wish("memories/a.md", "memories/a.md", lambda data: (data or b"") + b"!", ""), why="ours")  # fmt: skip
+    kept.apply(PlannedWrite("memories/a.md", "memories/a.md", lambda data: (data or b"") + b"!", ""), why="ours")  # fmt: skip
     kept.put("memories/n.md", b"new")
     (kept.vault / "memories" / "b.md").rename(kept.vault / "memories" / "z.md")
     (kept.vault / "memories" / "c.md").unlink()
@@ -121,7 +125,9 @@ def test_a_file_moves_to_the_place_that_another_frees(kept: Kept) -> None:
     kept.make("memories/a.md", b"same")
     kept.make("memories/b.md", b"same")
     stays = [("memories/a.md", "memories/old/a.md"), ("memories/b.md", "memories/a.md")]
-    commit = kept.commit(*(Wish(path, to, lambda data: data or b"", "") for path, to in stays))
+    commit = kept.commit(
+        *(PlannedWrite(path, to, lambda data: data or b"", "") for path, to in stays)
+    )
     assert true(kept)
     assert tip(kept) == commit
     assert {(one.path, one.target) for one in kept.history.show(commit).files} == {*stays}
@@ -149,7 +155,7 @@ def test_a_folder_that_is_suddenly_empty_is_not_believed(kept: Kept) -> None:
 
 def test_paths_that_git_keeps_for_itself_do_no_harm(kept: Kept) -> None:
     for path in ("memories/.git/config", "memories/.GIT/x.md", "memories/git~1/y.md"):
-        kept.apply(Wish(None, path, lambda _: b"x", ""), why=path)
+        kept.apply(PlannedWrite(None, path, lambda _: b"x", ""), why=path)
     kept.make("memories/a.md", b"a")
     assert [*tree(kept)] == ["memories/a.md"]
 
@@ -164,7 +170,9 @@ def test_hundreds_of_batches_at_once(kept: Kept, monkeypatch: pytest.MonkeyPatch
         return real(self, *given)
 
     for number in range(300):
-        kept.apply(Wish(None, f"memories/n{number}.md", lambda _, n=number: b"%d" % n * 200, "w"))
+        kept.apply(
+            PlannedWrite(None, f"memories/n{number}.md", lambda _, n=number: b"%d" % n * 200, "w")
+        )
     monkeypatch.setattr(repository.Repository, "_execute", counted)
     assert kept.take_in() == 300
     assert len(calls) < 20
@@ -253,9 +261,11 @@ def test_whatever_happens_the_newest_commit_is_what_the_folder_holds(tmp_path: P
         path, target, data = f"memories/{one}.md", f"memories/{other}/x.md", b"%d" % (number % 3)
         file = kept.vault / path
         if kind in ("make", "edit"):
-            kept.apply(Wish(None if kind == "make" else path, path, lambda _, data=data: data, ""))
+            kept.apply(
+                PlannedWrite(None if kind == "make" else path, path, lambda _, data=data: data, "")
+            )
         elif kind == "move":
-            kept.apply(Wish(path, target, lambda found: found or b"", ""))
+            kept.apply(PlannedWrite(path, target, lambda found: found or b"", ""))
         elif kind == "hand":
             kept.put(path, data)
         elif kind == "gone":

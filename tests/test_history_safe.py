@@ -16,7 +16,7 @@ from tests.kill_points import killed_after, killed_at, moments
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import repository
-from vaultmem.vault.batches import Header, Wish
+from vaultmem.vault.batches import Header, PlannedWrite
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,7 +36,9 @@ def test_killed_while_it_commits(kept: Kept) -> None:
     def more() -> None:
         nonlocal made
         for _ in range(3):
-            kept.apply(Wish(None, f"memories/n{made}.md", lambda _: b"x", ""), why=f"n{made}")
+            kept.apply(
+                PlannedWrite(None, f"memories/n{made}.md", lambda _: b"x", ""), why=f"n{made}"
+            )
             made += 1
 
     more()
@@ -59,14 +61,16 @@ def test_killed_while_it_commits(kept: Kept) -> None:
 
 def test_killed_before_it_forgets(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
-        kept.apply(Wish(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}")
+        kept.apply(
+            PlannedWrite(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}"
+        )
     with monkeypatch.context() as patched:
         patched.setattr(type(kept.batches), "forget", lambda *_: None)
         kept.take_in()
     kept.batches.forget(1)
     assert len(kept.batches.waiting()) == 4
     fresh = Kept(kept.vault.parent)
-    fresh.apply(Wish(None, "memories/last.md", lambda _: b"x", ""), why="last")
+    fresh.apply(PlannedWrite(None, "memories/last.md", lambda _: b"x", ""), why="last")
     assert fresh.take_in() == 1
     assert fresh.subjects() == ["n0", "n1", "n2", "n3", "n4", "last"]
     assert fresh.batches.waiting() == []
@@ -128,7 +132,7 @@ def test_a_damaged_history_is_set_aside_and_begins_again(
     kept.make("memories/a.md", b"a")
     spoil(kept.state / "history.git")
     if waits:
-        kept.apply(Wish(None, "memories/b.md", lambda _: b"b", "make b"), why="make b")
+        kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", "make b"), why="make b")
     kept = Kept(kept.vault.parent)
     assert kept.history.damage()
     kept.take_in()
@@ -143,7 +147,7 @@ def test_a_damaged_history_is_set_aside_and_begins_again(
 
 def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.make("memories/a.md", b"a")
-    kept.apply(Wish(None, "memories/b.md", lambda _: b"b", ""))
+    kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
 
     def full(*_: object) -> None:
         raise StateError("no space left")
@@ -179,7 +183,9 @@ def test_without_git(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
         patched.setenv("PATH", "")
         patched.setattr(history_module, "_WITHOUT_GIT", 2)
         for number in range(4):
-            kept.apply(Wish(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}")
+            kept.apply(
+                PlannedWrite(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}"
+            )
         assert "install git" in (kept.history.trouble() or "")
         assert kept.take_in() == 0
         assert len(kept.batches.waiting()) == 2, "no heap grows"
@@ -210,7 +216,7 @@ HOSTILE = """
 import pathlib, sys
 from tests.kept_history import Kept
 from vaultmem.history import repository
-from vaultmem.vault.batches import Wish
+from vaultmem.vault.batches import PlannedWrite
 kept = Kept(pathlib.Path(sys.argv[1]))
 first = kept.make("memories/a.md", b"1\\n2\\n3\\n4\\n5\\n")
 second = kept.edit("memories/a.md", b"1\\n2\\n3\\n4\\nfive\\n")
@@ -276,6 +282,8 @@ def test_it_is_private(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     assert (kept.state / "history.git").stat().st_mode & 0o077 == 0
     assert not list(kept.vault.rglob(".git"))
-    kept.batches.apply(Header("", "", "", -5), [Wish(None, "memories/b.md", lambda _: b"", "")])
+    kept.batches.apply(
+        Header("", "", "", -5), [PlannedWrite(None, "memories/b.md", lambda _: b"", "")]
+    )
     kept.take_in()
     assert kept.history.log()[0][1:5] == (0, "", "", "changed")

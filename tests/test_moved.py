@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
-from vaultmem.memories.desk import Desk
+from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders.answers import DONE, SNOOZED, Answer, Told
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.moved import KEPT, Following, followed
@@ -117,7 +117,7 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
     def looked(*done: str) -> tuple[list[str], list[str]]:
         synced(vault)
         opened = Vault(str(vault))
-        waiting = Desk(opened.state, opened.config).waiting
+        waiting = MemoryStore(opened.state, opened.config).waiting
         catalog = opened.searcher().catalog
         for one in waiting.dues(catalog, NOW):
             if one.text in done:

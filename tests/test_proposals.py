@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem import Vault
+from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteChangedError
 from vaultmem.memories import proposals
 from vaultmem.memories.note_names import Name, Titles, names, names_in, slips
@@ -23,7 +24,6 @@ from vaultmem.memories.proposals import (
     mention,
     orphan,
 )
-from vaultmem.memories.reader import Reader
 from vaultmem.search.related import Related
 
 Write = Callable[..., Path]

@@ -13,13 +13,12 @@ from tests.cli_run import process, ran
 from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.api.params import check
-from vaultmem.api.rpc import carry_out
+from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
-from vaultmem.memories.desk import Desk
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.reader import Reader
+from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders import answers
 from vaultmem.reminders.answers import DONE, Answer
 from vaultmem.reminders.pending_items import approval
@@ -320,7 +319,7 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
 
 def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        desk, reader = Desk(opened.state, opened.config), Reader(opened)
+        desk, reader = MemoryStore(opened.state, opened.config), Reader(opened)
         work = []
         desk.later = work.append
         for _ in range(3):
@@ -342,13 +341,13 @@ def test_a_small_budget_tells_whole_memories_or_none(knowing: Path) -> None:
 
 def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        desk, reader = Desk(opened.state, opened.config), Reader(opened)
+        desk, reader = MemoryStore(opened.state, opened.config), Reader(opened)
         told: list[object] = []
         with desk.session(reader, writes=False):
             asked = threading.Thread(
                 target=lambda: told.append(
                     carry_out(
-                        Desk(opened.state, opened.config),
+                        MemoryStore(opened.state, opened.config),
                         reader,
                         "recall",
                         {"query": "boiler", **WORDS},

@@ -174,7 +174,7 @@ def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
         assert host.opened == 1
     assert (remembering / "vaultmem" / "inbox" / "coffee.md").exists()
     assert not modules & (HEAVY - {"socket"})
-    assert "vaultmem.memories.desk" not in modules
+    assert "vaultmem.memories.store" not in modules
     assert len(modules) <= 116, (len(modules), sorted(modules))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
-from vaultmem.memories.model import is_event, is_working_note
+from vaultmem.memories.short_texts import is_event, is_working_note
 from vaultmem.memories.supersede import REPLACES, SAME, relations, supersede
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kept_history import Kept
 from tests.kill_points import kill_everywhere
-from vaultmem.vault.batches import Wish
+from vaultmem.vault.batches import PlannedWrite
 
 LINES = b"".join(b"line %d\r\n" % number for number in range(12))
 
@@ -76,8 +76,8 @@ def test_later_changes_to_the_same_lines_are_not_run_over(kept: Kept) -> None:
     kept.make("memories/a.md", b"1\n")
     kept.make("memories/b.md", b"1\n")
     commit = kept.commit(
-        Wish("memories/a.md", "memories/a.md", lambda _: b"2\n", ""),
-        Wish("memories/b.md", "memories/c.md", lambda _: b"2\n", ""),
+        PlannedWrite("memories/a.md", "memories/a.md", lambda _: b"2\n", ""),
+        PlannedWrite("memories/b.md", "memories/c.md", lambda _: b"2\n", ""),
     )
     kept.put("memories/a.md", b"3\n")
     kept.put("memories/c.md", b"3\n")
@@ -195,8 +195,8 @@ def test_killed_in_the_middle(kept: Kept) -> None:
     """After healing an undo has happened, or not at all."""
     kept.make("memories/a.md", b"1")
     commit = kept.commit(
-        Wish("memories/a.md", "memories/x/a.md", lambda _: b"2", ""),
-        Wish(None, "memories/new.md", lambda _: b"new", ""),
+        PlannedWrite("memories/a.md", "memories/x/a.md", lambda _: b"2", ""),
+        PlannedWrite(None, "memories/new.md", lambda _: b"new", ""),
     )
     done = kept.memories()
     undone = {"memories/a.md": b"1", "memories/archive/new.md": b"newdeleted\n"}
@@ -211,9 +211,9 @@ def test_killed_in_the_middle(kept: Kept) -> None:
             assert kept.undo(newest(kept)) == []
         assert kept.memories() == done
 
-    wished, refused = kept.unmade(commit)
+    writes, refused = kept.unmade(commit)
     assert not refused
-    assert kill_everywhere(lambda: kept.apply(*wished), check, step=3) > 20
+    assert kill_everywhere(lambda: kept.apply(*writes), check, step=3) > 20
     assert len(seen) > 1
 
 

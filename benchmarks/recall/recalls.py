@@ -21,9 +21,8 @@ import chats
 import measure
 
 from vaultmem import Vault
-from vaultmem.api.rpc import carry_out
-from vaultmem.memories.desk import Desk
-from vaultmem.memories.reader import Reader
+from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.memories.store import MemoryStore
 from vaultmem.search.query import Ask
 from vaultmem.search.recall_candidate import STEPS
 
@@ -108,7 +107,10 @@ class Asker:
         self.vault = Vault(str(chosen.vault))
         self.vault.sync()
         self.vault.embed()
-        self.desk, self.reader = Desk(self.vault.state, self.vault.config), Reader(self.vault)
+        self.desk, self.reader = (
+            MemoryStore(self.vault.state, self.vault.config),
+            Reader(self.vault),
+        )
 
     def recalled(self, query: str, without: Sequence[str]) -> tuple[list[measure.Span], list[int]]:
         """What a recall tells, and the tokens of each."""

@@ -6,14 +6,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from vaultmem.api.rpc import carry_out, only_reads
+from vaultmem.api.rpc import Reader, carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.memories.asked import Params
-from vaultmem.memories.desk import Desk
-from vaultmem.memories.reader import Opened, Reader
+from vaultmem.memories.store import MemoryStore
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Opened
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -34,7 +37,7 @@ class Memories(threading.Thread):
         is_sure: Callable[[], bool],
     ) -> None:
         super().__init__(name="history", daemon=True)
-        self.desk = Desk(state, config, wrote)
+        self.desk = MemoryStore(state, config, wrote)
         self.desk.later = _soon
         self._is_sure = is_sure
         self._written = threading.Event()

@@ -285,7 +285,7 @@ class AgentVault(Vault):
 
     def _lent(self, *, meaning: bool) -> Searcher:
         """A searcher that finds what was written before this call. A write itself looks only for what it may
-        contradict, and knows the newest without the index (see Desk.recent): it waits for nothing."""
+        contradict, and knows the newest without the index (see MemoryStore.recent): it waits for nothing."""
         if not self._is_writing:
             self._agent.index_writes()
         return self._borrowed.searcher(meaning=meaning)

@@ -11,18 +11,48 @@ from vaultmem import client
 from vaultmem.api import params as declared
 from vaultmem.api.verbs import declared as declared_verb
 from vaultmem.api.verbs import resolve, verb
-from vaultmem.errors import LockedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import (
+    EmbeddingServiceError,
+    LockedError,
+    ModelError,
+    NoteNotFoundError,
+    StateError,
+    UsageError,
+    VaultmemError,
+)
 from vaultmem.progress import Progress
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from vaultmem.config import Config
     from vaultmem.index.state import State
     from vaultmem.memories.asked import Asked, Params
-    from vaultmem.memories.desk import Desk
-    from vaultmem.memories.reader import Opened, Reader
+    from vaultmem.memories.store import MemoryStore
+    from vaultmem.search.related import Related
+    from vaultmem.search.search import Searcher
+    from vaultmem.search.semantic import Meaning
+
+    class Opened(Protocol):
+        """A vault with its index, as far as it is needed here (see vaultmem.api.Vault)."""
+
+        def is_indexed(self) -> bool:
+            """Whether there is an index that has once been whole."""
+
+        def searcher(self) -> Searcher:
+            """The open index."""
+
+        def meaning_searcher(self) -> Searcher:
+            """The open index with its vectors."""
+
+        def warm_meaning(self) -> Meaning | None:
+            """The vectors and the model, if the model is in memory already."""
+
+        def mended(self, work: Callable[[], object]) -> object:
+            """What some work gives that needs the index; where that is damaged, it is built anew first."""
+
 
 # Codes of JSON-RPC 2.0, and from -32000 on our own.
 PARSE_ERROR = -32700
@@ -39,6 +69,7 @@ _KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: N
 
 WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
+TELLING = 16  # words of a text that are searched
 LARGE = 65_536  # characters of content from which it is checked before it is sent
 MOST_BATCHES = 50  # that wait for their place in the history
 
@@ -132,7 +163,7 @@ def ask(vault: Opened, state: State, config: Config, name: str, params: Params) 
             time.sleep(PAUSE)  # an agent that is just starting will answer soon; a sync will end
 
 
-def carry_out(desk: Desk, reader: Reader, name: str, params: Params) -> object:
+def carry_out(desk: MemoryStore, reader: Reader, name: str, params: Params) -> object:
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
     from vaultmem.memories import model
 
@@ -188,11 +219,10 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
 
 
 def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
-    from vaultmem.memories.desk import Desk
-    from vaultmem.memories.reader import Reader
+    from vaultmem.memories.store import MemoryStore
 
     reader = Reader(vault)
-    desk = Desk(state, config)
+    desk = MemoryStore(state, config)
     if only_reads(name) and not desk.is_unfinished():
         return vault.mended(lambda: carry_out(desk, reader, name, params))
     with state.lock():
@@ -203,3 +233,92 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: Params
         if desk.batches.count() > MOST_BATCHES and not (history.is_kept and history.trouble()):
             desk.remember()
         return answer
+
+
+# What memories need to know of the rest of the vault: its index, and the model if there is one.
+
+
+class Reader:
+    """Asks the index and never fails for the want of one: a memory can be written before the first sync."""
+
+    def __init__(self, vault: Opened) -> None:
+        self._vault = vault
+        self.trouble = ""  # why the service that embeds gave no vectors at the last try
+
+    def searcher(self) -> Searcher | None:
+        """The open index; None before the first sync, and when it is damaged."""
+        try:
+            return self._vault.searcher() if self._vault.is_indexed() else None
+        except StateError:
+            return None
+
+    def meaning(self) -> tuple[Searcher, Meaning] | None:
+        """The vectors, loading the model if need be; None without an index or a model."""
+        self.trouble = ""
+        try:
+            if not self._vault.is_indexed():
+                return None
+            searcher = self._vault.meaning_searcher()
+            return searcher, searcher.meaning()
+        except EmbeddingServiceError as error:
+            self.trouble = str(error)
+        except (ModelError, StateError):
+            pass
+        return None
+
+    def warm_meaning(self) -> Meaning | None:
+        """The model, if that costs no more than a few milliseconds, and no service hears of it."""
+        try:
+            found = self._vault.warm_meaning()
+        except VaultmemError:
+            return None
+        return found if found and found.embedder.is_local else None
+
+    def local_meaning(self) -> Meaning | None:
+        """The model, if it is one of this process: for texts that are not in the index, and may be private."""
+        found = self.meaning()
+        return found[1] if found and found[1].embedder.is_local else None
+
+    def related(self, path: str, limit: int) -> list[Related]:
+        """The notes nearest to the one at `path`, best first."""
+        from vaultmem.search.related import related
+
+        searcher = self.searcher()
+        return [] if searcher is None else related(searcher, path, limit)
+
+    def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
+        """The paths of notes below a folder that speak of the same, best first, with their cosines where those
+        are known: by words, and by meaning if a model is warm."""
+        from vaultmem.search.query import Ask, Filter
+        from vaultmem.search.recall_text import plain
+
+        searcher = self.searcher()
+        if searcher is None:
+            return {}
+        found = self.meaning() if self.warm_meaning() is not None else None
+        searcher = found[0] if found else searcher
+        below = (Filter("path", folder, False),)
+        try:
+            words = _telling(searcher, plain(text))
+            # Who asks leaves out what a summary stands for: to find that out takes a look at all memories.
+            ask = Ask(
+                words, limit, found is not None, "note", below, 0.0, compressed=True, is_typed=False
+            )
+            results = searcher.search(ask, texts=False).results
+            return {hit.path: hit.similarity for hit in results}
+        except StateError:  # a memory can be written, whatever became of the index
+            return {}
+
+
+def _telling(searcher: Searcher, text: str) -> str:
+    """The words of a text that the fewest notes have; those of all its words would be many to look for."""
+    from vaultmem.search.query import Term
+
+    keyword = searcher.keyword
+    rare: dict[str, int] = {}
+    for word in dict.fromkeys(text.split()):
+        if not keyword.is_weak(Term("word", word)):
+            tokens = keyword.tokens(word)
+            rare[word] = min((keyword.frequency(token) for token in tokens), default=0)
+    known = sorted((word for word, count in rare.items() if count), key=rare.__getitem__)
+    return " ".join(known[:TELLING]) or text

@@ -138,15 +138,14 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
         return {}
-    from vaultmem.api.rpc import carry_out
-    from vaultmem.memories.desk import Desk
-    from vaultmem.memories.reader import Reader
+    from vaultmem.api.rpc import Reader, carry_out
+    from vaultmem.memories.store import MemoryStore
 
     params = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
         "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
-    result = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", params)
+    result = carry_out(MemoryStore(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
     fresh = [
         one

@@ -25,10 +25,10 @@ from vaultmem.assistants.tool_files import (
 )
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
 from vaultmem.memories.reports import Report, header
+from vaultmem.memories.store import Session
 from vaultmem.reminders.pending_items import is_approved
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp

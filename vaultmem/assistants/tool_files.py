@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import model
-from vaultmem.memories.desk import Session
+from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path, safe
 from vaultmem.vault import frontmatter, pages
 from vaultmem.vault.files import CAP, decode, open_inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Value
 from vaultmem.chat.conversing import conversation_of, put_away
@@ -19,22 +20,24 @@ from vaultmem.memories.conversation import (
     USER,
     Entry,
 )
-from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE, is_private
-from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.summaries import is_edited, is_outdated
 from vaultmem.memories.supersede import replace
 from vaultmem.memories.writing import look, new_memory, superseded
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import free_title
 
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
+
 KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
 MOST = 1_000_000
 
 
-def entries(desk: Desk, _: Reader, request: Asked) -> Report:
+def entries(desk: MemoryStore, _: Reader, request: Asked) -> Report:
     """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
     conversation = conversation_of(request)
     kinds = request.texts("kinds")
@@ -52,7 +55,7 @@ def entries(desk: Desk, _: Reader, request: Asked) -> Report:
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
-def conversations(desk: Desk, _: Reader, request: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
+def conversations(desk: MemoryStore, _: Reader, request: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
     """All conversations, the one that spoke last first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []

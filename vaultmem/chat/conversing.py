@@ -17,9 +17,9 @@ from vaultmem.exchange.lines import checked_properties
 from vaultmem.memories import conversation as talk
 from vaultmem.memories.asked import CONTROL, MAX_TEXT, Asked
 from vaultmem.memories.conversation import ASSISTANT, ROLES, SUMMARY, Entry
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_edited
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash

@@ -264,11 +264,10 @@ def _search_line(vault: Vault, ask: Ask, line: Line) -> Line:
 
 def _recall_batch(vault: Vault, params: dict[str, Any], output: Output) -> int:
     """Many questions in this process, to one desk."""
-    from vaultmem.api.rpc import carry_out
-    from vaultmem.memories.desk import Desk
-    from vaultmem.memories.reader import Reader
+    from vaultmem.api.rpc import Reader, carry_out
+    from vaultmem.memories.store import MemoryStore
 
-    desk, reader = Desk(vault.state, vault.config), Reader(vault)
+    desk, reader = MemoryStore(vault.state, vault.config), Reader(vault)
 
     def answer(line: Line) -> Line:
         own = {**params, "query": None, "counts": False, **_recall_params(line)}

@@ -24,9 +24,9 @@ from vaultmem.exchange.lines import (
     written,
 )
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report
+from vaultmem.memories.store import Session
 from vaultmem.paths import make_private
 from vaultmem.text.times import seconds
 from vaultmem.vault import pages

@@ -8,14 +8,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
 from vaultmem.memories.approving import take_back
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import (
     ARCHIVE,
@@ -25,14 +24,17 @@ from vaultmem.memories.model import (
     Memory,
     category_of,
 )
-from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report, done, header, planned
+from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.reminders.pending_items import is_approved
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
 from vaultmem.vault import pages
 from vaultmem.vault.files import CAP, decode, digest
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
 
 FOLDER = "import"  # of the state folder, where a file waits to be imported
 TAKEN = (
@@ -86,7 +88,7 @@ class _Run:
         self.reports: list[Report] = []
 
 
-def import_lines(desk: Desk, reader: Reader, params: Asked) -> Report:
+def import_lines(desk: MemoryStore, reader: Reader, params: Asked) -> Report:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
     "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
     name, writes = params.needed("file"), not params.flag("dry_run")

@@ -12,14 +12,14 @@ from vaultmem.exchange import chunks
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.memories import importance
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.ledger import take, taken
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.memories.same import particulars
-from vaultmem.memories.writing import Found, look, new_memory
+from vaultmem.memories.store import Session
+from vaultmem.memories.writing import Existing, look, new_memory
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
@@ -156,7 +156,7 @@ def _weigh(session: Session, params: Asked, text: str, scope: str) -> Part:
     return Part(text, new, importance=weight)
 
 
-def _same(session: Session, text: str, matches: Found) -> Memory | None:
+def _same(session: Session, text: str, matches: Existing) -> Memory | None:
     """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
     if matches.same:
         return matches.same

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
-from vaultmem.vault.batches import Wish
+from vaultmem.vault.batches import PlannedWrite
 from vaultmem.vault.places import ARCHIVE
 
 Refused = tuple[str, str]  # path and reason
@@ -58,7 +58,9 @@ class _File:
         return data
 
 
-def wishes(commits: Iterable[Undone], means: Means, why: str) -> tuple[list[Wish], list[Refused]]:
+def planned_writes(
+    commits: Iterable[Undone], means: Means, why: str
+) -> tuple[list[PlannedWrite], list[Refused]]:
     """What to write to undo these commits, newest first, as one batch; and what cannot be undone.
 
     A file that is as its commit left it gets exactly its old bytes; a later change to other lines is
@@ -194,16 +196,16 @@ class _Undo:
                 self._all.append(file)
         return self._files[path]
 
-    def ordered(self, why: str) -> list[Wish]:
+    def ordered(self, why: str) -> list[PlannedWrite]:
         """A wish for each file that changes, those that make room first."""
         left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
-        ordered: list[Wish] = []
+        ordered: list[PlannedWrite] = []
         while left:
             waiting = {file.path for file in left}
             ready = [file for file in left if file.place == file.path or file.place not in waiting]
             if not ready:
                 self.refused += [(file.place, "two files have changed places") for file in left]
                 return ordered
-            ordered += [Wish(file.path, file.place, file.render, why) for file in ready]
+            ordered += [PlannedWrite(file.path, file.place, file.render, why) for file in ready]
             left = [file for file in left if file not in ready]
         return ordered

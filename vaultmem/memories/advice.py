@@ -19,7 +19,6 @@ from vaultmem.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.classify import UNSURE, due, times_of
-from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.draft import Plan, is_own
 from vaultmem.memories.merge import join
 from vaultmem.memories.model import REMINDERS, Memory, is_private
@@ -27,6 +26,7 @@ from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reads import ASKED, MODEL, OPEN
 from vaultmem.memories.reports import Report
 from vaultmem.memories.same import is_of_one_writer, kin, may_join
+from vaultmem.memories.store import YOU, Session
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quoted
 

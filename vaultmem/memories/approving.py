@@ -1,5 +1,5 @@
-"""A person approves what an assistant wrote, what came from elsewhere or what a conversation learned: from then on
-assistants are told of it."""
+"""Approval by the person of what an assistant wrote, what came from elsewhere or what a conversation learned: from
+then on assistants may read it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from collections.abc import Iterable, Mapping
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import YOU, Desk, Session
-from vaultmem.memories.model import Memory, Viewer, attribution, origin
-from vaultmem.memories.reader import Reader
+from vaultmem.memories.model import Memory, Viewer, approval, attribution, is_approved, origin
 from vaultmem.memories.reports import Report
+from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.reminders import carrying, learned
 from vaultmem.reminders.answers import DONE, OPEN, Answer
 from vaultmem.reminders.learned import Learned
-from vaultmem.reminders.pending_items import approval, is_approved
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
     from vaultmem.exchange.gathering import Door
 
 
@@ -30,43 +29,43 @@ SHORTEST_ID = 4  # characters of an id that can mean a fact
 _FOREIGN = ("agent", "source", "url")
 
 
-def approve(session: Session, asked: Asked) -> Report:
+def approve(session: Session, params: Asked) -> Report:
     """Approve one memory, or all of one writer or source; or take that back."""
-    if asked.text("by"):
-        raise UsageError("only you can approve what is told to assistants; leave --by out")
-    record, undo = session.desk.waiting.record, asked.flag("undo")
-    fact = None if undo else _fact(session, asked.text("id"))
+    if params.text("by"):
+        raise UsageError("only you can approve what assistants may read; leave --by out")
+    record, undo = session.desk.waiting.record, params.flag("undo")
+    fact = None if undo else _fact(session, params.text("id"))
     if fact is not None:
-        return _remember(session, fact, dry_run=asked.flag("dry_run"))
+        return _remember(session, fact, dry_run=params.flag("dry_run"))
     answers = record.answers()
-    found = [
+    results = [
         memory
-        for memory in _meant(session, asked)
+        for memory in _meant(session, params)
         if _is_foreign(memory) and is_approved(memory.id, answers) == undo
     ]
-    if found and not asked.flag("dry_run"):
+    if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
-        words = [Answer(approval(one.id), state, at, YOU, "", one.title) for one in found]
+        words = [Answer(approval(one.id), state, at, YOU, "", one.title) for one in results]
         record.add(words, [], session.now)
     return {
-        "approved": 0 if undo else len(found),
-        "taken_back": len(found) if undo else 0,
-        "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in found],
-        "dry_run": asked.flag("dry_run"),
+        "approved": 0 if undo else len(results),
+        "taken_back": len(results) if undo else 0,
+        "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in results],
+        "dry_run": params.flag("dry_run"),
     }
 
 
-def _fact(session: Session, given: str) -> Learned | None:
+def _fact(session: Session, text: str) -> Learned | None:
     """The fact of a conversation that is meant, where no memory is."""
     searcher, desk = session.reader.searcher(), session.desk
-    if searcher is None or len(given) < SHORTEST_ID:
+    if searcher is None or len(text) < SHORTEST_ID:
         return None
     with contextlib.suppress(NoteNotFoundError):
-        session.find(given)
+        session.find(text)
         return None
     facts = learned.learned(searcher.catalog, desk.vault, desk.folder)
-    found = [one for one in facts if one.id.startswith(given.lower()) or one.question == given]
-    return found[0] if len({one.question for one in found}) == 1 else None
+    results = [one for one in facts if one.id.startswith(text.lower()) or one.question == text]
+    return results[0] if len({one.question for one in results}) == 1 else None
 
 
 def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
@@ -79,39 +78,39 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
         raise VaultmemError(f"{fact.path}: {one['reason']}")
     made = carrying.about(fact.question, settled["done"])
     path = made[0]["path"] if made else fact.path
-    shown = {"id": fact.id, "title": one_line(fact.content), "path": path}
-    return {"approved": 1, "taken_back": 0, "memories": [shown], "dry_run": dry_run}
+    memory = {"id": fact.id, "title": one_line(fact.content), "path": path}
+    return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved(desk: Desk, reader: Reader, asked: Asked) -> Report:  # noqa: ARG001 - as all that are asked apart
+def approved(desk: MemoryStore, reader: Reader, params: Asked) -> Report:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
     answers = desk.waiting.record.answers()
-    return {"approved": [one for one in asked.texts("ids") if is_approved(one, answers)]}
+    return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
-    """Memories, titles by ids, are to say something else: who approved them has not seen these words."""
+    """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
     record = session.desk.waiting.record
     answers, at = record.answers(), stamp(session.now)
-    given = [
+    results = [
         Answer(approval(own), OPEN, at, YOU, "", title)
         for own, title in memories.items()
         if is_approved(own, answers)
     ]
-    if given:
-        record.add(given, [], session.now)
+    if results:
+        record.add(results, [], session.now)
 
 
-def _meant(session: Session, asked: Asked) -> list[Memory]:
-    if asked.text("id"):
-        return [session.find(asked.needed("id"))]
-    wanted = {key: given for key in ("agent", "source") if (given := asked.text(key))}
+def _meant(session: Session, params: Asked) -> list[Memory]:
+    if params.text("id"):
+        return [session.find(params.needed("id"))]
+    wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not wanted:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
     return [
         memory
         for memory in session.desk.collection.live()
-        if all(memory.text(key) == given for key, given in wanted.items())
+        if all(memory.text(key) == value for key, value in wanted.items())
     ]
 
 
@@ -119,13 +118,13 @@ def _is_foreign(memory: Memory) -> bool:
     return any(memory.properties.get(key) for key in _FOREIGN)
 
 
-# Whose words are found, where these are neither the viewer's own nor approved by the person.
+# The authors of search results, where these are neither the viewer's own words nor approved by the person.
 
 
-def attributions(vault: Door, found: Iterable[Mapping[str, object]], to: Viewer) -> dict[str, str]:
-    """What to say of memories with these properties, by their ids. Of most nothing is, and then nobody is asked."""
-    said = {str(own["id"]): attribution(origin(own), to) for own in found if own.get("id")}
-    wanted = {id_: one_line(one) for id_, one in said.items() if one}
+def attributions(vault: Door, items: Iterable[Mapping[str, object]], to: Viewer) -> dict[str, str]:
+    """The notes on the authors of memories with these properties, by their ids. Most have none, and cost no request."""
+    texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
+    wanted = {id_: one_line(one) for id_, one in texts.items() if one}
     if not wanted:
         return {}
     approved = vault.ask("approved", ids=sorted(wanted))["approved"]
@@ -137,19 +136,19 @@ def attributions(vault: Door, found: Iterable[Mapping[str, object]], to: Viewer)
 WAITING = ("contradiction", "fading")  # a person may want to do something about it
 
 
-def waiting(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+def waiting(session: Session, params: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
     """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
     collection = session.desk.collection
-    found = []
+    results = []
     for each in reads.findings(session.desk.ledger):
         memory = collection.at(str(each["subject"]))
         if each["kind"] in WAITING and memory is not None and not memory.archived:
-            found.append({**each, "id": memory.id})
+            results.append({**each, "id": memory.id})
     open_ = sum(one.state == reads.OPEN for one in reads.kept(session.desk.ledger))
-    return {"findings": found, "proposals": open_, "troubles": collection.troubles()}
+    return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
 
 
-def overview(session: Session, asked: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+def overview(session: Session, params: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
     """Counts by phase, category and scope."""
     collection = session.desk.collection
     live = collection.live()

@@ -1,25 +1,24 @@
-"""What a verb is asked with: checked once, whether it came from Python, the command line or the socket."""
+"""The parameters of a verb: text, times, tags and scopes of one request, after api.params has checked their types."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 
 from vaultmem import now as clock
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.languages import when
 from vaultmem.memories.model import SCOPE
 from vaultmem.text.times import moment
+from vaultmem.text.values import lazy
 
 Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_AHEAD = re.compile(r"next|coming|下")  # no Friday of the past
-_NO_TAG = re.compile(r"[\s,#\[\]\"']")
+CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_AHEAD = lazy(r"next|coming|下")  # no Friday of the past
+_NO_TAG = lazy(r"[\s,#\[\]\"']")
 
 
 def _quoted(name: str) -> str:
@@ -31,31 +30,34 @@ class Asked:
 
     def __init__(self, params: Params, spelled: Callable[[str], str] = _quoted) -> None:
         self.spelled = spelled  # how a parameter is called at the door where it came in
-        self._params = {name: given for name, given in params.items() if given is not None}
+        self._params = {name: value for name, value in params.items() if value is not None}
 
     def text(self, name: str, default: str = "") -> str:
         """A short text of one line."""
-        given = self._params.get(name, default)
-        if not isinstance(given, str):
-            raise UsageError(f"{self.spelled(name)} must be text")
-        if len(given) > MAX_FIELD or "\n" in given or CONTROL.search(given):
+        text = self._string(name, default)
+        if len(text) > MAX_FIELD or "\n" in text or CONTROL.search(text):
             kind = UsageError if name == "by" else VaultmemError  # a program names itself
             raise kind(
                 f"{self.spelled(name)} must be one line of at most {MAX_FIELD} characters without control characters"
             )
-        return given.strip()
+        return text.strip()
+
+    def _string(self, name: str, default: object = None) -> str:
+        value = self._params.get(name, default)
+        if not isinstance(value, str):
+            raise UsageError(f"{self.spelled(name)} must be text")
+        return value
 
     def told(self, name: str) -> str:
-        """What another part of us says, in one line of any length."""
-        given = self._params.get(name, "")
-        return " ".join(given.split()) if isinstance(given, str) else ""
+        """Text from another part of vaultmem, in one line of any length."""
+        return " ".join(self._string(name, "").split())
 
     def needed(self, name: str) -> str:
         """A short text that must be there, such as the id of a memory."""
-        given = self._params.get(name)
-        if not isinstance(given, str) or not given.strip():
+        text = self._string(name, "").strip()
+        if not text:
             raise UsageError(f"{self.spelled(name)} is missing")
-        return given.strip()
+        return text
 
     def has(self, name: str) -> bool:
         """Whether it was given at all."""
@@ -63,21 +65,18 @@ class Asked:
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """True or false."""
-        given = self._params.get(name, default)
-        if not isinstance(given, bool):
-            raise UsageError(f"{self.spelled(name)} must be true or false")
-        return given
+        return bool(self._params.get(name, default))
 
     def value(self, name: str) -> Value:
         """Any value that a property can have."""
-        given: Value = self._params.get(name)  # type: ignore[assignment] # it came as JSON
-        return given
+        value: Value = self._params.get(name)  # type: ignore[assignment] # it came as JSON
+        return value
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A number."""
-        given = self._params.get(name, default)
-        assert isinstance(given, (int, float))
-        return given
+        value = self._params.get(name, default)
+        assert isinstance(value, (int, float))
+        return value
 
     def whole(self, name: str, default: int = 0) -> int:
         """A whole number."""
@@ -85,133 +84,126 @@ class Asked:
 
     def content(self) -> str:
         """The text of a memory."""
-        text = self.long_text("content")
-        size = len(text.encode())
-        if size > MAX_CONTENT:
-            raise VaultmemError(
-                f"the content has {size:,} bytes, and a memory at most {MAX_CONTENT:,}; keep it as a note of the "
-                "vault, or have vaultmem ingest --text cut it into memories"
-            )
-        return text
+        advice = (
+            "keep it as a note of the vault, or have vaultmem ingest --text cut it into memories"
+        )
+        return self.long_text(
+            "content", MAX_CONTENT, f"a memory has at most {MAX_CONTENT:,}; {advice}"
+        )
 
     def whole_text(self, name: str) -> str:
         """A text that is to be cut up."""
-        text = self.long_text(name)
-        size = len(text.encode())
-        if size > MAX_TEXT:
-            raise VaultmemError(
-                f"the text has {size:,} bytes, and {MAX_TEXT:,} at most can be taken in at once; cut it in parts"
-            )
-        return text
+        return self.long_text(
+            name, MAX_TEXT, f"at most {MAX_TEXT:,} can be ingested at once; split it"
+        )
 
-    def long_text(self, name: str) -> str:
+    def long_text(self, name: str, most: int = 1 << 30, advice: str = "") -> str:
         """A text of many lines that is not empty and holds no control characters."""
-        given = self._params.get(name)
-        if not isinstance(given, str):
-            raise UsageError(f"{self.spelled(name)} must be text")
-        text = given.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+        text = self._string(name).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
-        found = CONTROL.search(text)
-        if found:
+        match = CONTROL.search(text)
+        if match:
             raise VaultmemError(
-                f"the content holds a control character (U+{ord(found[0]):04X} at character "
-                f"{found.start() + 1}); remove it and write again"
+                f"the content holds a control character (U+{ord(match[0]):04X} at character "
+                f"{match.start() + 1}); remove it and write again"
             )
+        if (size := len(text.encode())) > most:
+            raise VaultmemError(f"the {name} has {size:,} bytes, and {advice}")
         return text
 
     def tags(self, name: str = "tags") -> tuple[str, ...]:
         """Tags: a list, also with commas in its texts; each without "#"."""
-        given = self._params.get(name, ())
-        texts = [given] if isinstance(given, str) else given
-        if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
-            raise UsageError(f"{self.spelled(name)} must be a list of texts")
-        each = (tag.strip() for one in texts for tag in one.split(","))
-        found = [tag.removeprefix("#") for tag in each if tag]
-        for tag in found:
+        each = (tag.strip() for one in self._list(name) for tag in one.split(","))
+        results = [tag.removeprefix("#") for tag in each if tag]
+        for tag in results:
             if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or CONTROL.search(tag):
                 raise UsageError(
                     f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
                 )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(results))
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Short texts of one line each: one, or a list."""
-        given = self._params.get(name, ())
-        each = [given] if isinstance(given, str) else given
-        if not isinstance(each, (list, tuple)) or not all(isinstance(one, str) for one in each):
+        each = (Asked({name: one}, self.spelled).text(name) for one in self._list(name))
+        return tuple(dict.fromkeys(one for one in each if one))
+
+    def _list(self, name: str) -> list[str]:
+        value = self._params.get(name, ())
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
             raise UsageError(f"{self.spelled(name)} must be text, or a list of texts")
-        found = (Asked({name: one}, self.spelled).text(name) for one in each)
-        return tuple(dict.fromkeys(one for one in found if one))
+        return [*texts]
 
     def records(self, name: str) -> tuple[Mapping[str, object], ...]:
         """A list of objects, which the verb itself looks into."""
-        given = self._params.get(name, ())
-        if not isinstance(given, (list, tuple)) or not all(isinstance(one, dict) for one in given):
-            raise UsageError(f"{self.spelled(name)} must be a list of objects")
-        return tuple(given)
+        value = self._params.get(name, ())
+        assert isinstance(value, (list, tuple))
+        return tuple(value)
 
     def scope(self) -> str:
         """A scope, or "" for none."""
-        given = self.text("scope")
-        if given and not SCOPE.fullmatch(given):
+        scope = self.text("scope")
+        if scope and not SCOPE.fullmatch(scope):
             raise UsageError(
-                f"{given!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+                f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
             )
-        return given
+        return scope
 
     def moment(self, name: str, now: datetime, *, ahead: bool) -> float:
         """A day or a time on the person's clock, in digits or in words, or a span: from now on, or back from now."""
-        given = self.text(name)
-        found = moment(given, now, ahead=ahead)
-        if found is None:
-            spoken = _spoken(given, now, ahead=ahead)
-            found = None if spoken is None else spoken.timestamp()
-        if found is None:
+        text = self.text(name)
+        at = moment(text, now, ahead=ahead)
+        if at is None:
+            spoken = _spoken(text, now, ahead=ahead)
+            at = None if spoken is None else spoken.timestamp()
+        if at is None:
             raise UsageError(
                 f"{self.spelled(name)} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, "
-                f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {given!r}"
+                f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {text!r}"
             )
-        return found
+        return at
 
     def day(self, name: str, now: datetime | None = None) -> str:
         """A day as YYYY-MM-DD, in digits or in words ("yesterday", by the clock on the wall if `now` is not given),
         or ""."""
-        given = self.text(name)
-        if not given:
+        text = self.text(name)
+        if not text:
             return ""
         try:
-            return date.fromisoformat(given).isoformat()
+            return date.fromisoformat(text).isoformat()
         except ValueError:
-            spoken = _spoken(given, now or clock.local(), ahead=False)
+            spoken = _spoken(text, now or clock.local(), ahead=False)
         if spoken is None:
             raise UsageError(
-                f"{self.spelled(name)} must be a day such as 2026-11-22 or yesterday, not {given!r}"
+                f"{self.spelled(name)} must be a day such as 2026-11-22 or yesterday, not {text!r}"
             )
         return spoken.date().isoformat()
 
 
-def _spoken(given: str, now: datetime, *, ahead: bool) -> datetime | None:
+def _spoken(name: str, now: datetime, *, ahead: bool) -> datetime | None:
     """The moment that words mean, if they are one expression of time and nothing else; a whole day is its beginning.
     Looking back, a "Friday" is the last one."""
-    found = _expression(given, now)
-    if found is None or ahead or found <= now:
-        return found
-    earlier = [(f"last {given}", now)]
-    if _expression(given, now - timedelta(1)) == found and not _AHEAD.search(given.lower()):
-        earlier += [(given, now - timedelta(days)) for days in (7, 366)]
+    meant = _expression(name, now)
+    if meant is None or ahead or meant <= now:
+        return meant
+    earlier = [(f"last {name}", now)]
+    if _expression(name, now - timedelta(1)) == meant and not _AHEAD.search(name.lower()):
+        earlier += [(name, now - timedelta(days)) for days in (7, 366)]
     past = (_expression(text, day) for text, day in earlier)
-    return next((at for at in past if at is not None and at <= now), found)
+    return next((at for at in past if at is not None and at <= now), meant)
 
 
 def _expression(text: str, now: datetime) -> datetime | None:
-    for said in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
-        found = when.find(said, now)
-        if len(found) == 1 and not found[0].repeat:
-            rest = said[: found[0].start] + said[found[0].end :]
+    from vaultmem.languages import when  # most of what is asked has no words for times in it
+
+    for phrase in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
+        times = when.find(phrase, now)
+        if len(times) == 1 and not times[0].repeat:
+            rest = phrase[: times[0].start] + phrase[times[0].end :]
             if rest.strip() in ("", "at"):
                 break
     else:
         return None
-    at = found[0].when
-    return at.replace(hour=0, minute=0, second=0, microsecond=0) if found[0].all_day else at
+    at = times[0].when
+    return at.replace(hour=0, minute=0, second=0, microsecond=0) if times[0].all_day else at

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
-from vaultmem.memories.desk import Desk, Session
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
+from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.reminders import page_copies
 from vaultmem.text.sanitize import LONGEST, quoted
 from vaultmem.vault import files, pages, write
@@ -187,7 +187,7 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
     return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
 
 
-def _clear_copies(desk: Desk, path: str) -> None:
+def _clear_copies(desk: MemoryStore, path: str) -> None:
     """Archive the copies that sync programs have left beside it: they say nothing that the history does not."""
     for copy in page_copies.named_after(desk.vault, path):
         try:
@@ -202,7 +202,7 @@ def _is_generated(data: bytes) -> bool:
     return properties.get("generated") == GENERATED_BY
 
 
-def _write(desk: Desk, path: str, text: bytes) -> bool:
+def _write(desk: MemoryStore, path: str, text: bytes) -> bool:
     """Write it where nothing is, or over what was generated before: never through a link, and never over a note that a
     person has given this name."""
     refuse_links(desk.vault, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -12,23 +11,24 @@ from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, folded
 from vaultmem.memories.model import Memory
 from vaultmem.memories.snapshot import Names, Snapshot, is_suspect
 from vaultmem.text.similarity import resemblance, resembling
+from vaultmem.text.values import lazy
 from vaultmem.vault import files, pages
 from vaultmem.vault.files import Inside
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 
-# Which memory a person or an assistant means by what they typed.
+# Which memory a person or an assistant means by a name.
 
 _SHORTEST = 4  # characters of the beginning of an id
-_ID_BEGIN = re.compile(r"[0-9a-z][0-9a-z-]*")
-_LINK = re.compile(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
-_SHOWN = 5
-_NEAR = 0.5  # share of letter pairs from which a title is worth asking about
+_ID_BEGIN = lazy(r"[0-9a-z][0-9a-z-]*")
+_LINK = lazy(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
+_MOST_NAMED = 5
+_NEAR = 0.5  # share of letter pairs from which a title is suggested
 
 
-def chosen(given: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
-    """The memory with this id, path, title or beginning of an id, looked for in that order; None when there
+def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
+    """The memory with this id, path, title or beginning of an id, tried in that order; None when there
     is none. Raises NoteNotFoundError when it could be several."""
-    name = _bare(given)
+    name = _bare(text)
     if not name:
         return None
     paths = {
@@ -36,11 +36,11 @@ def chosen(given: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     }
     last = name.rpartition("/")[2]
     tails = {last, last.removesuffix(".md")}
-    for found in _ways(name, paths, tails, pool):
-        if len(found) > 1:
-            raise _several(given, found)
-        if found:
-            return found[0]
+    for matches in _ways(name, paths, tails, pool):
+        if len(matches) > 1:
+            raise _several(text, matches)
+        if matches:
+            return matches[0]
     return None
 
 
@@ -48,7 +48,7 @@ def _ways(
     name: str, paths: set[str], tails: set[str], pool: Sequence[Memory]
 ) -> Iterator[list[Memory]]:
     """Who has the name as an id, a path, a title or the beginning of an id. Of ten thousand memories no more are
-    looked at closely than those whose file is called so."""
+    compared than those whose file is called so."""
     yield [memory for memory in pool if memory.id.lower() == name]
     called = [memory for memory in pool if folded(memory.title) in tails]
     yield [memory for memory in called if folded(memory.path) in paths]
@@ -57,19 +57,19 @@ def _ways(
         yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
 
-def unknown(given: str, live: Iterable[Memory]) -> NoteNotFoundError:
-    """What to say when nothing answers."""
-    near = _nearest(_bare(given), live)
+def unknown(text: str, live: Iterable[Memory]) -> NoteNotFoundError:
+    """The error for a name that fits nothing."""
+    near = _nearest(_bare(text), live)
     hint = "vaultmem list shows what there is"
     if near:
         hint = f"did you mean {' or '.join(repr(title) for title in near)}?"
     return NoteNotFoundError(
-        f"Memory not found: nothing has the id, title or path {_short(given)!r}; {hint}"
+        f"Memory not found: nothing has the id, title or path {_short(text)!r}; {hint}"
     )
 
 
 def deleted(memory: Memory) -> NoteNotFoundError:
-    """What to say when it is in the archive."""
+    """The error for what is in the archive."""
     day = memory.text("deleted_at")[:10]
     when = f" on {day}" if day else ""
     return NoteNotFoundError(
@@ -77,25 +77,25 @@ def deleted(memory: Memory) -> NoteNotFoundError:
     )
 
 
-def _bare(given: str) -> str:
-    link = _LINK.fullmatch(given.strip())
-    return folded((link[1] if link else given).strip())
+def _bare(text: str) -> str:
+    link = _LINK.fullmatch(text.strip())
+    return folded((link[1] if link else text).strip())
 
 
-def _short(given: str) -> str:
-    return given if len(given) <= 100 else f"{given[:99]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:99]}…"
 
 
-def _several(given: str, found: Sequence[Memory]) -> NoteNotFoundError:
-    more = ", …" if len(found) > _SHOWN else ""
-    if len({memory.id for memory in found}) < len(found):
-        paths = ", ".join(memory.path for memory in found[:_SHOWN])
+def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
+    more = ", …" if len(matches) > _MOST_NAMED else ""
+    if len({memory.id for memory in matches}) < len(matches):
+        paths = ", ".join(memory.path for memory in matches[:_MOST_NAMED])
         return NoteNotFoundError(
-            f"{_short(given)!r} could mean {len(found)} memories: {paths}{more}; name one by its path"
+            f"{_short(text)!r} could mean {len(matches)} memories: {paths}{more}; name one by its path"
         )
-    shown = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in found[:_SHOWN])
+    names = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in matches[:_MOST_NAMED])
     return NoteNotFoundError(
-        f"{_short(given)!r} could mean {len(found)} memories: {shown}{more}; give more of the id"
+        f"{_short(text)!r} could mean {len(matches)} memories: {names}{more}; give more of the id"
     )
 
 
@@ -115,6 +115,7 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
 
 # A file written in the same tick of the file system's clock as it was read may have been written twice in it.
 _TICK_NS = 20_000_000
+_TEXTS_KEPT = 4_096
 
 
 class Collection:
@@ -134,6 +135,7 @@ class Collection:
         self._walked: list[Trouble] = []
         self._loaded = False
         self._now: Snapshot | None = None
+        self._texts: dict[tuple[str, str, float], str] = {}  # see text()
 
     def refresh(self, paths: Iterable[str] | None = None) -> bool:
         """Look at the disk again: at all of the memory folder, or at these paths, files or folders of the vault.
@@ -160,7 +162,7 @@ class Collection:
         return self._snapshot.live
 
     def archived(self) -> list[Memory]:
-        """All that were put away, by path."""
+        """All in the archive, by path."""
         return self._snapshot.archived
 
     def copies(self) -> list[tuple[str, str | None]]:
@@ -169,13 +171,23 @@ class Collection:
 
     def content(self, memory: Memory) -> str:
         """The content of a memory, read now. Raises NoteNotFoundError when there is no such file any more."""
-        found = files.read(self.vault, memory.path)
-        if not found.hash:
-            raise NoteNotFoundError(f"{memory.path} {found.trouble or 'cannot be read'}")
-        return pages.read(self._reader.style(memory.path), found.text).content
+        file = files.read(self.vault, memory.path)
+        if not file.hash:
+            raise NoteNotFoundError(f"{memory.path} {file.trouble or 'cannot be read'}")
+        return pages.read(self._reader.style(memory.path), file.text).content
+
+    def text(self, memory: Memory) -> str:
+        """The same of a short memory, as it was when it was last seen to change: for who compares it with many."""
+        key = memory.path, memory.hash, memory.mtime
+        text = self._texts.get(key)
+        if text is None:
+            if len(self._texts) >= _TEXTS_KEPT:
+                self._texts.clear()
+            text = self._texts[key] = self.content(memory)
+        return text
 
     def find(
-        self, given: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
+        self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
     ) -> Memory:
         """The memory that somebody means by an id, the beginning of one (4 characters), a path or a title, among those
         that are `seen`; with `archived` one in the archive before one that lives. Raises NoteNotFoundError, which says
@@ -183,15 +195,15 @@ class Collection:
         away, live = self.archived(), self.live()
         if seen is not None:
             away, live = list(filter(seen, away)), list(filter(seen, live))
-        kept = self._chosen(given, away) if archived else None
-        found = kept or self._chosen(given, live)
-        if found is not None:
-            return found
-        gone = None if archived else self._chosen(given, away)
-        raise deleted(gone) if gone else unknown(given, live)
+        put_back = self._chosen(text, away) if archived else None
+        memory = put_back or self._chosen(text, live)
+        if memory is not None:
+            return memory
+        removed = None if archived else self._chosen(text, away)
+        raise deleted(removed) if removed else unknown(text, live)
 
-    def _chosen(self, given: str, pool: Sequence[Memory]) -> Memory | None:
-        return chosen(given, self.folder, pool)
+    def _chosen(self, text: str, pool: Sequence[Memory]) -> Memory | None:
+        return chosen(text, self.folder, pool)
 
     def at(self, path: str) -> Memory | None:
         """The memory at a path of the vault, alive or archived."""
@@ -206,10 +218,6 @@ class Collection:
         """Those that live with this content, see text.similarity.content_hash."""
         return list(self._snapshot.by_hash.get(hash, ()))
 
-    def with_opening(self, opening: str) -> list[Memory]:
-        """Those that live and begin so, see text.similarity.opening."""
-        return [memory for memory in self.live() if memory.opening == opening]
-
     def like(self, sketch: Sequence[int], least: float = 0.7) -> list[Memory]:
         """Those that live whose content resembles this one, the likest first, see text.similarity.sketch."""
         if not sketch:
@@ -217,8 +225,8 @@ class Collection:
         live, row = self.live(), self._snapshot.sketches
         near = [live[place] for place in resembling(row, sketch, least)]
         scored = [(resemblance(sketch, memory.sketch), memory) for memory in near]
-        found = [pair for pair in scored if pair[0] >= least]
-        return [memory for _, memory in sorted(found, key=lambda pair: (-pair[0], pair[1].path))]
+        results = [pair for pair in scored if pair[0] >= least]
+        return [memory for _, memory in sorted(results, key=lambda pair: (-pair[0], pair[1].path))]
 
     def has_title(self, title: str) -> bool:
         """Whether any note of the memory folder has this title, in any case of letters."""
@@ -236,8 +244,10 @@ class Collection:
 
     def troubles(self) -> list[tuple[str, str]]:
         """What cannot be read or was passed over, and why."""
-        found = [(stored.path, stored.trouble) for stored in self._files.values() if stored.trouble]
-        return sorted([*found, *((each.path, each.reason) for each in self._walked)])
+        results = [
+            (stored.path, stored.trouble) for stored in self._files.values() if stored.trouble
+        ]
+        return sorted([*results, *((each.path, each.reason) for each in self._walked)])
 
     @property
     def _loaded_names(self) -> Names:
@@ -338,10 +348,10 @@ class Collection:
     def _forget(self, path: str) -> bool:
         self._again.discard(path)
         self._suspects.discard(path)
-        gone = self._names.drop(path)
-        if gone is None:
+        removed = self._names.drop(path)
+        if removed is None:
             return False
-        self._changed(path, gone, None)
+        self._changed(path, removed, None)
         self._unsaved[path] = None
         return True
 
@@ -350,7 +360,7 @@ class Collection:
         wanted = [path for path in self._unsaved if path not in self._again]
         if self._cache is None or not wanted:
             return
-        kept = [self._files[path] for path in wanted if path in self._files]
-        self._cache.save(kept, [path for path in wanted if path not in self._files])
+        remaining = [self._files[path] for path in wanted if path in self._files]
+        self._cache.save(remaining, [path for path in wanted if path not in self._files])
         for path in wanted:
             del self._unsaved[path]

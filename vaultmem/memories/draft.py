@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets
-from vaultmem.reminders.due_notes import OWN
+from vaultmem.memories.model import DREAM, INBOX, REMINDERS, Memory, link_targets
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
+
+if TYPE_CHECKING:
+    from vaultmem.memories.view import View
 
 # What a job or a command wants to do to memories: a plan of changes, to be printed or applied.
 
@@ -63,56 +65,6 @@ LEAVING = ("expire", "decay")  # steps that archive for age, and the kinds of th
 NOTICE = timedelta(days=7)  # for which a fact stands on the page before a job archives it
 
 
-class View(Protocol):
-    """The vault as a plan sees it: nothing in it changes while the plan is made."""
-
-    now: datetime  # aware, in the person's zone
-    folder: str  # the memory folder's path in the vault
-
-    def memories(self) -> Sequence[Memory]:
-        """All memories that live, by path; no conversations, no sync conflict copies."""
-
-    def archived(self) -> Sequence[Memory]:
-        """All memories in the archive, by path."""
-
-    def has_id(self, id_: str) -> bool:
-        """Whether any memory has this id, living or archived."""
-
-    def content(self, memory: Memory) -> str:
-        """The content of a memory, without its properties; read now, kept nowhere."""
-
-    def reads(self, memory: Memory) -> int:
-        """How often it was read (not: listed), as far as this machine knows."""
-
-    def confidence(self, memory: Memory) -> float:
-        """How sure it still is, from 0.0 to 1.0."""
-
-    def is_approved(self, memory: Memory) -> bool:
-        """Whether a person has approved it, whoever wrote it."""
-
-    def is_taken(self, title: str) -> bool:
-        """Whether a note or another file of the vault would answer to [[title]], in any case of letters."""
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file at this path of the vault, in any case of letters."""
-
-    def target(self, name: str) -> str | None:
-        """The path of the note that [[name]] leads to."""
-
-    def sources(self, path: str) -> Sequence[str]:
-        """The paths of all notes that link to this one."""
-
-    def closeness(self, texts: Sequence[str]) -> Mapping[str, Mapping[str, float]] | None:
-        """For each text its cosine to each category's prototypes; None without a usable model."""
-
-    def familiarity(self, texts: Sequence[str]) -> Mapping[str, float | None] | None:
-        """For each text its cosine to the centroid of all memories (None when there are none to compare with);
-        None without a usable model."""
-
-    def alike(self, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
-        """Paths of memories whose whole content has at least that cosine, nearest first; () without a model."""
-
-
 class New(NamedTuple):
     """A memory that is to be written."""
 
@@ -157,11 +109,11 @@ class Draft:
 
     def memories(self) -> list[Memory]:
         """All that live and are adopted, as the steps so far have left them, by their path of before."""
-        found = [
+        results = [
             self.see(memory) for memory in self.view.memories() if memory.path not in self._aside
         ]
-        kept = [memory for memory in found if memory.adopted and not memory.archived]
-        return sorted(kept, key=lambda memory: memory.path)
+        remaining = [memory for memory in results if memory.adopted and not memory.archived]
+        return sorted(remaining, key=lambda memory: memory.path)
 
     def see(self, memory: Memory) -> Memory:
         """One memory as the steps so far have left it; `path` stays the one it has on the disk."""
@@ -230,8 +182,8 @@ class Draft:
         self._count(state.memory.properties, properties)
         state.sets.update(properties)
         merged = {**state.memory.properties, **properties}
-        kept = {key: value for key, value in merged.items() if value is not None}
-        state.memory = _with(state.memory, kept, properties)
+        remaining = {key: value for key, value in merged.items() if value is not None}
+        state.memory = _with(state.memory, remaining, properties)
 
     def rewrite(self, memory: Memory, content: str, why: str) -> None:
         """Give it another content."""
@@ -279,8 +231,8 @@ class Draft:
         """Say what will not be changed."""
         self.findings.append(finding)
 
-    def _count(self, before: Mapping[str, Value], given: Mapping[str, Value]) -> None:
-        if any(before.get(key) != value for key, value in given.items()):
+    def _count(self, before: Mapping[str, Value], values: Mapping[str, Value]) -> None:
+        if any(before.get(key) != value for key, value in values.items()):
             self.revision += 1
 
     def _state(self, memory: Memory, why: str) -> _State:
@@ -324,26 +276,26 @@ class Draft:
         return folded in self._targets or self.view.exists(path)
 
 
-def _with(memory: Memory, properties: Mapping[str, Value], given: Mapping[str, Value]) -> Memory:
+def _with(memory: Memory, properties: Mapping[str, Value], values: Mapping[str, Value]) -> Memory:
     """A memory with other properties, and what follows from those that were given. The others say nothing here:
     a copied file has another's id, and its folder may have overruled its category."""
-    tags = given.get("tags", list(memory.tags))
+    tags = values.get("tags", list(memory.tags))
     return memory._replace(
         properties=properties,
-        id=str(given.get("id", memory.id)),
-        adopted=memory.adopted or "id" in given,
+        id=str(values.get("id", memory.id)),
+        adopted=memory.adopted or "id" in values,
         tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
-        phase=str(given.get("phase", memory.phase)),
-        category=str(given.get("category", memory.category)),
-        scope=str(given.get("scope", memory.scope)),
-        created=_moment(given, "created_at", memory.created),
-        updated=_moment(given, "updated_at", memory.updated),
+        phase=str(values.get("phase", memory.phase)),
+        category=str(values.get("category", memory.category)),
+        scope=str(values.get("scope", memory.scope)),
+        created=_moment(values, "created_at", memory.created),
+        updated=_moment(values, "updated_at", memory.updated),
     )
 
 
-def _moment(given: Mapping[str, Value], key: str, otherwise: float) -> float:
-    found = seconds(given.get(key))
-    return otherwise if found is None else found
+def _moment(values: Mapping[str, Value], key: str, otherwise: float) -> float:
+    result = seconds(values.get(key))
+    return otherwise if result is None else result
 
 
 # What dream need not read: what it wrote itself, and what it has read this night.
@@ -351,7 +303,7 @@ def _moment(given: Mapping[str, Value], key: str, otherwise: float) -> float:
 
 def is_own(memory: Memory) -> bool:
     """Whether dream made this memory out of another one."""
-    return memory.category == REMINDERS and memory.text("source") == OWN
+    return memory.category == REMINDERS and memory.text("source") == DREAM
 
 
 def is_known(memory: Memory, looked: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Verbs on memories that are there: read, list, delete, restore, tag, upgrade, link, reinforce."""
+"""Verbs on existing memories: read, list, delete, restore, tag, upgrade, link, reinforce."""
 
 from __future__ import annotations
 
@@ -12,103 +12,103 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.memories import links, model, reads
+from vaultmem.memories import model, reads
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
-from vaultmem.memories.records import Known, Wanted, chosen
+from vaultmem.memories.records import FILTERS, Known, Wanted, chosen
 from vaultmem.memories.reports import Report, header, planned
-from vaultmem.reminders.pending_items import is_approved
+from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 
 SHORTEST_ID = 4  # characters of an id that can mean an entry
-MOST_LOOKED = 1_000  # commits in which a file is looked for that a person has deleted
+MOST_COMMITS = 1_000  # in which a file that a person has deleted is searched
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
     "contextual": "Memory has contextual decay policy, reinforcement is not supported",
 }
 
 
-def read(session: Session, asked: Asked) -> dict[str, object]:
-    """One memory; being read is remembered."""
+def read(session: Session, params: Asked) -> dict[str, object]:
+    """One memory; each read is counted."""
     try:
-        memory = session.find(asked.needed("id"))
+        memory = session.find(params.needed("id"))
     except NoteNotFoundError as error:
-        raise (not asked.text("by") and _said(session, asked.needed("id"))) or error from None
-    with contextlib.suppress(StateError):  # to read is possible where nothing can be written
+        raise (
+            not params.text("by") and _entry_hint(session, params.needed("id"))
+        ) or error from None
+    with contextlib.suppress(StateError):  # to read is possible of a full disk
         reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
     return {**session.record(memory)}
 
 
-def _said(session: Session, given: str) -> NoteNotFoundError | None:
-    """What to do where the id is that of an entry of a conversation, which is no memory."""
-    if len(given) < SHORTEST_ID:
+def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
+    """An error with advice where the id is that of an entry of a conversation, which is no memory."""
+    if len(text) < SHORTEST_ID:
         return None
     for talk in session.desk.talks.talks():
         for one in talk.entries:
-            if one.id.startswith(given.lower()):
+            if one.id.startswith(text.lower()):
                 return NoteNotFoundError(
-                    f"{given!r} is an entry of a conversation ({one.path}); "
+                    f"{text!r} is an entry of a conversation ({one.path}); "
                     f"vaultmem conversations show {one.conversation} shows it"
                 )
     return None
 
 
-def listed(session: Session, asked: Asked) -> dict[str, object]:
+def listed(session: Session, params: Asked) -> dict[str, object]:
     """Memories, the newest first."""
     wanted = Wanted(
-        asked.text("phase"), asked.text("category"), asked.scope(), asked.text("source"), asked.text("agent"),
-        asked.text("personality"), asked.text("project"), asked.text("type"), asked.flag("everywhere"),
-        asked.tags(), asked.day("since", session.view.now), asked.day("until", session.view.now),
-        asked.number("min_confidence"), asked.whole("limit"),
-        asked.flag("include_compressed") or asked.flag("deleted"),
+        {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS},
+        params.flag("everywhere"), params.tags(),
+        params.day("since", session.local_time), params.day("until", session.local_time),
+        params.number("min_confidence"), params.whole("limit"),
+        params.flag("include_compressed") or params.flag("deleted"),
     )  # fmt: skip
     collection = session.desk.collection
-    everything = collection.archived() if asked.flag("deleted") else collection.live()
+    everything = collection.archived() if params.flag("deleted") else collection.live()
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
-    found = chosen(everything, wanted, known)
-    shown = []
-    for memory in found:
-        with contextlib.suppress(NoteNotFoundError):  # a person has deleted it this very moment
-            shown.append({**session.record(memory), **_attributed(session, memory)})
-    return {"memories": shown, "count": len(shown)}
+    memories = chosen(everything, wanted, known)
+    rows = []
+    for memory in memories:
+        with contextlib.suppress(NoteNotFoundError):  # deleted just now
+            rows.append({**session.record(memory), **_attributed(session, memory)})
+    return {"memories": rows, "count": len(rows)}
 
 
 def _attributed(session: Session, memory: Memory) -> dict[str, str]:
-    """Whose words they are, where these are neither the viewer's nor approved."""
-    said = model.attribution(model.origin(memory.properties), session.viewer)
-    if not said or is_approved(memory.id, session.answers):
+    """The author, where the words are neither the viewer's own nor approved."""
+    texts = model.attribution(model.origin(memory.properties), session.viewer)
+    if not texts or session.is_approved(memory):
         return {}
-    return {"attribution": one_line(said)}
+    return {"attribution": one_line(texts)}
 
 
-def delete(session: Session, asked: Asked) -> Report:
+def delete(session: Session, params: Asked) -> Report:
     """Move a memory to the archive."""
-    memory = session.find(asked.needed("id"))
-    who = header(asked, f"delete {memory.title}", session.now)
+    memory = session.find(params.needed("id"))
+    who = header(params, f"delete {memory.title}", session.now)
     draft = session.draft()
     draft.archive(memory, who.by, f"deleted by {who.by}")
     plan = draft.plan("delete")
-    if asked.flag("dry_run"):
-        return planned(session, plan)
-    _carry_out(session, plan, asked, who.why)
-    return {"id": memory.id, "deleted": True, "title": memory.title, "path": plan.changes[0].target}
+    return _finish(session, params, plan, who.why) or {
+        "id": memory.id, "deleted": True, "title": memory.title, "path": plan.changes[0].target,
+    }  # fmt: skip
 
 
-def restore(session: Session, asked: Asked) -> Report:
+def restore(session: Session, params: Asked) -> Report:
     """Bring a memory back from the archive."""
     try:
-        memory = session.find(asked.needed("id"), archived=True)
+        memory = session.find(params.needed("id"), archived=True)
     except NoteNotFoundError:
-        removed = _removed_by_hand(session, asked.needed("id"))
+        removed = _removed_by_hand(session, params.needed("id"))
         if removed is None:
             raise
-        return _written_again(session, asked, *removed)
+        return _written_again(session, params, *removed)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     view = session.view
@@ -119,30 +119,19 @@ def restore(session: Session, asked: Asked) -> Report:
     gone: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(session.now)}
     if memory.expires is not None and memory.expires <= session.now:
         gone["expires_at"] = None
-    change = Change(
-        RESTORE,
-        memory.id,
-        memory.path,
-        target,
-        gone,
-        None,
-        memory.hash,
-        "restored from the archive",
-    )
-    plan = Plan("restore", (change,))
-    if asked.flag("dry_run"):
-        return planned(session, plan)
-    return _carry_out(session, plan, asked, f"restore {memory.title}")
+    why = "restored from the archive"
+    change = Change(RESTORE, memory.id, memory.path, target, gone, None, memory.hash, why)
+    return _restored(session, params, change)
 
 
-def _removed_by_hand(session: Session, given: str) -> tuple[str, bytes] | None:
+def _removed_by_hand(session: Session, text: str) -> tuple[str, bytes] | None:
     """The path and bytes of a file that a person has deleted, as the history has them."""
     history = session.desk.history
     if history.trouble():
         return None
     session.desk.remember()
-    wanted = given.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    for commit in history.log(limit=MOST_LOOKED):
+    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    for commit in history.log(limit=MOST_COMMITS):
         for one in commit.files:
             if one.target is None and one.path is not None and not commit.is_ours:
                 name = one.path.lower().removesuffix(".md")
@@ -153,111 +142,114 @@ def _removed_by_hand(session: Session, given: str) -> tuple[str, bytes] | None:
     return None
 
 
-def _written_again(session: Session, asked: Asked, path: str, data: bytes) -> Report:
+def _written_again(session: Session, params: Asked, path: str, data: bytes) -> Report:
     target = free_path(path, session.desk.new_id(), session.view.exists)
     why = "restored from the history"
-    change = Change(CREATE, "", None, target, {}, None, None, why, data)
+    return _restored(session, params, Change(CREATE, "", None, target, {}, None, None, why, data))
+
+
+def _restored(session: Session, params: Asked, change: Change) -> Report:
+    title = change.target.rpartition("/")[2].removesuffix(".md")
     plan = Plan("restore", (change,))
-    if asked.flag("dry_run"):
-        return planned(session, plan)
-    return _carry_out(session, plan, asked, f"restore {target.rpartition('/')[2]}")
+    return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
 
 
-def tag(session: Session, asked: Asked) -> Report:
+def tag(session: Session, params: Asked) -> Report:
     """Add and remove tags."""
-    memory = session.find(asked.needed("id"))
-    if not asked.tags("add") and not asked.tags("remove"):
+    memory = session.find(params.needed("id"))
+    if not params.tags("add") and not params.tags("remove"):
         raise UsageError("name a tag to add, or one to remove")
-    gone = {tag.lower() for tag in asked.tags("remove")}
-    have = [tag for tag in memory.tags if tag.lower() not in gone]
+    removed = {tag.lower() for tag in params.tags("remove")}
+    have = [tag for tag in memory.tags if tag.lower() not in removed]
     known = {tag.lower() for tag in have}
-    now = [*have, *(tag for tag in asked.tags("add") if tag.lower() not in known)]
+    now = [*have, *(tag for tag in params.tags("add") if tag.lower() not in known)]
     draft = session.draft()
     if now != list(memory.tags):
         draft.set(memory, "tags changed", tags=list(now) or None, updated_at=stamp(session.now))
-    return _edited(session, asked, draft.plan("tag"), memory, f"tag {memory.title}")
+    return _edited(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
 
 
-def upgrade(session: Session, asked: Asked) -> Report:
-    """From the inbox to a category: the one that is given, else the likeliest."""
-    memory = session.find(asked.needed("id"))
-    given = asked.text("category")
-    if given == INBOX:
+def upgrade(session: Session, params: Asked) -> Report:
+    """From the inbox to a category: the requested one, else the likeliest."""
+    memory = session.find(params.needed("id"))
+    value = params.text("category")
+    if value == INBOX:
         raise VaultmemError("upgrade files a memory out of the inbox; name another category")
-    if memory.category != INBOX and not given:
+    if memory.category != INBOX and not value:
         raise VaultmemError(f"{memory.title!r} is in {memory.category} already; nothing to upgrade")
     draft = session.draft()
     why = "as asked"
-    if not given:
+    if not value:
         from vaultmem.memories.classify import best, judged
 
         verdict = next(verdict for _, _, verdict in judged(draft, [memory]))
-        given = best(verdict)
+        value = best(verdict)
         why = "; ".join(verdict.why) or "nothing in it tells of another category"
-    if given != memory.category:
-        draft.move(memory, given, f"filed under {given}: {why}")
-    return _edited(session, asked, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
+    if value != memory.category:
+        draft.move(memory, value, f"filed under {value}: {why}")
+    return _edited(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
 
 
-def link(session: Session, asked: Asked) -> Report:
+def link(session: Session, params: Asked) -> Report:
     """Link two memories, both ways."""
-    return _linked(session, asked, linked=True)
+    return _linked(session, params, linked=True)
 
 
-def unlink(session: Session, asked: Asked) -> Report:
+def unlink(session: Session, params: Asked) -> Report:
     """Take the links between two memories away."""
-    return _linked(session, asked, linked=False)
+    return _linked(session, params, linked=False)
 
 
-def _linked(session: Session, asked: Asked, *, linked: bool) -> Report:
-    one, other = session.find(asked.needed("id")), session.find(asked.needed("other"))
+def _linked(session: Session, params: Asked, *, linked: bool) -> Report:
+    one, other = session.find(params.needed("id")), session.find(params.needed("other"))
     if one.path == other.path:
         raise VaultmemError("a memory cannot be linked with itself")
     draft = session.draft()
+    from vaultmem.memories import links
+
     (links.link if linked else links.unlink)(draft, one, other)
     plan = draft.plan("link" if linked else "unlink")
-    if asked.flag("dry_run"):
-        return planned(session, plan)
-    if plan.changes:
-        _carry_out(session, plan, asked, f"{plan.name} {one.title} and {other.title}")
-    return {
+    return _finish(session, params, plan, f"{plan.name} {one.title} and {other.title}") or {
         "source": one.id, "target": other.id, "linked": linked, "changed": bool(plan.changes),
     }  # fmt: skip
 
 
-def reinforce(session: Session, asked: Asked) -> Report:
-    """Begin the decay of a memory anew."""
-    memory = session.find(asked.needed("id"))
+def reinforce(session: Session, params: Asked) -> Report:
+    """Reset the decay of a memory."""
+    memory = session.find(params.needed("id"))
     refused = _NO_REINFORCING.get(memory.decay_policy)
     if refused:
         raise VaultmemError(refused)
     draft = session.draft()
     draft.set(memory, "reinforced", last_reinforced_at=stamp(session.now))
-    plan = draft.plan("reinforce")
-    if asked.flag("dry_run"):
-        return planned(session, plan)
-    if plan.changes:
-        _carry_out(session, plan, asked, f"reinforce {memory.title}")
+    preview = _finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
+    if preview:
+        return preview
     now = session.record(session.find(memory.id))
     return {
         "id": memory.id, "confidence": now["confidence"], "last_reinforced_at": now["last_reinforced_at"],
     }  # fmt: skip
 
 
-def _edited(session: Session, asked: Asked, plan: Plan, memory: Memory, why: str) -> Report:
-    if asked.flag("dry_run"):
+def _edited(session: Session, params: Asked, plan: Plan, memory: Memory, why: str) -> Report:
+    target = plan.changes[0].target if plan.changes else memory.path
+    return _finish(session, params, plan, why) or {
+        **_record_at(session, target), "changed": bool(plan.changes),
+    }  # fmt: skip
+
+
+def _finish(session: Session, params: Asked, plan: Plan, why: str) -> Report | None:
+    """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
+    if params.flag("dry_run"):
         return planned(session, plan)
-    if not plan.changes:
-        return {**session.record(memory), "changed": False}
-    return {**_carry_out(session, plan, asked, why), "changed": True}
-
-
-def _carry_out(session: Session, plan: Plan, asked: Asked, why: str) -> Report:
-    """Do it, or say why it could not be done; the memory as it is then."""
-    outcome = session.carry_out(plan, header(asked, why, session.now))
-    if outcome.skipped:
+    outcome = session.carry_out(plan, header(params, why, session.now)) if plan.changes else None
+    if outcome and outcome.skipped:
         raise NoteChangedError(f"{outcome.skipped[0][1]}")
-    found = session.desk.collection.at(plan.changes[0].target)
-    if found is None:
-        raise NoteChangedError(f"{plan.changes[0].target} was gone as soon as it was written")
-    return {**session.record(found)}
+    return None
+
+
+def _record_at(session: Session, path: str) -> Report:
+    memory = session.desk.collection.at(path)
+    if memory is None:
+        raise NoteChangedError(f"{path} was removed as soon as it was written")
+    return {**session.record(memory)}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vaultmem.languages import words
 from vaultmem.languages.statements import statements
-from vaultmem.memories.model import is_event, is_working_note
+from vaultmem.memories.short_texts import is_event, is_working_note
 from vaultmem.text.values import lazy
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.

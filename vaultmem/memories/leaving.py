@@ -1,4 +1,4 @@
-"""Nothing vanishes unseen: before a job archives a fact or a preference for its age, the page says so for seven days.
+"""Notices: before a job archives a fact or a preference for its age, the pending page announces it for seven days.
 
 The day on which it leaves stands in the ledger, so neither a rebuilt index nor a computer that was off cuts the notice
 short. A tick keeps the memory: it loses its end and is marked as stable.
@@ -7,14 +7,13 @@ short. A tick keeps the memory: it loses its end and is marked as stable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 from vaultmem.memories import reads
 from vaultmem.memories.classify import file_all
-from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.draft import LEAVING, NOTICE, Plan
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import planned
+from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders.answers import DONE, SNOOZED, Answer, asleep
 from vaultmem.reminders.review import leaving_id
 from vaultmem.vault.batches import Header
@@ -23,7 +22,7 @@ _NOT_NOW = "9999-12-31"
 Row = Mapping[str, object]  # a finding, the "id" of the memory, and the day on which it "leaves"
 
 
-class Kept:
+class Settled:
     """What became of the ticks, as carrying out any answer reports it."""
 
     def __init__(self) -> None:
@@ -35,31 +34,31 @@ class Kept:
 def notices(session: Session) -> dict[str, str]:
     """The notices that were given: the day on which a memory leaves, by id. What is ticked, be it on the page a moment
     ago, is kept first. What was snoozed is given notice again when it wakes."""
-    now = datetime.fromtimestamp(session.now).astimezone()
+    now = session.local_time
     answers = session.desk.waiting.answers(now)
     keep(session, answers)
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for row in _rows(session):
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
         if state == DONE or asleep(answer, now.isoformat()[:16]):
-            found[str(row["id"])] = _NOT_NOW
+            results[str(row["id"])] = _NOT_NOW
         elif state != SNOOZED:
-            found[str(row["id"])] = str(row["leaves"])
-    return found
+            results[str(row["id"])] = str(row["leaves"])
+    return results
 
 
 def give(
-    session: Session, job: str, given: Mapping[str, str], found: Iterable[Mapping[str, object]]
+    session: Session, job: str, values: Mapping[str, str], items: Iterable[Mapping[str, object]]
 ) -> None:
     """Give notice of what a job has found to leave soon, and forget its notices that are past."""
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
         return
-    known = {str(row["id"]): row for row in _rows(session) if row["id"] in given}
-    day = (datetime.fromtimestamp(session.now).astimezone() + NOTICE).date().isoformat()
+    known = {str(row["id"]): row for row in _rows(session) if row["id"] in values}
+    day = (session.local_time + NOTICE).date().isoformat()
     rows = []
-    for each in found:
+    for each in items:
         memory = session.desk.collection.at(str(each["subject"]))
         if each["kind"] in LEAVING and memory is not None:
             leaves = known.get(memory.id, {}).get("leaves", day)
@@ -67,9 +66,9 @@ def give(
     reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
 
 
-def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = False) -> Kept:
+def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = False) -> Settled:
     """Keep what was ticked."""
-    kept = Kept()
+    settled = Settled()
     open_ = []
     live = {one.id: one for one in session.desk.collection.live()}
     for row in _rows(session):
@@ -81,25 +80,25 @@ def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = Fal
         elif dry_run:
             changes = planned(session, _plan(session, memory))["changes"]
             assert isinstance(changes, list)
-            kept.changes += [{**one, "due": id_} for one in changes]
-        elif not _carry_out(session, id_, memory, kept):
+            settled.changes += [{**one, "due": id_} for one in changes]
+        elif not _carry_out(session, id_, memory, settled):
             open_.append(row)
-    if kept.done:
+    if settled.done:
         reads.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
-    return kept
+    return settled
 
 
-def _carry_out(session: Session, id_: str, memory: Memory, kept: Kept) -> bool:
+def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> bool:
     plan = _plan(session, memory)
     outcome = session.carry_out(
         plan, Header(YOU, "person", f"kept: {memory.title}"[:200], session.now)
     )
     if outcome.skipped:
         path, reason = outcome.skipped[0]
-        kept.skipped.append({"due": id_, "path": path, "reason": reason})
+        settled.skipped.append({"due": id_, "path": path, "reason": reason})
         return False
     path = plan.changes[0].target if plan.changes else memory.path
-    kept.done.append({"due": id_, "text": memory.title, "path": path, "action": "kept"})
+    settled.done.append({"due": id_, "text": memory.title, "path": path, "action": "kept"})
     return True
 
 

@@ -13,7 +13,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
@@ -66,16 +66,16 @@ class Reader:
         self.style = style
 
     def read(self, inside: Inside, entry: Entry) -> Stored | None:
-        """The file, or None when somebody was writing it meanwhile. Raises FileNotFoundError."""
+        """The file, or None when it was being written meanwhile. Raises FileNotFoundError."""
         try:
-            found = _content(inside.open(entry.raw), entry)
+            result = _content(inside.open(entry.raw), entry)
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
             return _stored(entry, b"", "", None, f"cannot be read: {reason_of(error)}")
-        if found is None:
+        if result is None:
             return None
-        blob, data = found
+        blob, data = result
         if not self.may_be_memory(entry.path):
             return _stored(entry, blob, "", None)
         style = self.style(entry.path)
@@ -100,8 +100,8 @@ class Reader:
     def _memory(self, entry: Entry, page: pages.Page) -> Memory | None:
         inner = entry.path[len(self.folder) + 1 :]
         top = inner.partition("/")[0]
-        given = _id(page.properties.get("id"))
-        if given is None and top != ARCHIVE and top not in CATEGORIES:
+        value = _id(page.properties.get("id"))
+        if value is None and top != ARCHIVE and top not in CATEGORIES:
             return None  # a person may keep other things in the memory folder
         properties = compact(page.properties)
         category = category_of(inner, properties.get("category"))
@@ -109,7 +109,7 @@ class Reader:
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         return Memory(
             path=entry.path,
-            id=given or provisional(entry.path),
+            id=value or provisional(entry.path),
             title=title_of(entry.path),
             category=sys.intern(category),
             phase=phase_of(category),
@@ -123,7 +123,7 @@ class Reader:
             sketch=sketch(page.content),
             size=len(page.content),
             archived=top == ARCHIVE,
-            adopted=given is not None,
+            adopted=value is not None,
             links=link_targets(page.content) if "[[" in page.content else (),
             mtime=mtime,
         )
@@ -135,7 +135,7 @@ def provisional(path: str, number: int = 1) -> str:
 
 
 def compact(properties: Mapping[str, Value]) -> dict[str, Value]:
-    """Properties of which thousands may be kept: what says the same in many memories is kept once."""
+    """Properties of which thousands may be kept: equal values of many memories are stored once."""
     return {sys.intern(key): _compact(value) for key, value in properties.items()}
 
 
@@ -190,64 +190,48 @@ def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
         os.close(handle)
 
 
-def _id(given: Value) -> str | None:
+def _id(given_id: Value) -> str | None:
     """The id in a property; a number that a person wrote counts as its digits."""
-    if isinstance(given, bool) or not isinstance(given, (str, int)):
+    if isinstance(given_id, bool) or not isinstance(given_id, (str, int)):
         return None
-    text = str(given).strip()
+    text = str(given_id).strip()
     return text if text.isprintable() and 0 < len(text) <= _LONGEST_ID else None
 
 
 def _scope(properties: Mapping[str, Value]) -> str:
-    """As written, even where it makes no sense: what nobody can name, nobody may see."""
-    given = properties.get("scope")
-    return given.strip() or DEFAULT_SCOPE if isinstance(given, str) else DEFAULT_SCOPE
+    """As written, even where it makes no sense: what cannot be named may not be seen."""
+    value = properties.get("scope")
+    return value.strip() or DEFAULT_SCOPE if isinstance(value, str) else DEFAULT_SCOPE
 
 
-def _tags(given: Value) -> tuple[str, ...]:
-    listed = _BETWEEN_TAGS.split(given) if isinstance(given, str) else given
+def _tags(value: Value) -> tuple[str, ...]:
+    listed = _BETWEEN_TAGS.split(value) if isinstance(value, str) else value
     if not isinstance(listed, list):
         return ()
     names = (str(each).strip().lstrip("#") for each in listed if isinstance(each, (str, int)))
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name in names:
         if name:
-            found.setdefault(name.lower(), name)
-    return tuple(found.values())
+            results.setdefault(name.lower(), name)
+    return tuple(results.values())
 
 
 # What was read of the memory folder, so that the next process need not read it again.
 
-_FORMAT = 2  # raise it when the same file would be read differently
+_FORMAT = 3  # raise it when the same file would be read differently
 _SCHEMA = """
 CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT, sketch BLOB)
+    inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT)
     WITHOUT ROWID;
 CREATE TABLE folder (path TEXT NOT NULL);
 """
 _BUSY = 2  # seconds to wait for another process; then nothing is kept this time
 
 
-class _DamagedError(Exception):
-    """The file is not what save() wrote."""
-
-
-class _Facts(NamedTuple):
-    """A memory as JSON, without what follows from its path and the columns beside it."""
-
-    id: str
-    category: str
-    scope: str
-    tags: list[str]
-    created: float
-    updated: float
-    properties: dict[str, Value]
-    hash: str
-    opening: str
-    size: int
-    archived: bool
-    adopted: bool
-    links: list[str]
+# Of a memory, what follows neither from its path nor from the columns beside it.
+_FIELDS = (
+    "id category scope tags created updated properties hash opening sketch size archived adopted links"
+).split()
 
 
 class MemoryCache:
@@ -263,27 +247,25 @@ class MemoryCache:
             return {}
         try:
             with self._open() as db:
-                return {
-                    row[0]: _stored_memory_cache(row) for row in db.execute("SELECT * FROM files")
-                }
+                return {row[0]: _from_row(row) for row in db.execute("SELECT * FROM files")}
         except sqlite3.OperationalError:
             return {}  # in use, or made by another version
-        except (sqlite3.Error, _DamagedError, ValueError, TypeError, KeyError):
+        except (sqlite3.Error, ValueError, TypeError, AttributeError):
             self._remove()
             return {}
 
-    def save(self, changed: Iterable[Stored], gone: Iterable[str]) -> None:
+    def save(self, changed: Iterable[Stored], removed: Iterable[str]) -> None:
         """Keep files as they are now, and forget some."""
         rows = [_row(stored) for stored in changed]
         try:
             make_private(os.path.dirname(self._path))
             with self._open() as db, db:
                 db.execute("BEGIN IMMEDIATE")
-                db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
-                db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?,?,?)", rows)
+                db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in removed])
+                db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?,?)", rows)
         except sqlite3.OperationalError:
             return  # no room, in use, read-only: the files are read again next time
-        except (sqlite3.Error, _DamagedError):
+        except sqlite3.Error:
             self._remove()
         except (OSError, StateError):
             return
@@ -303,7 +285,7 @@ class MemoryCache:
             yield db
 
     def _begin(self, db: sqlite3.Connection) -> None:
-        """Make the tables anew, whatever was there."""
+        """Create the tables, replacing what was there."""
         with db:
             db.executescript(
                 "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
@@ -318,51 +300,26 @@ class MemoryCache:
 
 def _row(stored: Stored) -> tuple[object, ...]:
     memory = stored.memory
-    told = picture = None
-    if memory is not None:
-        facts = [getattr(memory, name) for name in _Facts._fields]
-        told, picture = json.dumps(facts, separators=(",", ":")), bytes(memory.sketch)
-    return (*stored[:6], stored.trouble, told, picture)
+    fields = None if memory is None else [getattr(memory, name) for name in _FIELDS]
+    text = None if fields is None else json.dumps(fields, separators=(",", ":"))
+    return (*stored[:6], stored.trouble, text)
 
 
-def _stored_memory_cache(row: tuple[object, ...]) -> Stored:
-    path, size, mtime_ns, inode, blob, style, trouble, told, picture = row
-    if not (
-        isinstance(path, str)
-        and isinstance(size, int)
-        and isinstance(mtime_ns, int)
-        and isinstance(inode, int)
-        and isinstance(blob, bytes)
-    ):
-        raise _DamagedError
-    memory = None
-    if isinstance(told, str) and isinstance(picture, bytes):
-        memory = _memory(path, mtime_ns / 1e9, _Facts(*json.loads(told)), picture)
-    said = trouble if isinstance(trouble, str) else None
-    return Stored(path, size, mtime_ns, inode, blob, sys.intern(str(style)), memory, said)
-
-
-def _memory(path: str, mtime: float, facts: _Facts, picture: bytes) -> Memory:
-    properties = compact(facts.properties)
-    if properties.get("id") == facts.id:
-        properties["id"] = facts.id  # one text instead of two
-    return Memory(
-        path=path,
-        id=facts.id,
-        title=title_of(path),
-        category=sys.intern(facts.category),
-        phase=phase_of(facts.category),
-        scope=sys.intern(facts.scope),
-        tags=tuple(facts.tags),
-        created=facts.created,
-        updated=facts.updated,
-        properties=properties,
-        hash=facts.hash,
-        opening=facts.opening,
-        sketch=tuple(picture),
-        size=facts.size,
-        archived=facts.archived,
-        adopted=facts.adopted,
-        links=tuple(facts.links),
-        mtime=mtime,
+def _from_row(row: tuple[Any, ...]) -> Stored:
+    """What a row says. Raises ValueError, TypeError or AttributeError where it is not what save() wrote."""
+    path, size, mtime_ns, inode, blob, style, trouble, text = row
+    memory = None if text is None else _memory(path, mtime_ns / 1e9, json.loads(text))
+    return Stored(
+        path, int(size), mtime_ns, int(inode), bytes(blob), sys.intern(style), memory, trouble
     )
+
+
+def _memory(path: str, mtime: float, values: list[Any]) -> Memory:
+    known = dict(zip(_FIELDS, values, strict=True))
+    properties = compact(known["properties"])
+    if properties.get("id") == known["id"]:
+        properties["id"] = known["id"]  # one text instead of two
+    category = sys.intern(known["category"])
+    known |= {name: tuple(known[name]) for name in ("tags", "sketch", "links")}
+    known |= {"properties": properties, "category": category, "scope": sys.intern(known["scope"])}
+    return Memory(path=path, title=title_of(path), phase=phase_of(category), mtime=mtime, **known)

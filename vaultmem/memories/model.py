@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, Protocol, TypedDict
 
 from vaultmem.adapter import Value
 from vaultmem.memories import decay
 from vaultmem.text.times import seconds
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 from vaultmem.vault.places import (
     ARCHIVE,
     CATEGORIES,
@@ -22,17 +22,15 @@ from vaultmem.vault.places import (
     key_of,
 )
 
-# Who may see what, and whose words are told without asking the person: the one rule behind every door. Pure.
+# Who may see what, and whose words may be quoted without approval: the one rule behind every door. Pure.
 
 EVERYBODY = "global"
-SCOPE = re.compile(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
+SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
 _AGENT, _NAMED = "agent:", ("conversation:", "user:")
 DREAM = "dream"  # the property `source` of the memories that dreams make
 # Programs that run assistants, and the two whose memories can be taken in; vaultmem connect knows the first ones.
 ASSISTANTS = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver")  # fmt: skip
-UNKNOWN = frozenset(
-    ("", "assistant", "mcp", "unknown")
-)  # what a client is called that says no name
+UNKNOWN = frozenset(("", "assistant", "mcp", "unknown"))  # names of clients that give none
 PRIVATE, OTHER_SCOPE = "private", "of another scope"  # reasons
 CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.trust
 
@@ -90,11 +88,11 @@ def reason(scope: str, to: Viewer, *, private: bool) -> str:
 
 
 def scope_of(properties: Mapping[str, object], *, memory: bool) -> str:
-    """The scope of a note. In a memory a word that is no scope is one that nobody has; in any other note it is the
+    """The scope of a note. In a memory an unknown word hides it from all assistants; in any other note it is the
     person's own word and limits nothing."""
-    given = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
-    found = given.strip() if isinstance(given, str) else ""
-    return found if found and (memory or SCOPE.fullmatch(found)) else EVERYBODY
+    raw = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
+    scope = raw.strip() if isinstance(raw, str) else ""
+    return scope if scope and (memory or SCOPE.fullmatch(scope)) else EVERYBODY
 
 
 def known_as(name: str) -> str:
@@ -114,8 +112,8 @@ def is_same(one: str, other: str) -> bool:
 
 
 def origin(properties: Mapping[str, object]) -> Origin:
-    """Where a memory comes from, by its properties in our spelling. The name of an assistant as its source says who
-    wrote it, and nothing of the web."""
+    """The origin of a memory, by its properties in our spelling. The name of an assistant as its source means the
+    writer, and nothing of the web."""
     source, writer = properties.get("source"), str(properties.get("agent") or "")
     named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
     outside = any(one not in (None, "", DREAM, named) for one in (source, properties.get("url")))
@@ -127,7 +125,7 @@ def _is_assistant(source: str, writer: str) -> bool:
 
 
 def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
-    """Whether it may be told without having been approved."""
+    """Whether it may be quoted without approval."""
     if trust == ALL or (to.name and one.writer and is_same(one.writer, to.name)):
         return True
     if one.outside:
@@ -136,10 +134,10 @@ def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
 
 
 def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
-    """Whether everybody who may be told the words of the other may be told those of the one in their place."""
-    if _is_told_to_all(one, trust):
+    """Whether everybody who may read the other may read the one in its place."""
+    if _is_public(one, trust):
         return True
-    return is_of_one_writer(one, other) and not _is_told_to_all(other, trust)
+    return is_of_one_writer(one, other) and not _is_public(other, trust)
 
 
 def standing(one: Origin) -> int:
@@ -152,22 +150,55 @@ def is_of_one_writer(one: Origin, other: Origin) -> bool:
     return one.outside == other.outside and is_same(one.writer, other.writer)
 
 
-def _is_told_to_all(one: Origin, trust: str) -> bool:
+def _is_public(one: Origin, trust: str) -> bool:
     return trust == ALL or is_trusted(one, Viewer("an assistant that wrote nothing"), trust)
 
 
 def is_connected(writer: str) -> bool:
-    """Whether a writer is an assistant that says its name. What is said in a conversation stays in it."""
+    """Whether a writer is an assistant with a name. A conversation stays private."""
     return known_as(writer) not in UNKNOWN and not writer.startswith(_NAMED)
 
 
 def attribution(one: Origin, to: Viewer) -> str:
-    """What stands beside the words of others that nobody has approved; "" for one's own."""
+    """The note beside unapproved words of others; "" for one's own."""
     if one.writer.startswith(_NAMED) or (to.name and is_same(one.writer, to.name)):
         return ""
     if not (one.writer or one.outside):
         return ""
     return f"{f'by {one.writer}' if one.writer else 'from elsewhere'}, not approved"
+
+
+class Word(Protocol):
+    """What the person answered to a question."""
+
+    @property
+    def state(self) -> str:
+        """As reminders.answers has it."""
+
+
+def approval(id_: str) -> str:
+    """The id of the question whether what this memory says may be believed."""
+    return item_id(id_, "approve")
+
+
+def is_approved(id_: str, answers: Mapping[str, Word]) -> bool:
+    """Whether the person has said so."""
+    answer = answers.get(approval(id_))
+    return answer is not None and answer.state == "done"
+
+
+def item_id(source: str, key: str, length: int = 6) -> str:
+    """The id of what `key` names in `source`: base32 letters of a SHA-256."""
+    return f"vm-{item_digest(source, key)[:length]}"
+
+
+def item_digest(source: str, key: str) -> str:
+    """All letters of such an id."""
+    from base64 import b32encode  # a search imports this module, and needs no such id
+    from hashlib import sha256
+
+    data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
+    return b32encode(sha256(data).digest()).decode("ascii").lower().rstrip("=")
 
 
 __all__ = [
@@ -177,7 +208,7 @@ __all__ = [
 
 PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
-PASSING = ("episodic", "working")  # what a memory of these types tells is over some day
+PASSING = ("episodic", "working")  # what memories of these types state ends some day
 DEFAULT_SCOPE = EVERYBODY
 
 
@@ -201,12 +232,12 @@ class Memory(NamedTuple):
     archived: bool = False
     adopted: bool = True  # False: a person's file that has no id yet
     links: tuple[str, ...] = ()  # targets of the wikilinks in its content
-    mtime: float = 0.0  # when the file was last written; 0.0 where nobody knows
+    mtime: float = 0.0  # when the file was last written; 0.0 if unknown
 
     def text(self, key: str) -> str:
         """A property that is text; "" where there is none."""
-        found = self.properties.get(key)
-        return "" if found is None or isinstance(found, (list, dict)) else str(found)
+        raw = self.properties.get(key)
+        return "" if raw is None or isinstance(raw, (list, dict)) else str(raw)
 
     @property
     def decay_policy(self) -> str:
@@ -215,14 +246,14 @@ class Memory(NamedTuple):
 
     @property
     def is_passing(self) -> bool:
-        """Whether it tells of something that passes: an event or a working note, not a fact or a preference."""
+        """Whether it states something that ends: an event or a working note, not a fact or a preference."""
         return self.properties.get("memory_type") in PASSING
 
     @property
     def importance(self) -> float | None:
-        """From 0.0 to 1.0, as it was when it was written; None when nobody has judged it."""
-        found = self.properties.get("importance")
-        return float(found) if isinstance(found, (int, float)) else None
+        """From 0.0 to 1.0, as it was when it was written; None if unknown."""
+        raw = self.properties.get("importance")
+        return float(raw) if isinstance(raw, (int, float)) else None
 
     @property
     def expires(self) -> float | None:
@@ -231,9 +262,9 @@ class Memory(NamedTuple):
 
     @property
     def stored_reads(self) -> int:
-        """How often it was read, as far as its file tells; the ledger may know of more."""
-        found = self.properties.get("access_count")
-        return max(0, found) if isinstance(found, int) else 0
+        """How often it was read, by its file; the ledger may have more."""
+        raw = self.properties.get("access_count")
+        return max(0, raw) if isinstance(raw, int) else 0
 
     @property
     def linked(self) -> tuple[str, ...]:
@@ -248,7 +279,7 @@ MemoryRecord = TypedDict(
         "content": str,
         "title": str,
         "path": str,  # in the vault
-        "agent": str,  # "" where nothing is said, here and below
+        "agent": str,  # "" for none, here and below
         "personality": str,
         "project": str,
         "type": str,
@@ -274,27 +305,27 @@ MemoryRecord = TypedDict(
         "version": int,
     },
 )
-"""A memory as JSON and as the Python API give it."""
+"""A memory as JSON and in the Python API."""
 
 
-def link_targets(given: object) -> tuple[str, ...]:
+def link_targets(raw: object) -> tuple[str, ...]:
     """What a property `links` leads to: a list of [[..]], or text with some."""
-    texts = given if isinstance(given, list) else [given]
-    found: list[str] = []
+    texts = raw if isinstance(raw, list) else [raw]
+    results: list[str] = []
     for text in texts:
         if isinstance(text, str):
-            found += [each.strip() for each in _LINK.findall(text)]
-    return tuple(dict.fromkeys(found))
+            results += [each.strip() for each in _LINK.findall(text)]
+    return tuple(dict.fromkeys(results))
 
 
-_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})(?:[|#][^\[\]\n]{0,500})?\]\]")
+_LINK = lazy(r"\[\[([^\[\]|#\n]{1,500})(?:[|#][^\[\]\n]{0,500})?\]\]")
 
 
-# Whether the person keeps a note from assistants.
+# Private notes.
 
 _NO = ("false", "no", "0", "none", "")
 _HEAD = 4_000  # characters
-_LINE = re.compile(r"^[ \t\"']*private[ \t\"']*::?[ \t]*(\S*)", re.IGNORECASE | re.MULTILINE)
+_LINE = lazy(r"^[ \t\"']*private[ \t\"']*::?[ \t]*(\S*)", re.IGNORECASE | re.MULTILINE)
 
 
 def is_private(properties: Mapping[str, object]) -> bool:
@@ -306,58 +337,7 @@ def is_private(properties: Mapping[str, object]) -> bool:
 
 
 def says_private(text: str) -> bool:
-    """Whether a note whose properties cannot be read says so at its beginning: what is broken is kept rather than
-    told."""
+    """Whether a note whose properties cannot be read is marked as private at its beginning: when in doubt, it is."""
     if not text.lstrip("\ufeff").startswith("---"):
         return False
-    return any(found[1].strip("\"',").lower() not in _NO for found in _LINE.finditer(text[:_HEAD]))
-
-
-# What a memory is in time: a fact, a preference, an event, a working note. It decides how long the memory lives.
-
-CAP = 400  # characters; what a note is shows at once
-EVENT = re.compile(
-    r"^\W*(?:session(?: notes?)?|meeting notes|log|diary|minutes)\b\W"
-    r"|^\W*(?:[\d-]{4,10}[\W]+)?(?:(?:today|yesterday|this morning|last (?:night|week)|on \w+day)\W+)?"
-    r"(?:(?:I|we|the user|user|he|she|they) )?(?:(?:have|has|had|just|also) )?"
-    r"(?:asked|ate|bought|booked|called|checked|cleaned|compared|debugged|discussed|drafted|drove|explained|fixed|flew|"
-    r"found|had (?:a |lunch|dinner|breakfast|coffee)|helped|installed|investigated|listened|looked|made|measured|met|"
-    r"ordered|paid|planned|played|prepared|printed|profiled|ran|read|refactored|released|repaired|replied|reported|"
-    r"researched|reviewed|rotated|said|saw|searched|sent|shipped|shopped|sorted|spent|spoke|summari[sz]ed|talked|"
-    r"tested|told|tried|translated|visited|walked|watched|went|worked|wrote)\b"
-    r"|(?<!\w)(?:yesterday|today|this morning|last night|just now)(?!\w|['’])"
-    r"|今[天早晚]|昨[天晚]|前天|刚才|刚刚|上周|^会话|(?:讨论|修复|发布|完成|帮\S{1,4}写|去|见|看|交|付|花)了|给\S{1,4}打电话",
-    re.IGNORECASE,
-)
-LASTING = re.compile(
-    r"(?<!\w)(?:decid\w+|decision|agreed|lesson|learned|rule|always|never|must|since|until|from now on|no longer|"
-    r"any ?more|now (?!\w+ing)|born|died|married|moved (?:to|from|in)|is|are)(?!\w)"
-    r"|决定|教训|改|换|搬|退休|毕业|结婚|出生|不再|以后|必须",
-    re.IGNORECASE,
-)
-WORKING = re.compile(
-    r"(?<!\w)(?:right now|for now|at the moment|in progress|currently \w+ing|now \w+ing|working on|next step (?:is|:)|"
-    r"(?:in )?this (?:session|conversation|chat)|until this is done|half[- ]done)(?!\w)"
-    r"|正在|目前正|本次(?:会话|对话)|这次(?:会话|对话)|下一步",
-    re.IGNORECASE,
-)
-
-ABOUT_PERSON = re.compile(
-    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|用户|我(?!们)|本人)", re.IGNORECASE
-)
-
-
-def is_event(text: str) -> bool:
-    """Whether it tells what was done, and nothing that lasts."""
-    said = text[:CAP]
-    return EVENT.search(said) is not None and LASTING.search(said) is None
-
-
-def is_about_person(text: str) -> bool:
-    """Whether it states something about the person: who is named first is them, and nothing is asked."""
-    return ABOUT_PERSON.match(text) is not None and not text.rstrip().endswith(("?", "？"))
-
-
-def is_working_note(text: str) -> bool:
-    """Whether it tells what is being done now and will be over soon."""
-    return WORKING.search(text[:CAP]) is not None
+    return any(match[1].strip("\"',").lower() not in _NO for match in _LINE.finditer(text[:_HEAD]))

@@ -4,9 +4,7 @@ changes."""
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem.adapter import Completion, Task, Value
@@ -14,44 +12,45 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
 from vaultmem.languages import recurrence
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.model import GENERATED, key_of
 from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import Session
 from vaultmem.reminders.answers import DONE, OPEN
 from vaultmem.text.sanitize import one_line
+from vaultmem.text.values import lazy
 from vaultmem.vault import logseq_properties, pages
 from vaultmem.vault.files import decode, digest
 from vaultmem.vault.frontmatter import split
 
-_PLACE = re.compile(r"(.+):([1-9][0-9]{0,6})")
+_PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
 
 
 # --- Properties
 
 
-def set_property(session: Session, asked: Asked) -> Report:
+def set_property(session: Session, params: Asked) -> Report:
     """Set a property of a note, or with "add" give its list one more item."""
-    if not asked.has("value"):
+    if not params.has("value"):
         raise UsageError("give a value; vaultmem unset removes the property")
-    value = asked.value("value")
-    if asked.flag("add"):
-        return _edited(session, asked, lambda was: was if value in was else [*was, value])
-    return _edited(session, asked, lambda _: value)
+    value = params.value("value")
+    if params.flag("add"):
+        return _edited(session, params, lambda was: was if value in was else [*was, value])
+    return _edited(session, params, lambda _: value)
 
 
-def unset(session: Session, asked: Asked) -> Report:
+def unset(session: Session, params: Asked) -> Report:
     """Remove a property from a note, or one item from its list."""
-    if not asked.has("value"):
-        return _edited(session, asked, lambda _: None)
-    value = asked.value("value")
-    return _edited(session, asked, lambda was: [one for one in was if one != value] or None)
+    if not params.has("value"):
+        return _edited(session, params, lambda _: None)
+    value = params.value("value")
+    return _edited(session, params, lambda was: [one for one in was if one != value] or None)
 
 
-def _edited(session: Session, asked: Asked, new: Callable[[list[Value]], Value]) -> Report:
+def _edited(session: Session, params: Asked, new: Callable[[list[Value]], Value]) -> Report:
     """The property becomes what `new` makes of its items."""
-    path, key = path_of(session, asked.needed("note")), asked.needed("key")
+    path, key = path_of(session, params.needed("note")), params.needed("key")
     data = session.desk.bytes_of(path) or b""
     form = session.desk.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
@@ -60,9 +59,9 @@ def _edited(session: Session, asked: Asked, new: Callable[[list[Value]], Value])
     why = f"{'unset' if value is None else 'set'} {one_line(key)}"
     changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
     plan = Plan("set", changes if raw != data else ())
-    if asked.flag("dry_run"):
+    if params.flag("dry_run"):
         return planned(session, plan)
-    _carry_out(session, asked, plan, why)
+    _carry_out(session, params, plan, why)
     return {"note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes)}
 
 
@@ -81,9 +80,9 @@ def _items(form: str, value: Value) -> list[Value]:
     return [] if value is None else [value]
 
 
-def _carry_out(session: Session, asked: Asked, plan: Plan, why: str) -> None:
+def _carry_out(session: Session, params: Asked, plan: Plan, why: str) -> None:
     if plan.changes:
-        outcome = session.carry_out(plan, header(asked, why[:200], session.now))
+        outcome = session.carry_out(plan, header(params, why[:200], session.now))
         if outcome.skipped:
             raise NoteChangedError(f"{outcome.skipped[0][1]}")
 
@@ -91,28 +90,28 @@ def _carry_out(session: Session, asked: Asked, plan: Plan, why: str) -> None:
 # --- Tasks
 
 
-def place(session: Session, given: str) -> tuple[str, int] | None:
+def place(session: Session, text: str) -> tuple[str, int] | None:
     """The note and the line that NOTE:LINE names; None for anything else."""
-    found = _PLACE.fullmatch(given)
-    return (path_of(session, found[1]), int(found[2])) if found else None
+    match = _PLACE.fullmatch(text)
+    return (path_of(session, match[1]), int(match[2])) if match else None
 
 
-def tick(session: Session, asked: Asked, path: str, line: int) -> Report:
+def tick(session: Session, params: Asked, path: str, line: int) -> Report:
     """Tick the task on a line of a note. The report is like that of an answer."""
-    found = find_task(session, path, lambda task: task.line == line)
-    if found is None:
+    standing = find_task(session, path, lambda task: task.line == line)
+    if standing is None:
         raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
-    text = one_line(found.task.text)
+    text = one_line(standing.task.text)
     report: Report = {
         "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
         "carried_out": [], "skipped": [], "asks": None,
     }  # fmt: skip
-    if found.is_closed:
+    if standing.is_closed:
         return {**report, "was": DONE, "changed": False}
-    plan = found.ticked(session, "")
-    if asked.flag("dry_run"):
+    plan = standing.ticked(session, "")
+    if params.flag("dry_run"):
         return {**report, "dry_run": True, "changes": planned(session, plan)["changes"]}
-    _carry_out(session, asked, plan, f"done: {text}")
+    _carry_out(session, params, plan, f"done: {text}")
     return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
 
 
@@ -131,7 +130,7 @@ class Standing(NamedTuple):
     def ticked(self, session: Session, id_: str) -> Plan:
         """Mark it done as its editor does. Raises NoteChangedError where only the editor can."""
         mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
-        at = datetime.fromtimestamp(session.now).astimezone().strftime("%Y-%m-%dT%H:%M")
+        at = session.local_time.strftime("%Y-%m-%dT%H:%M")
         done = Completion(at, recurrence.next_day, recurrence.is_over)
         text = self.data[len(mark) :].decode()
         now = session.desk.rules.completed(self.path, text, self.task, done)
@@ -161,22 +160,22 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
 # --- Which note
 
 
-def path_of(session: Session, given: str) -> str:
+def path_of(session: Session, text: str) -> str:
     """The path of the note that is meant by a path, title, file name or alias. What an assistant may not see is not
     there for it."""
-    wanted, viewer = given.strip().removeprefix("/"), session.viewer
+    wanted, viewer = text.strip().removeprefix("/"), session.viewer
     searcher = session.reader.searcher() if viewer.name else None
     but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
     near = {wanted, f"{wanted}.md"} - but
     exact = [path for path in sorted(near) if session.desk.bytes_of(path) is not None]
     searcher = session.reader.searcher() if not exact else None
-    found = exact or (catalog_read.find_notes(searcher.catalog, given, but) if searcher else [])
-    if not found:
-        raise NoteNotFoundError(f"no note is called {given[:80]!r}; name it by its path")
-    if not exact and len(found) > 1:
-        several = ", ".join(found[:_MOST_NAMED])
-        raise NoteNotFoundError(f"several notes are called {given!r}: {several}; name one by its path")  # fmt: skip
-    path = found[0]
+    result = exact or (catalog_read.find_notes(searcher.catalog, text, but) if searcher else [])
+    if not result:
+        raise NoteNotFoundError(f"no note is called {text[:80]!r}; name it by its path")
+    if not exact and len(result) > 1:
+        several = ", ".join(result[:_MOST_NAMED])
+        raise NoteNotFoundError(f"several notes are called {text!r}: {several}; name one by its path")  # fmt: skip
+    path = result[0]
     if session.desk.rules.kind(path) != "note":
         raise UsageError(f"{path} is no note of this vault")
     if path in {f"{session.desk.folder}/{name}" for name in GENERATED}:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -17,8 +17,19 @@ from typing import NamedTuple
 from vaultmem.languages.slots import fold
 from vaultmem.languages.statements import Statement
 from vaultmem.languages.when_words import amount, han_number
-from vaultmem.memories.model import is_event
-from vaultmem.memories.short_texts import CAP, CUES, DENIAL, HAN, NAME, STOP, facts, stem, tokens_of
+from vaultmem.memories.short_texts import (
+    CAP,
+    CUES,
+    DENIAL,
+    HAN,
+    NAME,
+    STOP,
+    facts_of_both,
+    is_event,
+    stem,
+    tokens_of,
+)
+from vaultmem.text.values import lazy
 
 LONGEST = 20_000  # characters that are looked at
 _FEW = 24  # words, of which it is worth asking in which order they stand
@@ -28,16 +39,14 @@ _PREFIX, _PART = (
 )  # characters, and share of the shorter word, that two forms of one word begin with
 _STRETCH = 3  # words that stand in the place of others
 _USUAL = 0.8  # the cosine of two statements that may be the same
-_HANS = re.compile(f"[{HAN}]+")
-_COUNTED = re.compile(
-    "[零一二两三四五六七八九十]{1,3}(?=[点号个岁小时次天月年元位人名遍层行件台分条周])"
-)
-_NUMERAL = re.compile(
+_HANS = lazy(f"[{HAN}]+")
+_COUNTED = lazy("[零一二两三四五六七八九十]{1,3}(?=[点号个岁小时次天月年元位人名遍层行件台分条周])")
+_NUMERAL = lazy(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b", re.IGNORECASE
 )
-_HOUR = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|\b(\d{1,2}):00\b", re.IGNORECASE)
-_PASSIVE = re.compile(r"\bby\b|[由被]", re.IGNORECASE)
-_REFUSAL = re.compile(r"\b(?:dislike|hate)s?\b|讨厌|禁止|无", re.IGNORECASE)
+_HOUR = lazy(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|\b(\d{1,2}):00\b", re.IGNORECASE)
+_PASSIVE = lazy(r"\bby\b|[由被]", re.IGNORECASE)
+_REFUSAL = lazy(r"\b(?:dislike|hate)s?\b|讨厌|禁止|无", re.IGNORECASE)
 _ALIASES = {"prefers": "likes"}  # and what is liked better is liked
 _COMPARED = frozenset(stem(word) for word in ("better", "best", "more", "most", "更"))
 
@@ -54,20 +63,19 @@ class _Plain(NamedTuple):
     """What the features need of one text, in one spelling of days, hours and numbers."""
 
     words: tuple[str, ...]  # stems and single Chinese characters, in their order
-    known: frozenset[str]
+    known: Mapping[str, float]  # what each word weighs: a Chinese character is half a word
     prefixes: Mapping[str, tuple[str, ...]]
     signs: frozenset[str]  # Chinese characters
     pairs: frozenset[str]  # of them, side by side
     numbers: frozenset[str]
     names: frozenset[str]
-    facts: tuple[_Fact, ...]
     denied: bool
     passive: bool
     event: bool
     cue: bool
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where the words of two texts differ: how many both begin and end with, and what each has between those."""
 
     head: int
@@ -83,8 +91,12 @@ def is_same(one: str, other: str, similarity: float | None = None) -> bool:
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
     """The log odds that they state the same. `similarity`: their cosine, where a model knows it."""
-    found = features(one, other, similarity)
-    return WEIGHTS[""] + math.fsum(WEIGHTS[name] * value for name, value in found.items())
+    return weighted(WEIGHTS, features(one, other, similarity))
+
+
+def weighted(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    """The sum of a linear model."""
+    return weights[""] + math.fsum(weights[name] * value for name, value in features.items())
 
 
 def says_more(one: str, other: str) -> int:
@@ -102,8 +114,9 @@ def features(one: str, other: str, similarity: float | None = None) -> dict[str,
     """What the model looks at; it is the same in both directions."""
     a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
     lost, gained = _missing(a, b), _missing(b, a)
+    alone = {*lost, *gained}
     covered = sorted((_covered(a, lost), _covered(b, gained)))
-    found = {
+    results = {
         "covered": covered[0],
         "covered squared": covered[0] ** 2,
         "covered by the other": covered[1],
@@ -116,16 +129,16 @@ def features(one: str, other: str, similarity: float | None = None) -> dict[str,
         "cue in one": a.cue != b.cue,
         "denied in one": a.denied != b.denied,
         "denied and covered": covered[0] * (a.denied != b.denied),
-        **_particulars(a, b, {*lost, *gained}),
-        **_places(a, b, {*lost, *gained}),
+        **_particulars(a, b, alone),
+        **_places(a, b, alone),
         **_signs(a, b),
-        **_stated(a, b),
+        **_stated(one, other, is_change=a.cue != b.cue),
     }
     closeness = 0.0 if similarity is None else similarity - _USUAL
-    found["meaning"] = closeness
-    found["meaning and Chinese"] = closeness * found["Chinese"]
-    found["meaning and numbers"] = closeness * found["numbers differ"]
-    return {name: float(value) for name, value in found.items()}
+    results["meaning"] = closeness
+    results["meaning and Chinese"] = closeness * results["Chinese"]
+    results["meaning and numbers"] = closeness * results["numbers differ"]
+    return {name: float(value) for name, value in results.items()}
 
 
 def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
@@ -144,7 +157,7 @@ def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
 
 def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     """Where in the sentence they differ."""
-    at = _difference(a.words, b.words)
+    at = difference(a.words, b.words)
     swapped = 0 < at.mine <= _STRETCH and 0 < at.theirs <= _STRETCH
     longer = not at.mine or not at.theirs
     first = [bool(each.words) and each.words[0] in alone for each in (a, b)]
@@ -178,12 +191,13 @@ def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
     }
 
 
-def _stated(a: _Plain, b: _Plain) -> dict[str, float]:
+def _stated(one: str, other: str, *, is_change: bool) -> dict[str, float]:
     """What they say of one property."""
-    topics = [{fact.subject for fact in each.facts} for each in (a, b)]
-    one_fact = not set(a.facts).isdisjoint(b.facts)
+    both = facts_of_both(other, one) if max(len(one), len(other)) <= CAP else ((), ())
+    topics = [{fact.subject for fact in stated} for stated in both]
+    mine, theirs = ({_told(fact) for fact in stated} for stated in both)
     return {
-        "one fact": one_fact and a.cue == b.cue,
+        "one fact": not mine.isdisjoint(theirs) and not is_change,
         "other subject": all(topics) and topics[0].isdisjoint(topics[1]),
     }
 
@@ -197,16 +211,14 @@ def _plain(text: str) -> _Plain:
     for word in words:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
     signs = [sign for run in _HANS.findall(spelled) for sign in run if sign not in STOP]
-    stated = facts(text) if len(text) <= CAP else ()
     return _Plain(
         words,
-        frozenset(words),
-        {key: tuple(found) for key, found in prefixes.items() if len(key) == _PREFIX},
+        {word: 0.5 if _HANS.fullmatch(word) else 1.0 for word in words},
+        {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX},
         frozenset(signs),
         frozenset(map("".join, pairwise(signs))),
         frozenset(word for word in words if any(map(str.isdigit, word))),
         frozenset(token.stem for token in tokens_of(text) if token.kind == NAME),
-        tuple(_told(fact) for fact in stated),
         (DENIAL.search(text) or _REFUSAL.search(text)) is not None,
         _PASSIVE.search(text) is not None,
         is_event(text),
@@ -214,38 +226,36 @@ def _plain(text: str) -> _Plain:
     )
 
 
+@lru_cache(4096)
 def _told(fact: Statement) -> _Fact:
     value = frozenset(token.stem for token in tokens_of(fact.value)) - _COMPARED
     kind = _ALIASES.get(fact.property, fact.property)
     return _Fact(fact.subject, kind, value, fact.negated, fact.where)
 
 
-def _counted(found: re.Match[str]) -> str:
-    return str(han_number(found[0]))
+def _counted(match: re.Match[str]) -> str:
+    return str(han_number(match[0]))
 
 
-def _figure(found: re.Match[str]) -> str:
-    return f"{amount(found[0].lower()):g}"
+def _figure(match: re.Match[str]) -> str:
+    return f"{amount(match[0].lower()):g}"
 
 
-def _hour(found: re.Match[str]) -> str:
-    if found[4]:
-        return found[4]
-    hour = int(found[1]) % 12 + 12 * (found[3].lower() == "p")
-    return f"{hour}:{found[2]}" if found[2] and found[2] != "00" else str(hour)
+def _hour(match: re.Match[str]) -> str:
+    if match[4]:
+        return match[4]
+    hour = int(match[1]) % 12 + 12 * (match[3].lower() == "p")
+    return f"{hour}:{match[2]}" if match[2] and match[2] != "00" else str(hour)
 
 
 def _missing(one: _Plain, other: _Plain) -> list[str]:
     """Words of one that the other has in no form."""
-    return [
-        word
-        for word in dict.fromkeys(one.words)
-        if word not in other.known and not _has_form(other, word)
-    ]
+    return [word for word in one.known if word not in other.known and not _has_form(other, word)]
 
 
 def _has_form(text: _Plain, word: str) -> bool:
-    return any(_is_form(word, other) for other in text.prefixes.get(word[:_PREFIX], ()))
+    others = text.prefixes.get(word[:_PREFIX])
+    return others is not None and any(_is_form(word, other) for other in others)
 
 
 def _is_form(word: str, other: str) -> bool:
@@ -257,28 +267,25 @@ def _is_form(word: str, other: str) -> bool:
 
 
 def _covered(text: _Plain, missing: Sequence[str]) -> float:
-    """The share of its words that the other has; a Chinese character is half a word."""
-    lacking = _weight(missing)
-    return 1 - lacking / max(0.5, _weight(text.known))
+    """The share of its words that the other has."""
+    lacking = sum(text.known[word] for word in missing)
+    return 1 - lacking / max(0.5, sum(text.known.values()))
 
 
-def _weight(words: Iterable[str]) -> float:
-    return sum(0.5 if _HANS.fullmatch(word) else 1.0 for word in words)
-
-
-def _difference(a: Sequence[str], b: Sequence[str]) -> _Place:
+def difference(a: Sequence[str], b: Sequence[str]) -> Place:
+    """Where the words of two texts differ."""
     most = min(len(a), len(b))
     head = next((at for at in range(most) if a[at] != b[at]), most)
     rest = most - head
     foot = next((at for at in range(rest) if a[-1 - at] != b[-1 - at]), rest)
-    return _Place(head, foot, len(a) - head - foot, len(b) - head - foot)
+    return Place(head, foot, len(a) - head - foot, len(b) - head - foot)
 
 
 def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
     """The share of pairs of words that stand the other way round, and whether two words changed places around one
     that stayed between them: who owes whom."""
-    place = {word: at for at, word in enumerate(dict.fromkeys(b.words))}
-    shared = [place[word] for word in dict.fromkeys(a.words) if word in place][:_FEW]
+    place = {word: at for at, word in enumerate(b.known)}
+    shared = [place[word] for word in a.known if word in place][:_FEW]
     if len(shared) < 2:
         return 0.0, False
     inverted = sum(first > second for first, second in combinations(shared, 2))

@@ -21,47 +21,47 @@ from vaultmem.history.commits import Record
 from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.conversation import is_talk, put_away
-from vaultmem.memories.desk import Session
 from vaultmem.memories.reports import Report, header, unified
+from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
 from vaultmem.vault import pages
-from vaultmem.vault.batches import Outcome, Wish
+from vaultmem.vault.batches import Outcome, PlannedWrite
 from vaultmem.vault.files import decode
 from vaultmem.vault.places import ARCHIVE
 
 log = logging.getLogger("vaultmem.memories")
 
 MOST = 1_000
-ALL = 10_000  # that are looked through for some of them
+ALL = 10_000  # that are searched for some of them
 UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
 
 
-def history(session: Session, asked: Asked) -> Report:
+def history(session: Session, params: Asked) -> Report:
     """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
-    somebody asks for them: they would be most of it."""
+    requested: they would be most of it."""
     _catch_up(session)
-    path = _path(session, asked.text("id")) if asked.text("id") else None
-    limit, by = asked.whole("limit"), asked.text("by") or None
-    every = bool(path or by or asked.flag("conversations"))
-    found = session.desk.history.log(path, limit if every else ALL, by, _since(session, asked))
-    found = [one for one in found if every or not is_said(one)][:limit]
-    return {"history": [_shown(one) for one in found], "count": len(found)}
+    path = _path(session, params.text("id")) if params.text("id") else None
+    limit, by = params.whole("limit"), params.text("by") or None
+    every = bool(path or by or params.flag("conversations"))
+    commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
+    commits = [one for one in commits if every or not is_said(one)][:limit]
+    return {"history": [_commit_to_json(one) for one in commits], "count": len(commits)}
 
 
-def diff(session: Session, asked: Asked) -> Report:
+def diff(session: Session, params: Asked) -> Report:
     """What one commit changed."""
     _catch_up(session)
     history_ = session.desk.history
-    commit = history_.resolve(asked.needed("commit"))
-    return {**_shown(history_.show(commit)), "diff": history_.diff(commit)}
+    commit = history_.resolve(params.needed("commit"))
+    return {**_commit_to_json(history_.show(commit)), "diff": history_.diff(commit)}
 
 
-def undo(session: Session, asked: Asked) -> Report:
+def undo(session: Session, params: Asked) -> Report:
     """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
     refused with the reason."""
     _remember(session)
-    commits = _chosen(session, asked)
-    who = header(asked, "", session.now)
+    commits = _chosen(session, params)
+    who = header(params, "", session.now)
     subjects = ", ".join(one.why for one in commits)
     past = session.desk.history
     undone = [
@@ -76,15 +76,15 @@ def undo(session: Session, asked: Asked) -> Report:
         lambda one, other: _id(session, one) == _id(session, other),
         put_away,
     )
-    found, not_possible = undoing.wishes(undone, means, why)
-    shown = [
+    writes, not_possible = undoing.planned_writes(undone, means, why)
+    rows = [
         {"commit": one.commit, "by": one.by, "why": one.why, "at": stamp(one.at)} for one in commits
     ]
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
-    if asked.flag("dry_run"):
-        changes = [_previewed(session, wish) for wish in found]
-        return {"undone": shown, "dry_run": True, "changes": changes, "refused": refused}
-    outcome = session.desk.batches.apply(who._replace(why=why), found)
+    if params.flag("dry_run"):
+        changes = [_previewed(session, one) for one in writes]
+        return {"undone": rows, "dry_run": True, "changes": changes, "refused": refused}
+    outcome = session.desk.batches.apply(who._replace(why=why), writes)
     if outcome.done:
         session.desk.written(outcome)
         session.desk.remember()
@@ -92,7 +92,7 @@ def undo(session: Session, asked: Asked) -> Report:
             _keep_undone(session, outcome)
     refused += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
-    return {"undone": shown, "dry_run": False, "changes": changes, "refused": refused}
+    return {"undone": rows, "dry_run": False, "changes": changes, "refused": refused}
 
 
 def _id(session: Session, data: bytes) -> str:
@@ -117,15 +117,15 @@ def _archived(session: Session, by: str) -> Callable[[bytes], bytes]:
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:
     """A job shall not do again at once what a person has undone."""
-    found = [session.desk.collection.at(step.target) for step in outcome.done]
-    rows = [(each.id, each.path, each.hash) for each in found if each and not each.archived]
+    results = [session.desk.collection.at(step.target) for step in outcome.done]
+    rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 
-def _previewed(session: Session, wish: Wish) -> dict[str, object]:
-    old = None if wish.path is None else session.desk.bytes_of(wish.path)
-    text = unified(wish.path, wish.target, old or b"", wish.render(old))
-    return {"path": wish.path, "target": wish.target, "why": wish.why, "diff": text}
+def _previewed(session: Session, one: PlannedWrite) -> dict[str, object]:
+    old = None if one.path is None else session.desk.bytes_of(one.path)
+    text = unified(one.path, one.target, old or b"", one.render(old))
+    return {"path": one.path, "target": one.target, "why": one.why, "diff": text}
 
 
 def _catch_up(session: Session) -> None:
@@ -149,30 +149,32 @@ def _remember(session: Session) -> None:
     session.desk.remember()
 
 
-def _chosen(session: Session, asked: Asked) -> list[Record]:
+def _chosen(session: Session, params: Asked) -> list[Record]:
     past = session.desk.history
-    given, name = asked.text("commit"), asked.text("name")
-    if sum(map(bool, (given, asked.flag("last"), name))) != 1:
+    commit, name = params.text("commit"), params.text("name")
+    if sum(map(bool, (commit, params.flag("last"), name))) != 1:
         raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
-    if given:
-        return [past.show(past.resolve(given))]
-    since = _since(session, asked)
-    if not asked.flag("last") and since is None:
+    if commit:
+        return [past.show(past.resolve(commit))]
+    since = _since(session, params)
+    if not params.flag("last") and since is None:
         raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
-    done = past.log(limit=ALL if asked.flag("last") else MOST, by=name or None, since=since)
-    found = [one for one in done if one.is_ours]  # what people do in their editor, they undo there
-    if asked.flag("last"):
-        # A turn of a chat that came in meanwhile is not what somebody wants back.
-        own = [one for one in found if not is_said(one)][:1]
-        if found and not own:
+    done = past.log(limit=ALL if params.flag("last") else MOST, by=name or None, since=since)
+    results = [
+        one for one in done if one.is_ours
+    ]  # what people do in their editor, they undo there
+    if params.flag("last"):
+        # A turn of a chat that came in meanwhile is not what is meant.
+        own = [one for one in results if not is_said(one)][:1]
+        if results and not own:
             raise VaultmemError(
                 "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
                 " vaultmem undo COMMIT takes it back"
             )
-        found = own
-    if not found:
+        results = own
+    if not results:
         raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
-    return found
+    return results
 
 
 def is_said(one: Record) -> bool:
@@ -180,30 +182,30 @@ def is_said(one: Record) -> bool:
     return is_talk(one.by)
 
 
-def _since(session: Session, asked: Asked) -> float | None:
-    given = asked.text("since")
-    return asked.moment("since", session.view.now, ahead=False) if given else None
+def _since(session: Session, params: Asked) -> float | None:
+    value = params.text("since")
+    return params.moment("since", session.local_time, ahead=False) if value else None
 
 
-def _path(session: Session, given: str) -> str:
+def _path(session: Session, text: str) -> str:
     """The path of a memory, alive or archived, of an entry of a conversation, or of what was one."""
     try:
-        return session.find(given, archived=True).path
+        return session.find(text, archived=True).path
     except NoteNotFoundError:
-        said = session.desk.talks.find(given)
-        if len(said) > 1:
-            some = ", ".join(one.id for one in said[:3])
+        texts = session.desk.talks.find(text)
+        if len(texts) > 1:
+            some = ", ".join(one.id for one in texts[:3])
             raise NoteNotFoundError(
-                f"{given[:40]!r} begins the ids of several entries: {some}"
+                f"{text[:40]!r} begins the ids of several entries: {some}"
             ) from None
-        if said:
-            return said[0].path
-        if "/" in given:
-            return given
+        if texts:
+            return texts[0].path
+        if "/" in text:
+            return text
         raise
 
 
-def _shown(record: Record) -> dict[str, object]:
+def _commit_to_json(record: Record) -> dict[str, object]:
     files = [{"path": one.path, "target": one.target, "why": one.why} for one in record.files]
     return {
         "commit": record.commit, "at": stamp(record.at), "by": record.by, "kind": record.kind,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
-from vaultmem.memories.desk import Session
 from vaultmem.memories.note_names import Name, Titles, names, names_in
+from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import quoted
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import plural

@@ -1,5 +1,4 @@
-"""How often memories were read and when, how vaultmem left each of them, and what of it was undone: parts of the
-ledger."""
+"""Parts of the ledger: reads of memories, their state as vaultmem left them, undone work of jobs, proposals."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ class Left(NamedTuple):
 
 def counts(ledger: Ledger) -> dict[str, ReadCount]:
     """All that were ever read, by id."""
-    found = ledger.rows("SELECT id, count, last, times FROM reads", _count)
-    return dict(found)
+    return dict(ledger.rows("SELECT id, count, last, times FROM reads", _count))
 
 
 def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]:
@@ -50,11 +48,11 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]
     return {memory: count.number for memory, count in known.items()}
 
 
-def use(ledger: Ledger, told: Mapping[str, float], now: float) -> None:
-    """Memories were told of unasked, by id and time: they are in use, and counted once however often that is. What is
-    told at every start is not worth more for it, and its file is not to be written each night for the count."""
+def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
+    """Memories were recalled automatically, by id and time: they are in use, and count as read once. What every
+    session recalls is not worth more for it, and its file is not rewritten each night for the count."""
     with ledger.writing(now) as db:
-        for memory, at in told.items():
+        for memory, at in recalled.items():
             before = _known(db, memory, at)
             times = tuple(sorted({*before.times, at})[-TIMES:])
             _put(db, memory, ReadCount(max(before.number, 1), max(before.last, at), times))
@@ -62,8 +60,7 @@ def use(ledger: Ledger, told: Mapping[str, float], now: float) -> None:
 
 def seen(ledger: Ledger) -> dict[str, Left]:
     """How vaultmem left the memories that it wrote or filed, by id."""
-    found = ledger.rows("SELECT id, path, hash, category FROM seen", _left)
-    return dict(found)
+    return dict(ledger.rows("SELECT id, path, hash, category FROM seen", _left))
 
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
@@ -76,8 +73,8 @@ def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
 
 def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
     """The memories for which the work of a job was undone, by id: path and hash after that."""
-    found = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))
-    return {id_: (path, hash_) for id_, path, hash_ in found}
+    rows = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))
+    return {id_: (path, hash_) for id_, path, hash_ in rows}
 
 
 def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: float) -> None:
@@ -88,8 +85,7 @@ def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: floa
 
 def _known(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
     """What is known of the reading of a memory that is read at a time."""
-    found = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,))
-    row = found.fetchone()
+    row = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)).fetchone()
     return _count(row)[1] if row else ReadCount(0, at, ())
 
 
@@ -109,11 +105,11 @@ def _left(row: tuple[object, ...]) -> tuple[str, Left]:
     return id_, Left(path, hash_, category)
 
 
-# What was proposed to a person and what the person said, and what jobs noticed: part of the ledger.
+# Proposals with the decisions of the person, and findings of jobs.
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
-ASKED = "asked"  # a model was asked, and had nothing to propose
-MODEL = "model"  # who proposed it; nobody is named where dreams did by themselves
+ASKED = "asked"  # a model was consulted, and had nothing to propose
+MODEL = "model"  # the proposer; "" for dreams
 
 
 class Kept(NamedTuple):
@@ -126,7 +122,7 @@ class Kept(NamedTuple):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether a model proposed it, or was asked about it."""
+        """Whether a model proposed it, or was consulted about it."""
         return self.fields.get("who") == MODEL
 
 
@@ -137,12 +133,12 @@ def kept(ledger: Ledger) -> list[Kept]:
 
 def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
     """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
-    again, and what nobody would propose any more is forgotten. What a model proposed stays."""
+    again, and what dreams would not propose any more is forgotten. What a model proposed stays."""
     with ledger.writing(now) as db:
         rows = map(_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
         known = {one.id: one.state for one in rows if not one.is_of_model}
-        gone = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
-        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in gone])
+        removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
+        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
         fresh = sorted(made.keys() - known.keys())
         new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
         db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
@@ -157,7 +153,7 @@ def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: flo
 
 
 def advised(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
-    """What a model was asked about, by id, with the state and the fields. What is known already stays as it is."""
+    """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
     rows = [
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
         for id_, (state, fields) in sorted(made.items())
@@ -168,23 +164,25 @@ def advised(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], n
 
 def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
     """Drop proposals of which nothing is left."""
-    gone = [(id_,) for id_ in ids]
-    if gone:
+    removed = [(id_,) for id_ in ids]
+    if removed:
         with ledger.writing(now) as db:
-            db.executemany("DELETE FROM proposals WHERE id = ?", gone)
+            db.executemany("DELETE FROM proposals WHERE id = ?", removed)
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Remember what the person said."""
+    """Store the decision of the person."""
     with ledger.writing(now) as db:
         db.execute("UPDATE proposals SET state = ?, at = ? WHERE id = ?", (state, now, id_))
 
 
 def keep_findings(
-    ledger: Ledger, kinds: Iterable[str], found: Iterable[dict[str, object]], now: float
+    ledger: Ledger, kinds: Iterable[str], findings: Iterable[dict[str, object]], now: float
 ) -> None:
     """What a job has noticed takes the place of what was known of these kinds."""
-    rows = [(each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in found]
+    rows = [
+        (each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in findings
+    ]
     with ledger.writing(now) as db:
         db.executemany("DELETE FROM findings WHERE kind = ?", [(kind,) for kind in kinds])
         db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
@@ -196,10 +194,10 @@ def findings(ledger: Ledger) -> list[dict[str, object]]:
 
 
 def _fields(row: tuple[object, ...]) -> dict[str, object]:
-    found = json.loads(str(row[0]))
-    if not isinstance(found, dict):
+    fields = json.loads(str(row[0]))
+    if not isinstance(fields, dict):
         raise ValueError("neither a proposal nor a finding")  # noqa: TRY004 - damage, not a wrong call
-    return found
+    return fields
 
 
 def _kept(row: tuple[object, ...]) -> Kept:

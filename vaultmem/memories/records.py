@@ -23,28 +23,21 @@ class Known(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a list is narrowed to; "" and None mean anything. `since` and `until` are local days, inclusive."""
+    """What a list is narrowed to; "" means anything. `since` and `until` are local days, inclusive."""
 
-    phase: str = ""
-    category: str = ""
-    scope: str = ""
-    source: str = ""
-    agent: str = ""
-    personality: str = ""
-    project: str = ""
-    type: str = ""
-    everywhere: bool = False  # only global ones
-    tags: tuple[str, ...] = ()
-    since: str = ""
-    until: str = ""
-    min_confidence: float = 0.0
-    limit: int = 100
-    compressed: bool = True  # also what a summary stands for
+    fields: Mapping[str, str]  # phase, category, scope and what is text in the front matter
+    everywhere: bool  # only global ones
+    tags: tuple[str, ...]
+    since: str
+    until: str
+    min_confidence: float
+    limit: int
+    compressed: bool  # also what a summary stands for
 
 
+FILTERS = "phase category scope source agent personality project type".split()
 _FIELDS = ("phase", "category", "scope")
 _SESSIONS = ("session_id", "conversation_id", "source_session_id")
-_PROPERTIES = ("source", "agent", "personality", "project", "type")
 
 
 def reads_of(memory: Memory, reads: Mapping[str, ReadCount]) -> int:
@@ -105,22 +98,22 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
     }
 
 
-def _version(given: Value) -> int:
-    return given if isinstance(given, int) and not isinstance(given, bool) else 1
+def _version(value: Value) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
 def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
     summed = frozenset[str]() if wanted.compressed else _summed(memories)
-    found = [
+    results = [
         each for each in memories if _fits(each, wanted) and not is_hidden(each.properties, summed)
     ]
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
-        sure = (confidence(each, known.reads, known.now, known.half_life) for each in found)
-        found = [each for each, how in zip(found, sure, strict=True) if how >= least]
-    found.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
-    return found[: wanted.limit]
+        sure = (confidence(each, known.reads, known.now, known.half_life) for each in results)
+        results = [each for each, how in zip(results, sure, strict=True) if how >= least]
+    results.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
+    return results[: wanted.limit]
 
 
 def _summed(memories: Sequence[Memory]) -> frozenset[str]:
@@ -136,20 +129,17 @@ def is_hidden(properties: Mapping[str, object], summed: frozenset[str]) -> bool:
 
 
 def _fits(memory: Memory, wanted: Wanted) -> bool:
-    for name in _FIELDS:
-        asked = getattr(wanted, name)
-        if asked and getattr(memory, name) != asked:
+    for name, value in wanted.fields.items():
+        if name in _FIELDS and value and getattr(memory, name) != value:
             return False
-    for name in _PROPERTIES:
-        asked = getattr(wanted, name)
-        if asked and memory.text(name).lower() != asked.lower():
+        if name not in _FIELDS and value and memory.text(name).lower() != value.lower():
             return False
     if wanted.everywhere and memory.properties.get("global") is not True:
         return False
     tags = {tag.lower() for tag in memory.tags}
-    if any(tag.lower().lstrip("#") not in tags for tag in wanted.tags):
-        return False
-    return _dated(memory, wanted)
+    return tags.issuperset(tag.lower().lstrip("#") for tag in wanted.tags) and _dated(
+        memory, wanted
+    )
 
 
 def _dated(memory: Memory, wanted: Wanted) -> bool:

@@ -7,8 +7,8 @@ from collections import Counter
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import YOU, Session, rendering
 from vaultmem.memories.draft import Change, Finding, Plan
+from vaultmem.memories.store import YOU, Session, rendering
 from vaultmem.vault.batches import Header, Outcome
 from vaultmem.vault.files import decode
 

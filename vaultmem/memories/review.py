@@ -12,11 +12,11 @@ from vaultmem.memories import advice, reads
 from vaultmem.memories import proposals as finder
 from vaultmem.memories.advice import Opinion
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
 from vaultmem.memories.reads import ACCEPTED, OPEN, REJECTED
 from vaultmem.memories.reports import Report, diff, header, planned
+from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path
 from vaultmem.vault.files import digest
 from vaultmem.vault.places import ARCHIVED_NOTES

@@ -7,14 +7,17 @@ import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.languages.statements import contradiction
 from vaultmem.memories import model, paraphrase
-from vaultmem.memories.draft import Draft, View
+from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import REMINDERS, Memory, is_private
 from vaultmem.memories.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
 from vaultmem.text.similarity import bands, jaccard, resemblance
+
+if TYPE_CHECKING:
+    from vaultmem.memories.view import View
 
 ALIKE_AFTER_OPENING = 0.5  # what the texts must share when their first 100 characters are the same
 ALIKE = 0.8  # share of common shingles

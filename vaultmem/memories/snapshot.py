@@ -13,12 +13,11 @@ from typing import TypeVar
 from vaultmem.memories.memory_file import Stored, folded, provisional, title_of
 from vaultmem.memories.model import Memory
 from vaultmem.text.similarity import SIZE, resemblance
+from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, doubtful
 
 _COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
-_SUSPECT = re.compile(
-    r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE
-)
+_SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
 
 
 def is_suspect(path: str) -> bool:
@@ -38,8 +37,8 @@ class _Suspects(Places):
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
         self.asked.add(folded(path))
-        found = self._exists(path)
-        return None if found == copy else found
+        match = self._exists(path)
+        return None if match == copy else match
 
 
 class Names:
@@ -135,9 +134,9 @@ class Snapshot:
         if not is_suspect(path):
             return False
         alone = _Suspects([path], self._spelled)
-        found = conflicts(alone) or doubtful(alone)
+        result = conflicts(alone) or doubtful(alone)
         originals.update(alone.asked)
-        return bool(found)
+        return bool(result)
 
     @cached_property
     def ids(self) -> set[str]:
@@ -158,12 +157,12 @@ class Snapshot:
     def _told_apart(self) -> tuple[dict[str, str | None], set[str]]:
         """The copies, and the folded paths of files that would make others copies, or no copies any more."""
         places = _Suspects(self._suspects, self._spelled)
-        found = {copy: self._spelled(original) for copy, original in conflicts(places).items()}
+        results = {copy: self._spelled(original) for copy, original in conflicts(places).items()}
         for copy, original in doubtful(places):
             one, other = self._files[copy].memory, self._files[original].memory
-            if one and other and original not in found and _is_copy(one, other):
-                found[copy] = original
-        return found, places.asked
+            if one and other and original not in results and _is_copy(one, other):
+                results[copy] = original
+        return results, places.asked
 
     @cached_property
     def archived(self) -> list[Memory]:
@@ -178,15 +177,15 @@ class Snapshot:
     @cached_property
     def _living(self) -> tuple[list[Memory], set[str]]:
         """What lives, and the ids that several files claim."""
-        found = [memory for memory in self._memories if not memory.archived]
-        owners = _owners(found)
-        taken = {*owners, *(memory.id for memory in self.archived)}
+        results = [memory for memory in self._memories if not memory.archived]
+        owners = _owners(results)
+        used = {*owners, *(memory.id for memory in self.archived)}
         live, contested = list[Memory](), set[str]()
-        for memory in found:
+        for memory in results:
             if memory.adopted and owners[memory.id] is memory:
                 live.append(memory)
                 continue
-            live.append(_with_own_id(memory, taken))
+            live.append(_with_own_id(memory, used))
             if memory.adopted:
                 contested.add(memory.id)
         return live, contested
@@ -194,12 +193,12 @@ class Snapshot:
     @cached_property
     def _memories(self) -> list[Memory]:
         copies = self.copies
-        found = [
+        results = [
             stored.memory
             for path, stored in self._files.items()
             if stored.memory is not None and path not in copies
         ]
-        return sorted(found, key=attrgetter("path"))
+        return sorted(results, key=attrgetter("path"))
 
     @cached_property
     def by_title(self) -> dict[str, Memory]:
@@ -209,10 +208,10 @@ class Snapshot:
     @cached_property
     def by_hash(self) -> dict[str, list[Memory]]:
         """Those that live by what they say, see text.similarity.content_hash; each list by path."""
-        found: dict[str, list[Memory]] = {}
+        results: dict[str, list[Memory]] = {}
         for memory in self.live:
-            found.setdefault(memory.hash, []).append(memory)
-        return found
+            results.setdefault(memory.hash, []).append(memory)
+        return results
 
     @cached_property
     def sketches(self) -> bytearray:
@@ -234,11 +233,11 @@ def _with(memories: list[Memory], path: str, new: Memory | None) -> list[Memory]
     return [*memories[:at], *([new] if new else ()), *memories[at + is_there :]]
 
 
-def _put(known: dict[str, T], key: str, found: T | None) -> None:
-    if found is None:
+def _put(known: dict[str, T], key: str, new: T | None) -> None:
+    if new is None:
         known.pop(key, None)
     else:
-        known[key] = found
+        known[key] = new
 
 
 def _is_copy(one: Memory, other: Memory) -> bool:
@@ -262,11 +261,11 @@ def _seniority(memory: Memory) -> tuple[bool, float, float, str]:
     return memory.text("category") != parts[-2], memory.created, memory.mtime, memory.path
 
 
-def _with_own_id(memory: Memory, taken: set[str]) -> Memory:
+def _with_own_id(memory: Memory, used: set[str]) -> Memory:
     number = 1
-    while (own := provisional(memory.path, number)) in taken:
+    while (own := provisional(memory.path, number)) in used:
         number += 1
-    taken.add(own)
+    used.add(own)
     return (
         memory
         if not memory.adopted and own == memory.id

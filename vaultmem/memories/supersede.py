@@ -11,14 +11,24 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.languages.statements import contradicts
 from vaultmem.memories import model, paraphrase
 from vaultmem.memories.draft import Draft
-from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory, is_event
-from vaultmem.memories.short_texts import CAP, Reading, Token, read
+from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
+from vaultmem.memories.short_texts import (
+    CAP,
+    Reading,
+    Token,
+    facts,
+    facts_of_both,
+    is_event,
+    read,
+    words_of,
+)
 from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
@@ -53,12 +63,12 @@ def relations(
     ]
     nearest = max(near, default=0.0)
     for old, similarity, closeness in zip(olds, known, near, strict=True):
-        found = features(old, new, similarity, shared, is_nearest=closeness == nearest)
+        result = features(old, new, similarity, shared, is_nearest=closeness == nearest)
         same = paraphrase.score(old, new, similarity)
         are_two = _are_two(old, new)
-        replaces = _NEVER if are_two else replacing(found, _REPLACES)
+        replaces = _NEVER if are_two else replacing(result, _REPLACES)
         kind = SAME if same > paraphrase.LIKELY and not are_two else APART
-        scored.append(Relation(kind, replaces, same, bool(found["contradicts"])))
+        scored.append(Relation(kind, replaces, same, bool(result["contradicts"])))
     best = max(
         range(len(olds)), key=lambda at: (scored[at].contradicts, scored[at].replaces), default=None
     )
@@ -82,14 +92,14 @@ def _are_two(old: str, new: str) -> bool:
     return bool(a.which and b.which) and a.which != b.which and not b.cue
 
 
-def replacing(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
+def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """How likely it is, by these features, that one text replaces the other. What says all that the other one says
     denies nothing of it, and a cue alone is about nothing."""
-    if not (found["shared"] or found["contradicts"] or found["meaning"] > _USUAL):
+    if not (features["shared"] or features["contradicts"] or features["meaning"] > _USUAL):
         return _NEVER
-    if not (found["lost"] and found["gained"]) and not found["denied in one"]:
+    if not (features["lost"] and features["gained"]) and not features["denied in one"]:
         return _NEVER
-    return max(_NEVER, _score(weights, found))
+    return max(_NEVER, paraphrase.weighted(weights, features))
 
 
 def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:
@@ -101,13 +111,13 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
 
 
 def _certainty(new: str, scored: Sequence[Relation], best: Relation) -> float:
-    found = signs(new, [each.replaces for each in scored], contradicts=best.contradicts)
-    return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*found, 1.0), strict=True))
+    result = signs(new, [each.replaces for each in scored], contradicts=best.contradicts)
+    return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
 
 
-def _is_twin(text: str, replaced: str, found: Relation) -> bool:
+def _is_twin(text: str, replaced: str, result: Relation) -> bool:
     """Whether a text is replaced together with another one, which says the same."""
-    if found.replaces <= found.same:
+    if result.replaces <= result.same:
         return False
     return paraphrase.is_same(text, replaced)
 
@@ -116,7 +126,7 @@ def widespread(texts: Sequence[str]) -> frozenset[str]:
     """Words that many of the texts have: the name of what all of them are about tells them apart no more."""
     if len(texts) < _MANY:
         return frozenset()
-    counted = Counter(stem for text in texts for stem in read(text[:CAP]).stems)
+    counted = Counter(stem for text in texts for stem in stems(text))
     return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
 
 
@@ -130,18 +140,19 @@ def may_contradict(old: str, new: str) -> bool:
     """Whether two texts are likelier to speak of the same thing than not, and say different things of it."""
     if max(len(old), len(new)) > CAP:
         return False
-    (found,) = relations(new, [old])
-    return found.contradicts or found.replaces > max(0.0, found.same)
+    (result,) = relations(new, [old])
+    return result.contradicts or result.replaces > max(0.0, result.same)
 
 
 def properties(text: str) -> str:
     """The words for what a text states ("lives in" of "moved to Porto"): older texts may have them in its place."""
-    return " ".join(dict.fromkeys(fact.property for fact in read(text[:CAP]).facts))
+    return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))
 
 
+@lru_cache(4096)
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, as they compare."""
-    return read(text[:CAP]).stems
+    return frozenset(token.stem for token in words_of(text[:CAP]))
 
 
 def features(
@@ -156,13 +167,17 @@ def features(
     closer to the newer text."""
     a, b = _without(read(old[:CAP]), common), _without(read(new[:CAP]), common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
-    head, is_value = _difference(a.tokens, b.tokens)
-    topics, others = ({fact.subject for fact in text.facts} for text in (a, b))
+    place = paraphrase.difference(
+        [each.stem for each in a.tokens], [each.stem for each in b.tokens]
+    )
+    is_value = place.head > 0 and all(0 < n <= LONGEST_VALUE for n in (place.mine, place.theirs))
+    news, stated = facts_of_both(new[:CAP], old[:CAP])
+    topics, others = ({fact.subject for fact in results} for results in (news, stated))
     several, elsewhen = a.several and b.several, a.other_time or b.other_time
-    found: dict[str, float] = {
+    results: dict[str, float] = {
         "shared": 2 * len(shared) / max(1, len(a.stems) + len(b.stems)),
-        "beginning": head / max(1, len(a.tokens), len(b.tokens)),
-        "beginning differs": bool(a.tokens and b.tokens) and not head,
+        "beginning": place.head / max(1, len(a.tokens), len(b.tokens)),
+        "beginning differs": bool(a.tokens and b.tokens) and not place.head,
         "equal": a.stems == b.stems,
         "lost": min(4, len(lost)) / 4,
         "gained": min(6, len(gained)) / 6,
@@ -175,7 +190,7 @@ def features(
         "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0,
         "cue before": a.cue,
         "denied in one": a.denied != b.denied,
-        "contradicts": any(contradicts(one, other) for one in b.facts for other in a.facts),
+        "contradicts": any(contradicts(one, other) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
         "one value": is_value and not (several or a.event or elsewhen),
         "several": several,
@@ -185,7 +200,7 @@ def features(
         "nearest": is_nearest,
         "cue and nearest": is_nearest and b.cue,
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in results.items()}
 
 
 def _without(text: Reading, common: frozenset[str]) -> Reading:
@@ -203,20 +218,6 @@ def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
     """The share of tokens that both have in the same order."""
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return 2 * sum(block.size for block in blocks) / max(1, len(a) + len(b))
-
-
-def _difference(a: Sequence[Token], b: Sequence[Token]) -> tuple[int, bool]:
-    """How many tokens both begin with, and whether they differ in nothing but one short stretch behind those."""
-    most = min(len(a), len(b))
-    head = next((at for at in range(most) if a[at].stem != b[at].stem), most)
-    rest = most - head
-    foot = next((at for at in range(rest) if a[-1 - at].stem != b[-1 - at].stem), rest)
-    between = len(a) - head - foot, len(b) - head - foot
-    return head, head > 0 and all(0 < length <= LONGEST_VALUE for length in between)
-
-
-def _score(weights: Mapping[str, float], found: Mapping[str, float]) -> float:
-    return weights[""] + math.fsum(weights[name] * value for name, value in found.items())
 
 
 # From here on: python benchmarks/pairs.py --weights
@@ -290,17 +291,17 @@ def supersede(draft: Draft) -> None:
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
     """Older memories of the same people, project and scope that share a telling word or the meaning with a new one."""
     near = {path for path, _ in draft.view.alike(new, NEAR)}
-    found = {
+    results = {
         old.path: old for group in groups for old in group if len(group) <= RARE or old.path in near
     }
-    kept = [
+    remaining = [
         old
-        for old in found.values()
+        for old in results.values()
         if old.created < new.created
         and old.text("replaced_by") != new.id
         and may_replace(old, new.properties)
     ]
-    return sorted(kept, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
+    return sorted(remaining, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
 
 
 def may_replace(old: Memory, new: Mapping[str, Value], trust: str = model.CONNECTED) -> bool:

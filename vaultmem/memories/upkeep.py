@@ -14,11 +14,11 @@ from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.classify import UNSURE
-from vaultmem.memories.desk import Session
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
 from vaultmem.memories.reports import NOTHING, Report, finding_to_json, planned, settled, to_json
+from vaultmem.memories.store import Session
 from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
 from vaultmem.vault.batches import Header

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when
 from vaultmem.memories import model, own_notes
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import Desk, Session
-from vaultmem.memories.reader import Reader
 from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.reminders import carrying, pending_items
 from vaultmem.reminders.alarms import Alarm
 from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, closed
@@ -23,6 +22,9 @@ from vaultmem.reminders.waiting import Waiting
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
 
 LEAST = 4  # letters of an id that name an item
 _PREFIX = "vm-"
@@ -324,7 +326,7 @@ def _spoken(given: str, now: datetime) -> str:
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 
-def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
+def pending(desk: MemoryStore, reader: Reader, asked: Asked) -> dict[str, object]:
     """All that waits, each item with its id, section, words, time and source; the chores that these only count; and,
     where they are asked for, the facts that an assistant is told when it starts."""
     catalog, now = _catalog(reader), _now(desk)
@@ -341,7 +343,7 @@ def pending(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
     }
 
 
-def notify(desk: Desk, reader: Reader, asked: Asked) -> dict[str, object]:
+def notify(desk: MemoryStore, reader: Reader, asked: Asked) -> dict[str, object]:
     """Take the answers from the page, write it anew, and tell the desktop of what is due."""
     catalog, now, waiting = _catalog(reader), _now(desk), desk.waiting
     if asked.flag("dry_run"):
@@ -374,5 +376,5 @@ def _catalog(reader: Reader) -> Catalog:
     return searcher.catalog
 
 
-def _now(desk: Desk) -> datetime:
+def _now(desk: MemoryStore) -> datetime:
     return datetime.fromtimestamp(desk.now(), LocalZone())

@@ -14,10 +14,10 @@ from vaultmem.languages import recurrence, reminder_phrase, when
 from vaultmem.languages.reminder_phrase import Phrase
 from vaultmem.memories import leaving, own_notes
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.desk import YOU, Session
 from vaultmem.memories.draft import RESTORE, Change, Plan
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import YOU, Session
 from vaultmem.memories.writing import write
 from vaultmem.reminders import learned, pending_items
 from vaultmem.reminders.answers import DONE, DROPPED, OPEN, Answer, closed

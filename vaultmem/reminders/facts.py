@@ -19,9 +19,9 @@ from vaultmem.memories.model import (
     OWN,
     PASSING,
     Origin,
-    is_about_person,
     is_private,
 )
+from vaultmem.memories.short_texts import is_about_person
 from vaultmem.reminders import learned
 from vaultmem.reminders.answers import DONE, DROPPED, Answer
 from vaultmem.reminders.pending_items import approval

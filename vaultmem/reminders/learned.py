@@ -14,8 +14,8 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import model
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.importance import memory_type
-from vaultmem.memories.model import PASSING, TYPES, is_about_person, is_private
-from vaultmem.memories.short_texts import CAP
+from vaultmem.memories.model import PASSING, TYPES, is_private
+from vaultmem.memories.short_texts import CAP, is_about_person
 from vaultmem.memories.supersede import REPLACES, relations
 from vaultmem.reminders.answers import DONE, DROPPED, Answer, closed
 from vaultmem.reminders.pending_items import is_approved

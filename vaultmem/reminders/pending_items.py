@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from vaultmem.memories import model
 from vaultmem.reminders.answers import DONE, DROPPED, SNOOZED, Answer, asleep, closed
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.pending_page import Found, Item, due_parts, item_id, own_words
@@ -15,7 +16,7 @@ from vaultmem.text.values import plural
 DAYS = 7
 RECENT = 14  # days for which what is overdue is listed singly
 PRIVATE = "(private)"
-APPROVE, COMPLETE = "approve", "complete"  # what a question to a person is about
+COMPLETE = "complete"  # what a question to a person is about
 
 
 def items(
@@ -68,15 +69,7 @@ def may_be_shown(due: Due, answers: Mapping[str, Answer]) -> bool:
     return not is_refused(due.id, answers)
 
 
-def approval(id_: str) -> str:
-    """The id of the question whether something from outside may be believed."""
-    return item_id(id_, APPROVE)
-
-
-def is_approved(id_: str, answers: Mapping[str, Answer]) -> bool:
-    """Whether the person said so of something from outside."""
-    answer = answers.get(approval(id_))
-    return answer is not None and answer.state == DONE
+approval, is_approved = model.approval, model.is_approved  # of what comes from outside
 
 
 def is_refused(id_: str, answers: Mapping[str, Answer]) -> bool:

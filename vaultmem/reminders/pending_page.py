@@ -5,14 +5,13 @@ The same items give the same bytes on any machine: nothing in it says when or wh
 
 from __future__ import annotations
 
-import hashlib
 import re
-from base64 import b32encode
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from vaultmem.memories import model
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.values import value
 
@@ -66,9 +65,7 @@ class Item:
     memory: str = ""  # the id of the memory that it tells of
 
 
-def item_id(source: str, key: str, length: int = _SHORTEST_ID) -> str:
-    """The id of what `key` names in `source`: base32 letters of a SHA-256."""
-    return f"vm-{_digest(source, key)[:length]}"
+item_id, _digest = model.item_id, model.item_digest
 
 
 def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
@@ -89,11 +86,6 @@ def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
         short[digest] = digest[:length]
         taken.add(digest[:length])
     return [f"vm-{short[digest]}" for digest in digests]
-
-
-def _digest(source: str, key: str) -> str:
-    data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
-    return b32encode(hashlib.sha256(data).digest()).decode("ascii").lower().rstrip("=")
 
 
 def render(

@@ -64,6 +64,7 @@ class Ask:
     compressed: bool = False  # also what a summary stands for; a search in `notes` includes it
     talks: bool = False  # also what was said in conversations, as a filter by scope or path may
     viewer: Viewer = PERSON
+    is_typed: bool = True  # misspelt words are corrected
 
     def decided(self, semantic: bool) -> Ask:
         """The same, by meaning or not."""

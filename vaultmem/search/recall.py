@@ -17,9 +17,8 @@ from vaultmem.index import minilm
 from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.conversation import is_talk
-from vaultmem.memories.desk import Desk
 from vaultmem.memories.model import SCOPE, Origin, Viewer, attribution
-from vaultmem.memories.reader import Reader
+from vaultmem.memories.store import MemoryStore
 from vaultmem.search import recall_candidate
 from vaultmem.search.recall_candidate import (
     NEAR,
@@ -36,17 +35,18 @@ from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
     from vaultmem.search.rerank import Reranker
 
 LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 Step = dict[str, object]
 
-_recallers: WeakKeyDictionary[Desk, Recaller] = WeakKeyDictionary()
+_recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def recall(desk: Desk, reader: Reader, request: Asked) -> dict[str, object]:
+def recall(desk: MemoryStore, reader: Reader, request: Asked) -> dict[str, object]:
     """The answer, best first after the preferences; with `explain`, what each step did."""
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
@@ -107,7 +107,7 @@ def _scopes(request: Asked) -> tuple[str, ...]:
     return scopes
 
 
-def recaller(desk: Desk) -> Recaller:
+def recaller(desk: MemoryStore) -> Recaller:
     """The one of a desk."""
     with _making:
         if desk not in _recallers:
@@ -118,7 +118,7 @@ def recaller(desk: Desk) -> Recaller:
 class Recaller:
     """What recalls of one vault share. Any thread may ask."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: MemoryStore) -> None:
         self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
         self.setting = setting = desk.config.text("recall.reranker")
         self.recency = desk.config.share("recall.recency_weight")
@@ -133,7 +133,7 @@ class Recaller:
         self._unread: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
         self._lock = threading.Lock()
 
-    def run(self, desk: Desk, reader: Reader, wanted: Wanted) -> Run:
+    def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
         """Recall once."""
         searcher, semantic = _searcher(reader, wanted)
         answers = lru_cache(desk.waiting.record.answers)
@@ -144,7 +144,7 @@ class Recaller:
         run.carry_out()
         return run
 
-    def count(self, desk: Desk, chosen: Iterable[Candidate]) -> None:
+    def count(self, desk: MemoryStore, chosen: Iterable[Candidate]) -> None:
         """What is in an answer counts as read; nobody waits until that is written down."""
         with self._lock:
             is_first = not self._unread
@@ -155,7 +155,7 @@ class Recaller:
                 return
         desk.later(lambda: self._write_down(desk))
 
-    def _write_down(self, desk: Desk) -> None:
+    def _write_down(self, desk: MemoryStore) -> None:
         with self._lock:
             unread, self._unread = self._unread, []
         with contextlib.suppress(StateError):  # to recall is possible where nothing can be written

@@ -124,7 +124,8 @@ class Searcher:
         query = language.parse(ask.text)
         known = self.cache()
         remarks: list[str] = []
-        query = self._corrected(query, remarks)
+        if ask.is_typed:
+            query = self._corrected(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
             result = _Blocks(known, self._marked_words(query), remarks)

@@ -29,14 +29,14 @@ from vaultmem.vault.recovery import (
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest, own_temps, sweep
 
-__all__ = ["Batch", "Batches", "Header", "Outcome", "Step", "Wish"]
+__all__ = ["Batch", "Batches", "Header", "Outcome", "PlannedWrite", "Step"]
 
 DOING, DONE, PART = ".doing", ".done", ".part"
 # After these the next file would fare no better.
 _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
-class Wish(NamedTuple):
+class PlannedWrite(NamedTuple):
     """One file that is to become another."""
 
     path: str | None  # None: it is to be created
@@ -46,7 +46,7 @@ class Wish(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the wishes."""
+    """What became of the writes."""
 
     number: int | None  # of the batch; None when there was nothing to do
     done: tuple[Step, ...]
@@ -64,16 +64,19 @@ class Batches:
         self._own = own
 
     def apply(
-        self, header: Header, wishes: Sequence[Wish], between: Callable[[], None] = lambda: None
+        self,
+        header: Header,
+        writes: Sequence[PlannedWrite],
+        between: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """Carry out the wishes, each against the newest bytes of its file. `between` is called before each step.
+        """Carry out the writes, each against the newest bytes of its file. `between` is called before each step.
 
         What cannot be done is skipped with a reason. Raises for a full disk and the like, and what
         `between` raises; what was done until then is recorded all the same.
         """
         draft = _Draft(self)
-        for wish in wishes:
-            draft.take(wish)
+        for write in writes:
+            draft.take(write)
         if not draft.steps:
             return Outcome(None, (), tuple(draft.skipped))
         run = _Run(self, header, draft)
@@ -184,22 +187,22 @@ class Batches:
 
 
 class _Draft:
-    """Turns wishes into steps; each sees the files as those before it will leave them."""
+    """Turns writes into steps; each sees the files as those before it will leave them."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
         self._freed: set[str] = set()  # places that a step before moves its file away from
         self._touched: set[str] = set()
         self.steps: list[Step] = []
-        self.wishes: list[Wish] = []
+        self.writes: list[PlannedWrite] = []
         self.skipped: list[tuple[str, str]] = []
 
-    def take(self, wish: Wish) -> None:
-        """Make a step of a wish, or note why not."""
+    def take(self, write: PlannedWrite) -> None:
+        """Make a step of a write, or note why not."""
         try:
-            step = self._step(wish)
+            step = self._step(write)
         except VaultmemError as error:
-            self.skipped.append((wish.path or wish.target, str(error)))
+            self.skipped.append((write.path or write.target, str(error)))
             return
         if step.path == step.target and step.new == step.old:
             return
@@ -207,10 +210,10 @@ class _Draft:
             self._freed.add(step.path)
         self._touched.add(step.target)
         self.steps.append(step)
-        self.wishes.append(wish)
+        self.writes.append(write)
 
-    def _step(self, wish: Wish) -> Step:
-        path, target, vault = wish.path, wish.target, self._batches.vault
+    def _step(self, write: PlannedWrite) -> Step:
+        path, target, vault = write.path, write.target, self._batches.vault
         if target in self._touched or path in self._touched or path in self._freed:
             raise NoteChangedError(f"{path or target} is changed by this batch already")
         for one in (path, target):
@@ -220,7 +223,7 @@ class _Draft:
         taken = target not in self._freed and on_disk(vault, target) is not None
         if taken and (path is None or path.lower() != target.lower()):
             raise NoteChangedError(f"{target} exists already; choose another name")
-        return Step(path, target, old, wish.render(old), wish.why)
+        return Step(path, target, old, write.render(old), write.why)
 
 
 class _Run:
@@ -228,7 +231,7 @@ class _Run:
 
     def __init__(self, batches: Batches, header: Header, draft: _Draft) -> None:
         self._batches = batches
-        self._wishes = draft.wishes
+        self._writes = draft.writes
         self._skipped = draft.skipped
         self._left: set[int] = set()
         self._batch = Batch(batches.next_number(), os.urandom(8).hex(), header, tuple(draft.steps))
@@ -259,7 +262,7 @@ class _Run:
         """The new bytes; when somebody was quicker they are made again, and put on record first."""
         step = self._batch.steps[at]
         if data != step.old:
-            step = step._replace(old=data, new=self._wishes[at].render(data))
+            step = step._replace(old=data, new=self._writes[at].render(data))
             steps = (*self._batch.steps[:at], step, *self._batch.steps[at + 1 :])
             self._batch = self._batch._replace(steps=steps)
             self._batches.write(self._batch)

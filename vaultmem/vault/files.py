@@ -249,11 +249,14 @@ def _exists(full: str) -> bool:
 def _name_on_disk(folder: str, name: str) -> str | None:
     if _exists(f"{folder}/{name}"):
         return name
+    if name.isascii():
+        return None
     try:
-        names = sorted(os.listdir(folder))
+        names = os.listdir(folder)
     except OSError:
         return None
-    return next((each for each in names if nfc(each) == nfc(name)), None)
+    wanted = nfc(name)
+    return min((each for each in names if not each.isascii() and nfc(each) == wanted), default=None)
 
 
 class Root:

@@ -1,4 +1,4 @@
-"""Where memories are worked on: the files, the log of batches, the history, one verb or job at a time."""
+"""The store of memories: their files, the log of batches, the history; and the session of one verb or job."""
 
 from __future__ import annotations
 
@@ -16,32 +16,29 @@ from vaultmem import now as clock
 from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.history.history import History
-from vaultmem.index import sync
-from vaultmem.index.catalog import spoken
-from vaultmem.index.compare import Place
-from vaultmem.index.indexer import Work
 from vaultmem.index.state import State
-from vaultmem.memories import entries, model, reads, records
+from vaultmem.memories import model, reads, records
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.model import GENERATED, Memory, MemoryRecord, is_private
-from vaultmem.memories.reader import Reader
 from vaultmem.memories.reads import Left, ReadCount
 from vaultmem.memories.records import Known
-from vaultmem.memories.view import Sources, VaultView
-from vaultmem.progress import Silent
 from vaultmem.text.similarity import content_hash
 from vaultmem.vault import identity, pages
-from vaultmem.vault.batches import DOING, Batches, Header, Outcome, Wish
-from vaultmem.vault.dialects import Rulebook
+from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
+from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vaultmem.api.rpc import Reader
+    from vaultmem.history.history import History
+    from vaultmem.memories.entries import ConversationFiles
+    from vaultmem.memories.prototypes import Examples
+    from vaultmem.memories.view import View
     from vaultmem.reminders.answers import Answer
     from vaultmem.reminders.waiting import Waiting
 
@@ -51,10 +48,11 @@ if TYPE_CHECKING:
 Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
 
 
-def wishes(changes: Iterable[Change], style: Style) -> list[Wish]:
+def planned_writes(changes: Iterable[Change], style: Style) -> list[PlannedWrite]:
     """What a batch is to do."""
     return [
-        Wish(change.path, change.target, rendering(change, style), change.why) for change in changes
+        PlannedWrite(change.path, change.target, rendering(change, style), change.why)
+        for change in changes
     ]
 
 
@@ -89,14 +87,15 @@ WHOLE = 1 << 40  # bytes of a file that are read
 ALL = None  # of what may have been touched
 
 
-class Desk:
-    """All that is open for the memories of one vault. Who writes holds the lock of the state folder.
+class MemoryStore:
+    """The memories of one vault. Who writes holds the lock of the state folder.
 
-    Any thread may use it; they wait for each other. `told` hears the paths that were written.
+    Any thread may use it; they wait for each other. `told` hears the paths that were written. Most verbs need little
+    of it: what costs time to import is imported when it is first used.
     """
 
     def __init__(
-        self, state: State, config: Config, told: Callable[[Iterable[str]], None] | None = None
+        self, state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
     ) -> None:
         self.state, self.config = state, config
         self.vault = state.vault
@@ -108,21 +107,16 @@ class Desk:
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
         self.batches = Batches(state.path("batches"), self.vault, self.folder)
-        self.history = History(
-            state.path("history.git"),
-            self.vault,
-            self.folder,
-            is_kept=config.text("memories.history") == "on",
-        )
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = (
             None  # when it was made, and it
         )
+        self.examples: Examples | None = None  # of the categories, embedded
         self.version = 0  # counts the changes that were seen
         self.dreamt: dict[
             int, tuple[int, date]
         ] = {}  # by level, when there was nothing left to dream of
         self.recent: list[str] = []  # paths written last, which the index may not know yet
-        self._told = told or self._index
+        self._told = on_write or self._index
         self._lock = threading.RLock()
         self._making = threading.Lock()
         self._waiting: Waiting | None = None
@@ -133,7 +127,15 @@ class Desk:
     @cached_property
     def rules(self) -> Rulebook:
         """The rules by which the vault is read."""
-        return sync.rules_of(self.vault, self.config)
+        return open_rulebook(Root(self.vault), self.config.text("dialect"))
+
+    @cached_property
+    def history(self) -> History:
+        """What was done, in a repository of Git."""
+        from vaultmem.history.history import History
+
+        is_kept = self.config.text("memories.history") == "on"
+        return History(self.state.path("history.git"), self.vault, self.folder, is_kept=is_kept)
 
     @cached_property
     def collection(self) -> Collection:
@@ -142,27 +144,31 @@ class Desk:
         return Collection(self.vault, self.folder, self.rules.page_style, cache)
 
     @cached_property
-    def talks(self) -> entries.ConversationFiles:
-        """The files of conversations. Nobody has to wait for the desk to read them."""
+    def talks(self) -> ConversationFiles:
+        """The files of conversations. Nobody has to wait for the store to read them."""
+        from vaultmem.memories import entries
+
         rules = self.rules
         return entries.shared(self.vault, self.folder, rules.page_style, rules.fingerprint)
 
     @property
     def waiting(self) -> Waiting:
-        """What waits, and its page. Nobody has to wait for the desk to ask it."""
-        from vaultmem.reminders.waiting import Waiting  # most verbs have nothing to do with it
+        """What is pending, and its page. Nobody has to wait for the store to ask it."""
+        from vaultmem.reminders.waiting import Waiting
 
         with self._making:
             if self._waiting is None:
                 self._waiting = Waiting(self.state, self.config, self.rules, self.ledger)
             return self._waiting
 
-    @cached_property
-    def _sources(self) -> Sources:
-        sources = Sources(self.vault, self.folder, self.rules, self.collection)
-        sources.half_life = self.half_life
-        sources.answers = lambda: self.waiting.record.answers()  # noqa: PLW0108 - read when it is asked for
-        return sources
+    def answers(self) -> Mapping[str, Answer]:
+        """What the person has answered to pending items."""
+        if self._waiting is not None:
+            return self._waiting.record.answers()
+        from vaultmem.reminders.record import Record
+
+        style = self.rules.page_style(f"{self.folder}/answers.md")
+        return Record(self.vault, self.folder, self.ledger, style).answers()
 
     def touched(self, path: str) -> None:
         """Something happened at a path of the vault."""
@@ -191,11 +197,11 @@ class Desk:
             if self._is_healed and not self.is_unfinished():
                 return
             identity.check(self.vault)
-            said = self.batches.heal()
-            for line in said:
+            messages = self.batches.heal()
+            for line in messages:
                 log.warning("%s", line)
             self._is_healed = True
-            if said:
+            if messages:
                 self._touched = ALL
 
     def is_unfinished(self) -> bool:
@@ -226,8 +232,8 @@ class Desk:
     def _leave(self, outcome: Outcome) -> None:
         targets = {step.target for step in outcome.done}
         if len(targets) == 1:
-            found = [self.collection.at(target) for target in targets]
-            left = [each for each in found if each is not None]
+            results = [self.collection.at(target) for target in targets]
+            left = [each for each in results if each is not None]
         else:
             left = [each for each in self.collection.live() if each.path in targets]
         for each in left:
@@ -251,6 +257,12 @@ class Desk:
         or not it can be indexed."""
         if not self.state.is_complete():
             return
+        from vaultmem.index import sync
+        from vaultmem.index.catalog import spoken
+        from vaultmem.index.compare import Place
+        from vaultmem.index.indexer import Work
+        from vaultmem.progress import Silent
+
         try:
             with spoken(), sync.open_indexer(self.state, self.config) as indexer:
                 diff = indexer.differences(Place(frozenset(paths)))
@@ -286,7 +298,7 @@ class Desk:
 class Session:
     """What one verb or job works with."""
 
-    def __init__(self, desk: Desk, reader: Reader) -> None:
+    def __init__(self, desk: MemoryStore, reader: Reader) -> None:
         self.desk, self.reader = desk, reader
         self.now = desk.now()
         self.viewer = model.PERSON  # who asks
@@ -304,23 +316,33 @@ class Session:
     @cached_property
     def answers(self) -> Mapping[str, Answer]:
         """What the person has answered."""
-        return self.desk.waiting.record.answers()
+        return self.desk.answers()
+
+    def is_approved(self, memory: Memory) -> bool:
+        """Whether the person has approved it."""
+        return model.is_approved(memory.id, self.answers)
+
+    @property
+    def local_time(self) -> datetime:
+        """Now, in the person's zone."""
+        return datetime.fromtimestamp(self.now).astimezone()
 
     @cached_property
-    def view(self) -> VaultView:
+    def view(self) -> View:
         """The vault for a plan."""
-        zoned = datetime.fromtimestamp(self.now).astimezone()
-        return VaultView(self.desk._sources, self.reader, self.reads, zoned)  # noqa: SLF001 - its own session
+        from vaultmem.memories.view import View
+
+        return View(self)
 
     def draft(self, limit: int = 1_000_000_000) -> Draft:
         """An empty plan."""
         return Draft(self.view, limit)
 
-    def find(self, given: str, *, archived: bool = False) -> Memory:
+    def find(self, text: str, *, archived: bool = False) -> Memory:
         """The memory a person or assistant means by an id, the beginning of one, a title or a path. What an assistant
         may not see is not there for it."""
         seen = self.sees if self.viewer.name else None
-        return self.desk.collection.find(given, archived=archived, seen=seen)
+        return self.desk.collection.find(text, archived=archived, seen=seen)
 
     def record(self, memory: Memory) -> MemoryRecord:
         """All of a memory."""
@@ -329,13 +351,13 @@ class Session:
 
     def id_of(self, title: str) -> str:
         """The id behind a link's title."""
-        found = self.desk.collection.titled(title)
-        return found.id if found else title
+        memory = self.desk.collection.titled(title)
+        return memory.id if memory else title
 
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
         """Do what was planned."""
         changes = [self._called(change) for change in plan.changes]
-        outcome = self.desk.batches.apply(who, wishes(changes, self.desk.rules.page_style))
+        outcome = self.desk.batches.apply(who, planned_writes(changes, self.desk.rules.page_style))
         if outcome.done:
             self.desk.written(outcome)
             self.__dict__.pop("view", None)
