@@ -25,7 +25,7 @@ from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.index.sync import sync
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders.finding import Finder
+from vaultmem.reminders.agenda import Agenda
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 MANY = 10_000  # tasks in one note
@@ -65,12 +65,12 @@ class DueBench:
         (self.vault / "Many.md").unlink()
         return taken
 
-    def _edited(self, finder: Finder, catalog: Catalog, number: int) -> float:
+    def _edited(self, finder: Agenda, catalog: Catalog, number: int) -> float:
         (self.vault / "Edited.md").write_text(f"- [ ] edited {number} 📅 2026-12-01\n", "utf-8")
         self._sync()
         return self._look(finder, catalog)
 
-    def _look(self, finder: Finder, catalog: Catalog) -> float:
+    def _look(self, finder: Agenda, catalog: Catalog) -> float:
         started = time.perf_counter()
         finder.dues(catalog, NOW, _open)
         return time.perf_counter() - started
@@ -78,8 +78,8 @@ class DueBench:
     def _sync(self) -> None:
         sync(str(self.vault), Config({}), confirm_removals=True)
 
-    def _finder(self) -> Finder:
-        return Finder(Ledger(str(self.work / "ledger.db")), "vaultmem")
+    def _finder(self) -> Agenda:
+        return Agenda(Ledger(str(self.work / "ledger.db")), "vaultmem")
 
     def _catalog(self) -> Catalog:
         return Catalog(f"{State(str(self.vault)).generation()}/catalog.db")

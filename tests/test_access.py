@@ -409,7 +409,7 @@ def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
     due = next(one["id"] for one in vault.pending(days=30) if one["text"] == "ask claude")
     box = Toolbox(plain=True)
     assert "ask claude" not in box.call(vault, Call("memory_pending", {}, "codex")).text
-    with pytest.raises(VaultmemError, match="nothing that waits has the id"):
+    with pytest.raises(VaultmemError, match="no pending item has the id"):
         box.call(vault, Call("memory_done", {"id": due}, "codex"))
     assert box.call(vault, Call("memory_done", {"id": due}, "claude")).data["changed"]
 

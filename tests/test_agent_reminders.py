@@ -16,7 +16,7 @@ from vaultmem.agent import reminders
 from vaultmem.agent.reminders import Reminders
 from vaultmem.errors import VaultmemError
 from vaultmem.reminders.alarms import Planned
-from vaultmem.reminders.waiting import Looked
+from vaultmem.reminders.pending import Refreshed
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -35,15 +35,15 @@ class Scene:
         self.page_fails = False
         self.dreaming = threading.Event()  # while it is not set, whoever settles waits
         self.dreaming.set()
-        self.teller = SimpleNamespace(trouble=None)
+        self.notifier = SimpleNamespace(problem=None)
 
-    def refresh(self, *_: object) -> Looked:
+    def refresh(self, *_: object) -> Refreshed:
         self.looked += 1
         if self.page_fails:
             raise VaultmemError("the page cannot be written")
-        return Looked(written=False, answered=0, troubles=[])
+        return Refreshed(written=False, answered=0, problems=[])
 
-    def tell(self, _: object, now: datetime, _vanished: str) -> Planned:
+    def notify(self, _: object, now: datetime, _vanished: str) -> Planned:
         if self.fails:
             raise self.fails.pop()
         self.told.append(now)
@@ -124,7 +124,7 @@ def test_a_page_that_cannot_be_written_keeps_nobody_from_being_told(
     scene.page_fails = True
     thread = running()
     until(lambda: scene.told)
-    until(lambda: thread.told()["troubles"] == ["the page cannot be written"])
+    until(lambda: thread.status()["troubles"] == ["the page cannot be written"])
 
 
 def test_after_failures_it_goes_on_as_before(
@@ -134,7 +134,7 @@ def test_after_failures_it_goes_on_as_before(
     thread = running()
     until(lambda: scene.told)
     until(lambda: thread._retry == reminders.RETRY)
-    assert thread.told()["troubles"] == []
+    assert thread.status()["troubles"] == []
 
 
 def test_a_dream_at_the_desk_holds_up_no_reminder(

@@ -14,8 +14,8 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
+from vaultmem.memories.item_answers import completion_id
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders.pending_items import completion
 
 TODAY = dt.datetime.now().astimezone().date()
 
@@ -49,7 +49,7 @@ def ids(vault: Path) -> dict[str, str]:
         desk, now = MemoryStore(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()
         assert searcher is not None
-        return {one.text: one.id for one in desk.waiting.items(searcher.catalog, now)}
+        return {one.text: one.id for one in desk.pending.items(searcher.catalog, now)}
 
 
 def test_each_item_has_its_line(vault: Path) -> None:
@@ -139,5 +139,5 @@ def test_through_an_agent(vault: Path) -> None:
         params = {"id": known["buy milk"], "state": "snoozed", "until": "3d"}
         assert agent.call("memory", verb="answer", params=params)["changed"]
         assert "call Anne" not in ids(vault)
-        question = completion("Tasks.md")
+        question = completion_id("Tasks.md")
         assert "only you can approve" in one_line(on(vault, "done", question, "--by", "claude"))

@@ -15,12 +15,18 @@ from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.memories.asked import Asked
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    SNOOZED,
+    Answer,
+    approval_id,
+    completion_id,
+)
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders import answering, carrying
-from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer
-from vaultmem.reminders.due_texts import series_id
-from vaultmem.reminders.pending_items import approval, completion
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"
@@ -69,13 +75,13 @@ class Bench:
     def words(self) -> list[str]:
         """What waits."""
         catalog = self.vault.searcher().catalog
-        return [one.text for one in self.desk.waiting.items(catalog, self.at)]
+        return [one.text for one in self.desk.pending.items(catalog, self.at)]
 
     def text(self, path: str) -> str:
         return (self.folder / path).read_bytes().decode()
 
     def stated(self) -> dict[str, str]:
-        return {id_: one.state for id_, one in self.desk.waiting.record.answers().items()}
+        return {id_: one.state for id_, one in self.desk.pending.record.answers().items()}
 
 
 Open = Callable[..., Bench]
@@ -98,7 +104,7 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
     on = bench()
     call = on.id("call Anne")
     said = on.answer(call)
-    assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion("Tasks.md"))
+    assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion_id("Tasks.md"))
     assert on.text("Tasks.md") == TASKS
     assert not any(one.startswith("call Anne") for one in on.words())
     assert any("done there, too, now and later: call Anne" in one for one in on.words())
@@ -116,7 +122,7 @@ def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
     on = bench("always")
     both = [on.id("call Anne"), on.id("pay rent")]
     with on.desk.session(Reader(on.vault), writes=True) as session:
-        record = session.desk.waiting.record
+        record = session.desk.pending.record
         record.add([Answer(id_, DONE, "2026-11-22T08:00:00Z", "you") for id_ in both], [], 0.0)
     settled = on.ask("settle")
     assert sorted(one["due"] for one in settled["done"]) == sorted(both)
@@ -191,110 +197,12 @@ def test_the_same_words_in_another_folder_are_not_ticked(bench: Open) -> None:
     assert sum("- [x] call Anne" in text for text in texts) == 1
 
 
-@pytest.mark.parametrize("state", [DONE, DROPPED])
-def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) -> None:
-    on = bench()
-    path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
-    before = on.text(path)
-    on.later()
-    water = on.id("water")
-    said = on.answer(water, state)
-    assert not (on.folder / path).exists()
-    assert "archive/" in said["carried_out"][0]["path"]
-    on.later()
-    assert on.ask("settle")["done"] == []
-    again = on.answer(water, OPEN)
-    assert again["restored"] == path
-    assert [line for line in on.text(path).splitlines() if "updated_at" not in line] == [
-        line for line in before.splitlines() if "updated_at" not in line
-    ]
-    on.later()
-    assert on.id("water") == water
-    assert on.stated()[water] == OPEN
-    assert not on.ask("settle")["done"]
-
-
-def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
-    on = bench()
-    memory = on.ask("remind", content="water the plants", at="2026-11-23 09:00")
-    on.later()
-    water = on.id("water")
-    on.answer(water)
-    on.later()
-    on.ask("restore", id=memory["id"])
-    on.later()
-    assert [one["due"] for one in on.ask("settle")["reopened"]] == [water]
-    assert (on.folder / memory["path"]).exists()
-    assert on.stated()[water] == OPEN
-
-
-@pytest.mark.parametrize("state", [DONE, DROPPED])
-def test_what_comes_round_goes_on_until_the_series_is_dropped(bench: Open, state: str) -> None:
-    on = bench()
-    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
-    on.later(2 * 24 * 60)
-    first = on.id("water")
-    on.answer(first, state)
-    assert (on.folder / memory["path"]).exists()
-    following = on.id("water")
-    assert following != first
-    assert "water" in on.words()
-    tried = on.answer(following, DROPPED, series=True, dry_run=True)
-    assert [one["action"] for one in tried["changes"]] == ["archive"]
-    ended = on.answer(following, DROPPED, series=True)
-    assert (ended["changed"], len(ended["carried_out"])) == (True, 1)
-    assert not (on.folder / memory["path"]).exists()
-    on.later(24 * 60)
-    assert "water" not in on.words()
-    again = on.answer(following, OPEN)
-    assert (again["was"], again["restored"]) == (DROPPED, memory["path"])
-    on.later()
-    assert not on.ask("settle")["done"]
-    assert "water" in on.words()
-
-
-def test_what_was_dropped_just_now_can_be_ended(bench: Open) -> None:
-    on = bench()
-    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every week")
-    on.later(2 * 24 * 60)
-    first = on.id("water")
-    on.answer(first, DROPPED)
-    assert on.answer(first, DROPPED, series=True)["changed"]
-    assert not (on.folder / memory["path"]).exists()
-
-
-def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, write: Write) -> None:
-    write("Plan.md", "---\nremind: 2026-11-16\nrepeat: every week\n---\n")
-    on = bench()
-    plan = on.id("Plan")
-    on.answer(plan, DROPPED, series=True)
-    for days in (0, 8, 70):
-        on.later(days * 24 * 60)
-        on.ask("notify")
-        assert "Plan" not in on.words()
-    assert (on.folder / "Plan.md").exists()
-    assert on.answer(on.id("Plan"), OPEN)["was"] == DROPPED
-    assert "Plan" in on.words()
-    with pytest.raises(UsageError, match="does not repeat"):
-        on.answer(on.id("call Anne"), DROPPED, series=True)
-
-
-def test_what_was_ended_elsewhere_is_carried_out_here(bench: Open) -> None:
-    on = bench()
-    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
-    on.later(2 * 24 * 60)
-    word = Answer(series_id(memory["id"]), DROPPED, "2026-11-24T10:00:00Z", "you")
-    on.desk.waiting.record.add([word], [], on.at.timestamp())
-    assert on.ask("settle")["done"]
-    assert not (on.folder / memory["path"]).exists()
-
-
 def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None:
     on = bench()
     call, rent = on.id("call Anne"), on.id("pay rent")
-    assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion("Tasks.md")
+    assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion_id("Tasks.md")
     assert sum("2 tasks" in one for one in on.words()) == 1
-    on.answer(completion("Tasks.md"))
+    on.answer(completion_id("Tasks.md"))
     assert on.text("Tasks.md").count("- [x]") == 2
     (on.folder / "Tasks.md").write_text(f"{TASKS}- [ ] feed the cat 📅 2026-11-22\r\n", newline="")
     on.later()
@@ -381,13 +289,13 @@ def test_an_assistant_answers_and_does_not_approve(bench: Open, write: Write) ->
     on = bench()
     call, fee = on.id("call Anne"), on.id("pay the fee")
     asks = on.answer(call, by="claude")["asks"]
-    for question in (asks, approval(fee)):
+    for question in (asks, approval_id(fee)):
         for state in (DONE, DROPPED, SNOOZED, OPEN):
             with pytest.raises(UsageError, match="only you can approve"):
                 on.answer(question, state, by="claude")
     assert on.text("Tasks.md") == TASKS
     assert on.stated() == {call: DONE}
-    assert on.answer(approval(fee))["changed"]
+    assert on.answer(approval_id(fee))["changed"]
     assert "pay the fee" in on.words()
 
 
@@ -414,7 +322,7 @@ def test_the_answer_is_kept_where_the_note_cannot_be_written(
     def refuse(*_: object) -> None:
         raise UsageError("no")
 
-    monkeypatch.setattr(carrying, "_ticked", refuse)
+    monkeypatch.setattr(carrying._Work, "_ticked", refuse)
     assert on.answer(call)["skipped"][0]["reason"] == "no"
     assert on.stated()[call] == DONE
     assert Ledger(on.vault.state.path("ledger.db")).rows(
@@ -422,30 +330,11 @@ def test_the_answer_is_kept_where_the_note_cannot_be_written(
     ) == [call]
 
 
-def test_logseq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "graph"
-    (folder / "logseq").mkdir(parents=True)
-    (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
-    (folder / "pages").mkdir()
-    page = folder / "pages" / "Tasks.md"
-    page.write_text(
-        "- NOW water\n  SCHEDULED: <2026-11-21 Sat .+1w>\n- TODO call\n  DEADLINE: <2026-11-22 Sun>\n"
-    )
-    monkeypatch.setenv(HOW, "always")
-    synced(folder)
-    on = Bench(folder)
-    on.answer(on.id("water"))
-    on.answer(on.id("call"))
-    assert page.read_text() == (
-        "- LATER water\n  SCHEDULED: <2026-11-29 Sun .+1w>\n- DONE call\n  DEADLINE: <2026-11-22 Sun>\n"
-    )
-
-
 def test_an_answer_tells_of_itself_only(bench: Open) -> None:
     on = bench("always")
     call, rent = on.id("call Anne"), on.id("pay rent")
     word = Answer(call, DONE, "2026-11-22T08:00:00Z", "you")
-    on.desk.waiting.record.add([word], [], on.seconds())
+    on.desk.pending.record.add([word], [], on.seconds())
     assert len(on.answer(rent, dry_run=True)["changes"]) == 1
     assert [one["due"] for one in on.answer(rent)["carried_out"]] == [rent]
     assert "- [x] call Anne" in on.text("Tasks.md")
@@ -472,20 +361,6 @@ def test_until_is_told_by_the_clock_of_the_person() -> None:
     assert answering._until(asked, now) == "2026-11-23T00:30"
 
 
-def test_what_became_of_an_endless_page_is_said_also_after_its_ticks_were_taken(
-    bench: Open,
-) -> None:
-    """The notes of the person are in the archive then, and they have to know."""
-    on = bench()
-    catalog, page = on.vault.searcher().catalog, on.folder / "vaultmem" / "pending.md"
-    on.desk.waiting.refresh(catalog, on.at)
-    ticked = page.read_text("utf-8").replace("[ ] call", "[x] call")
-    page.write_text(ticked + "mine\n" + "word " * 250_000, "utf-8")
-    looked = on.desk.waiting.refresh(catalog, on.at)
-    assert looked.answered == 1
-    assert any("archive" in said for said in looked.troubles)
-
-
 def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
     bench: Open, write: Write
 ) -> None:
@@ -493,34 +368,12 @@ def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
     on = bench()
     with pytest.raises(UsageError, match="only you can approve"):
         on.answer(on.id("Offer"), DROPPED, by="claude")
-    with on.desk.session(Reader(on.vault), writes=False) as session:
-        catalog = on.vault.searcher().catalog
-        shown = [due for due in on.desk.waiting.dues(catalog, on.at) if due.foreign]
-        assert shown
-        assert {due.id for due in shown} <= answering._all_dues(session).keys()
+    catalog = on.vault.searcher().catalog
+    shown = [due for due in on.desk.pending.dues(catalog, on.at) if due.foreign]
+    assert shown
     for due in shown:
         with pytest.raises(UsageError, match="only you can approve"):
-            on.answer(approval(due.id), by="claude")
-
-
-def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> None:
-    on = bench()
-    made = on.vault.write("turn the compost", category="reminders")
-    file = on.folder / made["path"]
-    text = file.read_text().replace(
-        "scope: ", "remind:\n  - 2026-11-22\n  - 2026-11-25\nscope: ", 1
-    )
-    file.write_text(text)
-    on.later()
-    catalog = on.vault.searcher().catalog
-    first, second = (
-        due.id for due in on.desk.waiting.dues(catalog, on.at) if "compost" in due.text
-    )
-    on.answer(first)
-    assert file.exists()
-    on.later()
-    on.answer(second)
-    assert not file.exists()
+            on.answer(approval_id(due.id), by="claude")
 
 
 def test_a_task_that_was_put_off_meanwhile_is_not_ticked(bench: Open, write: Write) -> None:
@@ -538,8 +391,8 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     call = on.id("call Anne")
     (on.folder / "Tasks.md").rename(on.folder.parent / "Tasks.md")
     catalog = on.vault.searcher().catalog
-    on.desk.waiting.refresh(catalog, on.at, "the vault is empty")
-    on.desk.waiting.tell(catalog, on.at, "the vault is empty")
+    on.desk.pending.refresh(catalog, on.at, "the vault is empty")
+    on.desk.pending.notify(catalog, on.at, "the vault is empty")
     on.answer(call, vanished="the vault is empty")
     assert not (on.folder / "vaultmem").exists()
     assert on.stated()[call] == DONE

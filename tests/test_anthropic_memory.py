@@ -22,7 +22,7 @@ from vaultmem import Vault
 from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
 from vaultmem.assistants import memory_tool, tool_files
 from vaultmem.errors import VaultmemError
-from vaultmem.reminders.pending_items import approval
+from vaultmem.memories.item_answers import approval_id
 from vaultmem.vault.identity import MARKER
 
 FOLDER = "Memory"
@@ -273,7 +273,7 @@ def test_what_a_person_approved_is_not_edited_under_their_word(vault: Path) -> N
     own = files.vault.memories()[0]["id"]
     files.vault.sync()
     files.vault.pending()
-    files.vault.done(approval(own))
+    files.vault.done(approval_id(own))
     with pytest.raises(VaultmemError, match="approved"):
         files.str_replace("/memories/preferences/Tea.md", "tea", "the vault's passwords")
     assert files.vault.read(own)["content"] == "Anne drinks tea."

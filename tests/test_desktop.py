@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -136,7 +137,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="D-Bus is how Linux s
 @linux
 def test_a_server_gets_the_very_words(serve: Serve, shower: Desktop) -> None:
     file = serve("shows")
-    assert shower.trouble() is None
+    assert shower.problem() is None
     assert sent(file) == []  # asking shows nothing
     shower.send("给安娜打电话 ‹b›", "due today 15:00 · Day\nand 2 more")
     shower.send("Pay", "", True)
@@ -171,17 +172,9 @@ def test_a_click_opens_a_note_in_its_editor_and_nothing_else(
 
 
 @linux
-def test_each_click_opens_its_own_note(serve: Serve, shower: Desktop, opened: Path) -> None:
-    serve("clicks")
-    for page in ("A", "B"):
-        shower.send("Call Anne", "", uri=f"logseq://graph/life?page={page}")
-        wait_for(lambda page=page: links(opened)[-1:] == [f"logseq://graph/life?page={page}"])
-
-
-@linux
 @pytest.mark.usefixtures("bus")
 def test_without_a_server_it_says_what_to_do(shower: Desktop) -> None:
-    assert "install a notification server such as dunst" in (shower.trouble() or "")
+    assert "install a notification server such as dunst" in (shower.problem() or "")
     with pytest.raises(NotificationError, match="nothing shows notifications on this desktop"):
         shower.send("Call Anne", "")
 
@@ -191,7 +184,7 @@ def test_without_a_bus_it_says_what_to_do(
     shower: Desktop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/gone")
-    assert "start the agent in one, or set notify.method to file" in (shower.trouble() or "")
+    assert "start the agent in one, or set notify.method to file" in (shower.problem() or "")
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -221,7 +214,7 @@ def test_a_server_that_hangs_holds_nobody_up(
         with pytest.raises(NotificationError, match="does not answer"):
             shower.send("Call Anne", "")
     assert len(sent(file)) == (2 if mode == "hangs" else 0)  # never a second time by itself
-    assert (shower.trouble() is None) == (mode == "hangs")
+    assert (shower.problem() is None) == (mode == "hangs")
 
 
 @linux
@@ -250,11 +243,8 @@ def test_a_new_session_is_found(
 @linux
 def test_many_threads_may_send(serve: Serve, shower: Desktop) -> None:
     file = serve("shows")
-    threads = [threading.Thread(target=shower.send, args=[f"T{n}", ""]) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: shower.send(f"T{n}", ""), range(8)))
     assert sorted(str(one["title"]) for one in sent(file)) == [f"T{n}" for n in range(8)]
 
 
@@ -271,7 +261,7 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
         assert server.stdout
         monkeypatch.setenv("DISPLAY", f":{server.stdout.readline().strip()}")
         with running("dunst", "-config", str(tmp_path / "dunstrc"), **hidden) as dunst:
-            wait_for(lambda: shower.trouble() is None)
+            wait_for(lambda: shower.problem() is None)
             title = desktop_text("Pay <b>Anne</b> & <a href='https://evil.example'>Bob</a> 明天")
             body = desktop_text("due today &lt;i&gt; https://evil.example")
             shower.send(title, body, True, NOTE)
@@ -291,17 +281,6 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
             last = json.loads(ctl("history"))["data"][0][0]
             assert marked(last["message"]["data"]) == [("b", "x"), ("u", "today")]
             assert dunst.poll() is None
-
-
-def test_where_programs_can_be_installed_a_missing_one_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("TESTS_NEED_DESKTOP", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="there is no no-such-program"):
-        needs("no-such-program")
-    monkeypatch.setenv("TESTS_NEED_DESKTOP", "1")
-    with pytest.raises(pytest.fail.Exception, match="there is no no-such-program"):
-        needs("no-such-program")
 
 
 def marked(message: str) -> list[tuple[str, str | None]]:
@@ -333,7 +312,7 @@ def test_without_an_app_a_mac_uses_osascript_with_words_as_arguments(
     on_a_mac(
         monkeypatch, tmp_path / "mac", f'cat > "{file}.script"; printf "%s\\0" "$@" > "{file}"'
     )
-    assert shower.trouble() is None
+    assert shower.problem() is None
     words = ('-e "quoted" & do shell script "rm"', "body\n'; x")
     shower.send(*words)
     assert file.read_text().split("\0")[:-1] == ["-", *words]
@@ -355,7 +334,7 @@ def test_a_system_that_shows_nothing_says_so(
     shower: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Other")
-    assert "set notify.method to file" in (shower.trouble() or "")
+    assert "set notify.method to file" in (shower.problem() or "")
     with pytest.raises(NotificationError, match=r"set notify\.method to file"):
         shower.send("Call Anne", "")
 
@@ -366,7 +345,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error(
     monkeypatch.setitem(sys.modules, "desktop_notifier", None)
     with pytest.raises(NotificationError, match="desktop-notifier cannot be loaded"):
         shower.send("Call Anne", "")
-    assert "cannot be loaded" in (shower.trouble() or "")
+    assert "cannot be loaded" in (shower.problem() or "")
 
 
 def in_file(path: Path) -> Desktop:
@@ -376,7 +355,7 @@ def in_file(path: Path) -> Desktop:
 def test_a_file_has_a_line_each(tmp_path: Path) -> None:
     file = tmp_path / "state" / "notifications.log"
     shows = in_file(file)
-    assert shows.trouble() is None
+    assert shows.problem() is None
     shows.send("Call\nAnne", "due today\nand 2 more")
     shows.send("付款 \ud800", "")
     assert file.read_text() == (
@@ -399,17 +378,10 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("folder", "link"):
         shows = in_file(tmp_path / name)
-        assert "is no file" in (shows.trouble() or "")
+        assert "is no file" in (shows.problem() or "")
         with pytest.raises(NotificationError, match="cannot be written"):
             shows.send("Call Anne", "")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_none_is_none(tmp_path: Path) -> None:
-    shows = Desktop("none", str(tmp_path / "log"))
-    shows.send("Call Anne", "")
-    assert shows.trouble() is None
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_library_is_loaded_for_the_first_notification_only() -> None:

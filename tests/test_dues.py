@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from vaultmem.adapter import Note, Piece, Task
 from vaultmem.languages import intentions
-from vaultmem.reminders import due_notes, due_texts
-from vaultmem.reminders.due import BEGAN, NOTE, TASK, Due, Source, Written, names_day
-from vaultmem.reminders.due_texts import Named, Place, Wish
+from vaultmem.reminders import schedules
+from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
+from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
 from vaultmem.vault.conflicts import numbered_original, stem
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -51,12 +51,12 @@ def test_what_is_found_was_to_come(text: str, written: datetime) -> None:
 
 @given(TEXTS)
 def test_whatever_a_property_says(text: str) -> None:
-    own = due_notes.Own("a", "", False, True)
-    found = due_notes.wishes(
+    own = schedules.Own("a", "", False, True)
+    found = schedules.of_properties(
         place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
     )
-    for wish in found:
-        for each in due_texts.now(wish, NOW, lambda _: False):
+    for schedule in found:
+        for each in schedule.due_at(NOW, lambda _: False):
             assert datetime.fromisoformat(each.due.due)
 
 
@@ -105,21 +105,21 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
     early = {**given, "remind": "2026-11-24T08:35"}
     found = []
     for fields in (given, timed, early):
-        wish = due_texts.task(place(), fields, plain=True)
-        assert wish
-        assert wish.is_fixed
-        (named,) = due_texts.now(wish, NOW, lambda _: False)
-        assert named == due_texts.named(wish.due, wish.source, wish.key)
+        schedule = schedules.of_task(place(), fields, plain=True)
+        assert schedule
+        assert schedule.is_fixed
+        (named,) = schedule.due_at(NOW, lambda _: False)
+        assert named == with_id(schedule.due, schedule.source, schedule.key)
         found.append(named.due)
     assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
     assert [each.at for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-24T08:35"]
     assert len({each.id for each in found}) == 1
 
 
-def begun(start: str, today: datetime) -> list[Named]:
-    wish = due_texts.task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
-    assert wish
-    return list(due_texts.now(wish, today, lambda _: False))
+def begun(start: str, today: datetime) -> list[Identified]:
+    schedule = schedules.of_task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
+    assert schedule
+    return list(schedule.due_at(today, lambda _: False))
 
 
 def test_what_only_starts_is_late_for_nothing() -> None:
@@ -135,17 +135,19 @@ def test_what_only_starts_is_late_for_nothing() -> None:
     st.dates(date(2020, 1, 1), date(2027, 1, 1)),
 )
 def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None:
-    wish = Wish(Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule)
-    (one,) = due_texts.now(wish, NOW, lambda _: False)
-    (other,) = due_texts.now(wish, NOW, one.due.id.__eq__)
+    schedule = Schedule(
+        Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule
+    )
+    (one,) = schedule.due_at(NOW, lambda _: False)
+    (other,) = schedule.due_at(NOW, one.due.id.__eq__)
     assert (one.due.due <= "2026-11-22") == (str(start) <= "2026-11-22")
     assert other.due.due > "2026-11-22"
 
 
 def test_it_reminds_as_long_before_each_time() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
-    (one,) = due_texts.now(
-        Wish(due, "a", "every month"), datetime(2027, 1, 5, tzinfo=UTC), lambda _: False
+    (one,) = Schedule(due, "a", "every month").due_at(
+        datetime(2027, 1, 5, tzinfo=UTC), lambda _: False
     )
     assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")
 
@@ -164,25 +166,25 @@ def test_it_reminds_as_long_before_each_time() -> None:
 def test_from_which_day_words_count(
     path: str, day: str, mtime: datetime, met: dict[str, str], expected: str
 ) -> None:
-    wish = due_texts.task(
+    schedule = schedules.of_task(
         place(path, day, mtime, **met), {"text": "call tomorrow", "line": 1}, plain=True
     )
-    assert wish
-    assert wish.due.due == expected
+    assert schedule
+    assert schedule.due.due == expected
 
 
 def test_what_was_met_stays_where_it_is() -> None:
     first = place()
-    due_texts.task(first, {"text": "call tomorrow"}, plain=True)
+    schedules.of_task(first, {"text": "call tomorrow"}, plain=True)
     (key,) = first.written.used
     again = place("Plan.md", "", NOW + timedelta(5), **{key: first.written.used[key]})
-    wish = due_texts.task(again, {"text": "call tomorrow"}, plain=True)
-    assert wish
-    assert wish.due.due == "2026-11-23"
-    odd = due_texts.task(
+    schedule = schedules.of_task(again, {"text": "call tomorrow"}, plain=True)
+    assert schedule
+    assert schedule.due.due == "2026-11-23"
+    odd = schedules.of_task(
         place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True
     )
-    assert odd == wish
+    assert odd == schedule
 
 
 @pytest.mark.parametrize(
@@ -215,4 +217,4 @@ def test_any_name(name: str) -> None:
     [("every day", "every day"), ("Weekly", "every week"), ("每周一", "every week on Monday"), ("never", ""), ("", "")],
 )  # fmt: skip
 def test_rules_in_words(words: str, rule: str) -> None:
-    assert due_texts.rule_of(words, NOW) == rule
+    assert schedules.rule_of(words, NOW) == rule

@@ -20,7 +20,7 @@ from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from vaultmem import Vault
 from vaultmem.exchange import importing
-from vaultmem.reminders.pending_items import approval
+from vaultmem.memories.item_answers import approval_id
 from vaultmem.vault.identity import MARKER
 from vaultmem.vault.places import GENERATED
 
@@ -431,7 +431,7 @@ def test_an_assistant_cannot_take_the_place_of_what_was_approved(tmp_path: Path)
     api = Vault(str(vault))
     api.sync()
     api.pending()
-    api.done(approval("a"))
+    api.done(approval_id("a"))
     newer = line(
         "a",
         "preferences/A.md",

@@ -15,11 +15,10 @@ from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
+from vaultmem.memories.item_answers import item_id
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answers
+from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.reminders.finding import Finder
-from vaultmem.reminders.pending_page import item_id
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=BERLIN)  # a Sunday
@@ -33,12 +32,12 @@ def catalog_of(vault: Path) -> Iterator[Catalog]:
     catalog.close()
 
 
-def finder(vault: Path) -> Finder:
-    return Finder(Ledger(str(vault.parent / "state" / "ledger.db")), "vaultmem")
+def finder(vault: Path) -> Agenda:
+    return Agenda(Ledger(str(vault.parent / "state" / "ledger.db")), "vaultmem")
 
 
 def found(
-    vault: Path, now: datetime = NOW, closed: frozenset[str] = frozenset(), by: Finder | None = None
+    vault: Path, now: datetime = NOW, closed: frozenset[str] = frozenset(), by: Agenda | None = None
 ) -> list[Due]:
     """What is due, of the vault as it is now."""
     synced(vault)
@@ -249,7 +248,7 @@ def test_what_repeats_waits_for_an_answer(vault: Path, write: Write) -> None:
     assert later == following
     one = finder(vault)
     found(vault, by=one)
-    assert one.turns(NOW) == "2026-11-23T09:00"
+    assert one.next_turn(NOW) == "2026-11-23T09:00"
 
 
 def test_copies_are_one(vault: Path, write: Write) -> None:
@@ -308,7 +307,7 @@ def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write:
     (other,) = found(vault, NOW + timedelta(1))
     assert other.due == "2026-11-24"
     ledger = Ledger(str(vault.parent / "state" / "ledger.db"))
-    assert len(answers.met(ledger)) == 2  # when we began, and Eve
+    assert len(ledger.rows("SELECT id FROM met", tuple)) == 2  # when we began, and Eve
 
 
 def test_the_day_of_a_journal_counts(vault: Path, write: Write) -> None:

@@ -22,10 +22,10 @@ from tests.test_listing import aged
 from vaultmem import Vault, paths
 from vaultmem.api import BY_WORDS
 from vaultmem.assistants.context import context
+from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answers, listing
-from vaultmem.reminders.answers import DONE, Answer
-from vaultmem.reminders.pending_items import approval
+from vaultmem.reminders import listing
+from vaultmem.reminders.record import Record
 
 HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
@@ -118,7 +118,7 @@ def test_the_listing_tells_the_same(
     aged(remembering)
     words = ["--prompt", prompt] if prompt else []
     anew = asked(remembering, *words)
-    assert listing.kept(str(remembering), NOW)
+    assert listing.read(str(remembering), NOW)
     with monkeypatch.context() as patch:
         patch.setattr(Vault, "ask", refuse)
         if not prompt:
@@ -210,8 +210,10 @@ def test_a_few_preferences_the_newest_first(vault: Path) -> None:
 def approve(vault: Path, memory: str) -> None:
     """As a person does who ticks the question on the page."""
     with Vault(str(vault)) as opened:
-        answer = Answer(approval(memory), DONE, "2026-11-22T10:00:00Z")
-        answers.add(Ledger(opened.state.path("ledger.db")), [answer], [], NOW)
+        answer = Answer(approval_id(memory), DONE, "2026-11-22T10:00:00Z")
+        Record(opened.path, "vaultmem", Ledger(opened.state.path("ledger.db")), "frontmatter").add(
+            [answer], [], NOW
+        )
 
 
 def test_a_preference_that_a_connected_assistant_filed_is_told_with_its_name(vault: Path) -> None:

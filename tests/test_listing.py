@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
-import json
 import os
 import stat
 import time
@@ -19,11 +17,11 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_start_up import HEAVY, KEYWORD_NEEDS, MODEL_AND_GIT, loaded
 from vaultmem import Vault, paths
-from vaultmem.reminders import listing, waiting
-from vaultmem.reminders.answers import DONE, SNOOZED, Answer
+from vaultmem.memories.item_answers import DONE, SNOOZED, Answer
+from vaultmem.reminders import listing
 from vaultmem.reminders.due import REMINDER, Due
-from vaultmem.reminders.pending_items import until
-from vaultmem.reminders.waiting import gather
+from vaultmem.reminders.items import unchanged_until
+from vaultmem.reminders.listing import gather, to_row
 
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
 ITEM = {
@@ -66,7 +64,7 @@ def stand(vault: Path, write: Write) -> Stand:
 
 
 def kept(stand: Stand, now: float = NOW) -> list[listing.Row] | None:
-    found = listing.kept(stand.path, now)
+    found = listing.read(stand.path, now)
     return None if found is None else found.rows
 
 
@@ -87,17 +85,12 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert not list(Path(stand.state.folder).glob("*.tmp"))
 
 
-def test_nothing_is_kept_unless_asked_for(stand: Stand) -> None:
-    gather(stand, NOW)
-    assert not file_of(stand).exists()
-
-
 def test_warnings_of_the_settings_come_with_it(vault: Path, write: Write) -> None:
     write(".vaultmem/config.yaml", "agent.idle: 1m\n")
     synced(vault)
     aged(vault)
     gather(Stand(str(vault)), NOW, keep=True)
-    found = listing.kept(str(vault), NOW)
+    found = listing.read(str(vault), NOW)
     assert found
     assert "may not set agent.idle" in found.warnings[0]
 
@@ -107,20 +100,20 @@ def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
 ) -> None:
     gather(stand, NOW, keep=True)
     monkeypatch.chdir(stand.path)
-    assert listing.kept(None, NOW)
+    assert listing.read(None, NOW)
     monkeypatch.chdir(tmp_path)
-    assert listing.kept(None, NOW) is None
+    assert listing.read(None, NOW) is None
     with monkeypatch.context() as patch:
         patch.setenv("VAULTMEM_VAULT", stand.path)
-        assert listing.kept(None, NOW)
+        assert listing.read(None, NOW)
     own = Path(paths.config_file())
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(f"vault: {stand.path}\n")
     try:
         gather(stand, NOW, keep=True)
-        assert listing.kept(None, NOW)
+        assert listing.read(None, NOW)
         own.write_text("vault: [\n")
-        assert listing.kept(None, NOW) is None
+        assert listing.read(None, NOW) is None
     finally:
         own.unlink()
 
@@ -282,20 +275,6 @@ def test_a_damaged_listing_is_none(stand: Stand, damage: bytes) -> None:
     assert kept(stand) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("items", [1]), ("items", {}), ("items", [{**ITEM, "place": ""} | {"due": 7}]), ("items", [{}]), ("files", []),
-        ("files", {"/": 1}), ("until", 1), ("warnings", None),
-    ],
-)  # fmt: skip
-def test_a_listing_of_another_shape_is_none(stand: Stand, name: str, wrong: object) -> None:
-    gather(stand, NOW, keep=True)
-    found = json.loads(file_of(stand).read_text())
-    file_of(stand).write_text(json.dumps({**found, name: wrong}))
-    assert kept(stand) is None
-
-
 def test_a_link_or_a_folder_in_its_place_is_not_followed(stand: Stand, tmp_path: Path) -> None:
     gather(stand, NOW, keep=True)
     moved = file_of(stand).rename(tmp_path / "elsewhere.json")
@@ -326,14 +305,13 @@ def test_what_a_kill_has_left_is_in_nobodys_way_for_long(stand: Stand) -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
-    row = waiting._row({**ITEM, "text": text, "title": title, "source": f"{title}.md:1"})
+    row = to_row({**ITEM, "text": text, "title": title, "source": f"{title}.md:1"})
     assert row["text"]
     for shown in (row["text"], row["title"], row["place"]):
         assert len(shown) <= 160
         assert len(shown.splitlines()) <= 1
         assert not set(shown) & set("<>`@#^")
         assert "](" not in shown
-    assert listing._is_row(row)
     assert row["source"] == f"{title}.md:1"
 
 
@@ -344,24 +322,18 @@ def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
 def test_of_what_comes_only_so_many_days_are_shown(days: int, shown: str) -> None:
     dated = {"a": "2026-11-22", "b": "2026-11-23T09:00", "c": "2026-11-30", "d": "2026-12-23"}
     rows = [
-        waiting._row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
+        to_row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
         for text, day in dated.items()
     ]  # fmt: skip
     found = listing.by_section(rows, days, NOW)
     assert "".join(row["text"] for row in [*found["today"], *found["soon"]]) == shown
 
 
-def test_a_section_that_nobody_knows_is_not_shown() -> None:
-    found = listing.by_section([waiting._row({**ITEM, "section": "x"})], 7, NOW)
-    assert not any(found.values())
-    assert list(found) == list(listing.SECTIONS)
-
-
 @given(st.integers(0, 36_500))
 def test_days_are_those_of_the_calendar(days: int) -> None:
     from datetime import date, timedelta
 
-    assert listing._day_after(NOW, days) == (date(2026, 11, 22) + timedelta(days)).isoformat()
+    assert listing._days_later(NOW, days) == (date(2026, 11, 22) + timedelta(days)).isoformat()
 
 
 # --- until when
@@ -394,9 +366,4 @@ def answer(state: str, ends: str) -> dict[str, Answer]:
 def test_until_when_nothing_else_waits(
     dues: list[Due], answers: dict[str, Answer], ends: str
 ) -> None:
-    assert until(dues, answers, "2026-11-22T12:00") == ends
-
-
-def test_the_day_is_that_of_the_clock_on_the_wall() -> None:
-    now = calendar.timegm((2026, 11, 22, 23, 30, 0))
-    assert listing.minute(now) == time.strftime("%Y-%m-%dT%H:%M", time.localtime(now))
+    assert unchanged_until(dues, answers, "2026-11-22T12:00") == ends

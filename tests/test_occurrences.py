@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vaultmem.languages import recurrence
 from vaultmem.languages.recurrence import Rule, Unit, read_rule
-from vaultmem.reminders.due import around
+from vaultmem.reminders.due import occurrences
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAYS = st.dates(date(1980, 1, 1), date(2040, 12, 31))
@@ -45,7 +45,7 @@ def test_plain_steps_are_counted_from_the_start(
 ) -> None:
     day = start + timedelta(later)
     every = [step(start, unit, interval * n) for n in range(later // interval + 3)]
-    found = around(
+    found = occurrences(
         f"every {interval} {unit}s",
         start.isoformat(),
         datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
@@ -64,7 +64,7 @@ def test_weekdays_of_every_nth_week(start: date, weekday: int, interval: int, la
         if (one := start + timedelta(n)).weekday() == weekday
         and (one - monday).days // 7 % interval == 0
     ]
-    found = around(
+    found = occurrences(
         f"every {interval} weeks on {WEEKDAYS[weekday]}",
         start.isoformat(),
         datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
@@ -127,22 +127,22 @@ def test_weekdays_of_every_nth_week(start: date, weekday: int, interval: int, la
     ],
 )
 def test_by_example(rule: str, start: str, now: str, last: str, following: str) -> None:
-    assert around(rule, start, at(now)) == (last, following)
+    assert occurrences(rule, start, at(now)) == (last, following)
 
 
 def test_the_clock_on_the_wall_stays() -> None:
     for day in ("2026-03-28", "2026-03-29", "2026-03-30", "2026-10-24", "2026-10-25", "2026-10-26"):
-        found = around("every day", "2026-01-01T09:00", at(f"{day}T09:00"))
+        found = occurrences("every day", "2026-01-01T09:00", at(f"{day}T09:00"))
         assert found.last == f"{day}T09:00"
 
 
 def test_an_hour_that_is_there_twice_or_not_at_all() -> None:
     daily = "every day", "2026-01-01T02:30"
-    assert around(*daily, at("2026-10-25T02:15", fold=0)).last == "2026-10-24T02:30"
-    assert around(*daily, at("2026-10-25T02:45", fold=0)).last == "2026-10-25T02:30"
-    assert around(*daily, at("2026-10-25T02:15", fold=1)).last == "2026-10-25T02:30"
-    assert around(*daily, at("2026-03-29T01:59")).last == "2026-03-28T02:30"
-    assert around(*daily, at("2026-03-29T04:00")).last == "2026-03-29T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:15", fold=0)).last == "2026-10-24T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:45", fold=0)).last == "2026-10-25T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:15", fold=1)).last == "2026-10-25T02:30"
+    assert occurrences(*daily, at("2026-03-29T01:59")).last == "2026-03-28T02:30"
+    assert occurrences(*daily, at("2026-03-29T04:00")).last == "2026-03-29T02:30"
 
 
 @given(
@@ -169,11 +169,13 @@ def test_an_hour_that_is_there_twice_or_not_at_all() -> None:
 def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -> None:
     assert read_rule(rule)
     now = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
-    last, following = around(rule, start.isoformat(), now)
+    last, following = occurrences(rule, start.isoformat(), now)
     assert not last or start.isoformat() <= last <= day.isoformat()
     assert not following or following > day.isoformat() or following == start.isoformat()
     if last and following:
-        again = around(rule, start.isoformat(), datetime.fromisoformat(f"{following}T12:00+00:00"))
+        again = occurrences(
+            rule, start.isoformat(), datetime.fromisoformat(f"{following}T12:00+00:00")
+        )
         assert again.last == following
 
 

@@ -107,7 +107,7 @@ def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
     assert found["id"].startswith("vm-")
     assert found["asks"]
     assert text(vault) == NOTE
-    assert "nothing that waits is at" in one_line(on(vault, "done", "Plan:9", "--by", "claude"))
+    assert "nothing is pending at" in one_line(on(vault, "done", "Plan:9", "--by", "claude"))
     assert on(vault, "snooze", "Plan:8", "--until", "3d").code == 0
 
 

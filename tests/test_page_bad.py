@@ -1,69 +1,30 @@
-"""Whatever lies where the page should be: it is repaired or set aside, a person's note stays, nothing is lost."""
+"""Whatever is where the page should be: it is mended or left alone, a person's note stays, nothing is lost."""
 
 from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.test_page import COPIES, FEW, IDS, NOW, PATH, Machine, file, machine
 from vaultmem.index.state import State
-from vaultmem.reminders.page import Page, Refreshed
-from vaultmem.reminders.pending_items import Ack
-from vaultmem.reminders.pending_page import Item, item_ids, render
+from vaultmem.reminders.items import render
+from vaultmem.reminders.pending_page import Refreshed
 
-NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
-PATH = "vaultmem/pending.md"
-IDS = item_ids([("a.md", str(number)) for number in range(3)])
-ITEMS = [Item(id_, "today", f"item {number}") for number, id_ in enumerate(IDS)]
-GOOD = render(ITEMS, "frontmatter", "mine\n")
-TICKED = GOOD.replace("[ ] item 0", "[x] item 0")
-AFTER = render(ITEMS[1:], "frontmatter", "mine\n")
+__all__ = ["file", "machine"]  # fixtures
 
-
-@pytest.fixture
-def file(vault: Path) -> Path:
-    (vault / "vaultmem").mkdir()
-    os.makedirs(State(str(vault)).folder, exist_ok=True)
-    return vault / PATH
-
-
-class Turns:
-    """A machine's refreshes, and what they recorded."""
-
-    def __init__(self, vault: Path) -> None:
-        self.page = Page(State(str(vault)), PATH, "frontmatter", "vaultmem")
-        self.known: dict[str, Ack] = {}
-        self.told: list[str] = []
-
-    def __call__(self) -> Refreshed:
-        left = [item for item in ITEMS if item.id not in self.known]
-        return self.page.refresh(left, NOW, self.record)
-
-    def record(self, acks: Mapping[str, Ack]) -> None:
-        self.told += acks
-        self.known.update(acks)
-
-
-@pytest.fixture
-def refresh(vault: Path) -> Turns:
-    return Turns(vault)
-
-
-def archive(file: Path) -> dict[str, bytes]:
-    folder = file.parent / "archive"
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {each.name: each.read_bytes() for each in found if each.is_file()}
+TICKED = render(FEW, "frontmatter", "mine\n").replace("[ ] item 00", "[x] item 00")
+AFTER = render(FEW[1:], "frontmatter", "mine\n")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf", b"\0" * 4096])
-def test_an_empty_file_is_a_missing_page(file: Path, refresh: Turns, content: bytes) -> None:
+def test_an_empty_file_is_a_missing_page(machine: Machine, file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    assert refresh() == Refreshed(written=True, acks={}, troubles=[])
-    assert file.read_text("utf-8") == render(ITEMS, "frontmatter")
+    assert machine.refresh() == Refreshed(written=True, acks={}, problems=[])
+    assert file.read_text("utf-8") == render(FEW, "frontmatter")
 
 
 @pytest.mark.parametrize(
@@ -76,155 +37,103 @@ def test_an_empty_file_is_a_missing_page(file: Path, refresh: Turns, content: by
         TICKED.replace("## Notes\n", "<<<<<<< a\n=======\n>>>>>>> b\n## Notes\n").encode(),
         TICKED.replace("---\ngenerated: vaultmem\n---\n", "").encode(),
         TICKED.replace("## Notes\nmine\n", "mine\n").encode(),
-        TICKED.replace("- [x] item 0", f"- [ ] item 0 ^{IDS[0]}\n- [x] item 0").encode(),
+        TICKED.replace("- [x] item 00", f"- [ ] item 00 ^{IDS[0]}\n- [x] item 00").encode(),
     ],
 )
 def test_a_damaged_page_is_mended_and_its_ticks_count(
-    file: Path, refresh: Turns, damaged: bytes
+    machine: Machine, file: Path, damaged: bytes
 ) -> None:
     file.write_bytes(damaged)
-    refresh()
-    assert set(refresh.known) == {IDS[0]}
-    text = file.read_text("utf-8")
-    assert text.startswith(AFTER.partition("mine\n")[0])
-    assert "mine\n" in text
-    assert "<<<" not in text
-    assert not refresh().written
-    assert refresh.told == [IDS[0]]
-
-
-@pytest.mark.parametrize("broken", [TICKED.encode("utf-16"), b"\0\0" + TICKED.encode()])
-def test_bytes_that_are_no_text_are_kept_in_the_archive(
-    file: Path, refresh: Turns, broken: bytes
-) -> None:
-    file.write_bytes(broken)
-    refresh()
-    assert list(archive(file).values()) == [broken]
-
-
-def test_damage_that_nothing_mends_is_written_once(file: Path, refresh: Turns) -> None:
-    notes = "mine\n<<<<<<< a\n=======\n>>>>>>> b\n"
-    file.write_bytes(render(ITEMS, "frontmatter", notes).encode() + b"\xff\xfe\n")
-    refresh()
-    before = file.read_bytes()
-    assert before.endswith(notes.encode() + b"\xff\xfe\n")
-    assert not refresh().written
-    assert file.read_bytes() == before
+    assert set(machine.refresh().acks) == {IDS[0]}
+    assert file.read_text("utf-8") == AFTER
+    assert machine.refresh() == Refreshed(written=False, acks={}, problems=[])
 
 
 @pytest.mark.parametrize(
     "own",
-    ["# Pending\n- [x] call Anne\n", "---\nsource: x\n---\n## Notes\nmine", "generated by me", "\ud800"],
+    ["# Pending\n- [x] call Anne\n", "---\nsource: x\n---\n## Notes\nmine", "generated by me", "\ud800",
+     "# How it works\n\n```\n---\ngenerated: vaultmem\n---\n```\n- [ ] mine\n", "see\n- [x] it ^vm-aaaaaa\n"],
 )  # fmt: skip
-def test_a_note_of_a_person_is_never_written_over(file: Path, refresh: Turns, own: str) -> None:
+def test_a_note_of_a_person_is_never_written_over(machine: Machine, file: Path, own: str) -> None:
     content = own.encode("utf-8", "surrogatepass")
     file.write_bytes(content)
-    done = refresh()
+    done = machine.refresh()
     assert not done.written
-    assert "is a note of yours" in done.troubles[0]
+    assert "is a note of yours" in done.problems[0]
     assert file.read_bytes() == content
-    assert refresh.page.acks(NOW) == {}
-
-
-def test_an_empty_folder_in_its_place_goes(file: Path, refresh: Turns) -> None:
-    file.mkdir()
-    assert refresh().written
-    assert file.is_file()
-
-
-def test_a_folder_in_its_place_goes_to_the_archive(file: Path, refresh: Turns) -> None:
-    file.mkdir()
-    (file / "note.md").write_text("mine")
-    done = refresh()
-    assert done.written
-    assert done.troubles == [f"{PATH} was a folder; it is vaultmem/archive/pending.md now"]
-    assert (file.parent / "archive/pending.md/note.md").read_text() == "mine"
-    file.unlink()
-    file.mkdir()
-    (file / "other.md").write_text("mine too")
-    assert refresh().written
-    assert (file.parent / "archive/pending 2.md/other.md").read_text() == "mine too"
+    assert machine.page.acks(NOW) == {}
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_link_is_not_followed(file: Path, refresh: Turns, tmp_path: Path, inside: bool) -> None:
+def test_a_link_is_not_followed(machine: Machine, file: Path, tmp_path: Path, inside: bool) -> None:
     target = file.with_name("mine.md") if inside else tmp_path / "outside.md"
     target.write_text(TICKED)
     file.symlink_to(target)
-    done = refresh()
-    assert "is a link" in done.troubles[0]
+    assert "is a link" in machine.refresh().problems[0]
     assert target.read_text() == TICKED
 
 
-def test_a_pipe_does_not_stop_us(file: Path, refresh: Turns) -> None:
-    os.mkfifo(file)
-    assert refresh().troubles == ["pending.md is no file; what is pending is not written"]
-    assert refresh.page.acks(NOW) == {}
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_said(
+    machine: Machine, file: Path, make: Callable[[Path], None]
+) -> None:
+    make(file)
+    assert machine.refresh().problems == [f"{PATH} is no file; move it away"]
+    assert machine.page.acks(NOW) == {}
 
 
 def test_the_memory_folder_may_be_a_file(vault: Path) -> None:
     os.makedirs(State(str(vault)).folder, exist_ok=True)
     (vault / "vaultmem").write_text("mine")
-    assert len(Turns(vault)().troubles) == 1
+    assert len(Machine(vault).refresh().problems) == 1
     assert (vault / "vaultmem").read_text() == "mine"
 
 
-def test_answers_on_a_page_that_cannot_be_written_are_told_once(file: Path, refresh: Turns) -> None:
+def test_answers_on_a_page_that_cannot_be_written_are_recorded_once(
+    machine: Machine, file: Path
+) -> None:
     file.write_text(TICKED, "utf-8")
     file.chmod(0o444)
-    for _ in range(3):
-        assert "read-only" in refresh().troubles[0]
-    assert refresh.told == [IDS[0]]
-    assert refresh.page.acks(NOW) == {}
+    for number in range(3):
+        done = machine.refresh()
+        assert "read-only" in done.problems[0]
+        assert [*done.acks] == ([IDS[0]] if number == 0 else [])
+    assert machine.page.acks(NOW) == {}
     assert file.read_text("utf-8") == TICKED
     file.chmod(0o644)
-    assert refresh().written
+    assert machine.refresh().written
     assert file.read_text("utf-8") == AFTER
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(file: Path, refresh: Turns) -> None:
-    file.parent.chmod(0o555)
-    try:
-        assert len(refresh().troubles) == 1
-    finally:
-        file.parent.chmod(0o755)
-
-
-@pytest.mark.parametrize(
-    "line", ["a line of a person\n", "- [ ] no id\n", "- [ ] x ^vm-aaaaaa\n", "x"]
-)
-def test_a_monstrous_page_goes_to_the_archive(file: Path, refresh: Turns, line: str) -> None:
-    content = (TICKED + line * (10_000_000 // len(line))).encode()
+def test_a_monstrous_page_is_left_alone(machine: Machine, file: Path) -> None:
+    content = (TICKED + "a line of a person\n" * 300_000).encode()
     file.write_bytes(content)
-    done = refresh()
-    assert done.written
-    assert set(refresh.known) == {IDS[0]}
-    assert archive(file) == {"pending.md": content}
-    assert file.read_text("utf-8") == render(ITEMS[1:], "frontmatter")
-    assert "it is vaultmem/archive/pending.md now" in done.troubles[0]
-
-
-def test_a_monstrous_note_of_a_person_stays(file: Path, refresh: Turns) -> None:
-    content = b"mine\n" * 2_000_000
-    file.write_bytes(content)
-    assert "is a note of yours" in refresh().troubles[0]
+    assert "is larger than 4 MB" in machine.refresh().problems[0]
     assert file.read_bytes() == content
 
 
-def test_a_page_written_through_a_hard_link_is_parted(file: Path, refresh: Turns) -> None:
+def test_a_page_written_through_a_hard_link_is_parted(machine: Machine, file: Path) -> None:
     file.write_text(TICKED, "utf-8")
     os.link(file, file.with_name("backup.bak"))
-    refresh()
+    machine.refresh()
     assert file.read_text("utf-8") == AFTER
     assert file.with_name("backup.bak").read_text("utf-8") == TICKED
 
 
-def test_a_note_that_shows_how_such_a_page_begins_stays_as_it_is(
-    file: Path, refresh: Turns
-) -> None:
-    text = "# How it works\n\n```\n---\ngenerated: vaultmem\n---\n```\n- [ ] mine\n"
-    file.write_text(text)
-    done = refresh()
-    assert file.read_text() == text
-    assert "a note of yours" in done.troubles[0]
+def test_of_a_page_that_is_only_a_copy_the_notes_come_back(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    file.write_bytes(file.read_bytes() + b"mine\n")
+    file.rename(file.with_name(COPIES[0]))
+    machine.refresh()
+    assert file.read_text("utf-8") == render(FEW, "frontmatter", "mine\n")
+
+
+def test_a_note_of_a_person_beside_it_is_no_copy(machine: Machine, file: Path) -> None:
+    own = file.with_name("pending 2.md")
+    own.write_text("# Pending\n- [x] my own\n")
+    other = file.with_name("pending-things.md")
+    other.write_text("mine")
+    machine.refresh()
+    machine.refresh()
+    assert own.read_text() == "# Pending\n- [x] my own\n"
+    assert other.exists()

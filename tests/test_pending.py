@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
-from vaultmem.reminders import listing, waiting
+from vaultmem.reminders import listing
 from vaultmem.text import values
 
 NOTE = """\
@@ -170,7 +170,7 @@ def test_who_looks_further_than_the_listing_asks_the_index(full: Path, write: Wr
 def test_the_agent_keeps_no_listing(full: Path) -> None:
     with agent_for(full):
         value_of(full)
-    assert listing.kept(str(full), time.time()) is None
+    assert listing.read(str(full), time.time()) is None
 
 
 def test_a_change_is_shown_once_it_is_synced(full: Path, write: Write) -> None:
@@ -190,22 +190,15 @@ def test_a_tick_on_the_page_counts_before_any_agent_has_seen_it(full: Path, writ
     assert value_of(full)["today"] == []
 
 
-def test_a_damaged_listing_is_found_anew(full: Path) -> None:
-    before = value_of(full)
-    with Vault(str(full)) as opened:
-        Path(opened.state.path(listing.NAME)).write_text('{"items": [')
-    assert value_of(full) == before
-
-
 def test_a_disk_that_takes_nothing_costs_only_time(
     full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(waiting.json, "dump", full_disk)
+    monkeypatch.setattr(listing.json, "dump", full_disk)
     assert texts(value_of(full), "today") == ["now"]
-    assert listing.kept(str(full), time.time()) is None
+    assert listing.read(str(full), time.time()) is None
 
 
 def test_an_agent_may_first_take_in_what_was_edited_just_now(

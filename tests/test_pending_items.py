@@ -16,13 +16,11 @@ from tests.index_dump import generation, synced
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.memories import reads
+from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_id, item_ids
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import review
-from vaultmem.reminders.answers import Answer
 from vaultmem.reminders.due import NOTE, REMINDER, TASK, Due
-from vaultmem.reminders.pending_items import approval, completion, items, several, snoozed_until
-from vaultmem.reminders.pending_page import HEADINGS, Item, item_id, item_ids, render
-from vaultmem.reminders.review import Sight
+from vaultmem.reminders.items import HEADINGS, Item, due_items, render, snoozed_until
+from vaultmem.reminders.review_items import Context, Review
 
 WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
 NOW = WALL.replace(tzinfo=UTC)
@@ -56,29 +54,31 @@ def said(id_: str, state: str = "done", until: str = "") -> dict[str, Answer]:
     ],
 )
 def test_where_a_day_goes(day: str, section: str | None) -> None:
-    assert [item.section for item in items([due(day)], {}, WALL)] == ([section] if section else [])
+    assert [item.section for item in due_items([due(day)], {}, WALL)] == (
+        [section] if section else []
+    )
 
 
 def test_an_item_says_all_of_what_is_due() -> None:
     one = due("2026-11-22T15:00", repeat="every day")
-    assert items([one], {}, WALL) == [
+    assert due_items([one], {}, WALL) == [
         Item(one.id, "today", "call Anne", "2026-11-22T15:00", "a.md:3", "a", "every day")
     ]
-    assert items([one._replace(line=0)], {}, WALL)[0].source == "a.md"
+    assert due_items([one._replace(line=0)], {}, WALL)[0].source == "a.md"
 
 
 def test_what_lapses_or_only_starts_is_late_for_nothing() -> None:
     past = due("2026-11-21", kind=NOTE, lapses=True)
     begun = due("", at="2026-11-20")
-    assert items([past, begun], {}, WALL) == []
-    assert len(items([past._replace(due="2026-11-22")], {}, WALL)) == 1
+    assert due_items([past, begun], {}, WALL) == []
+    assert len(due_items([past._replace(due="2026-11-22")], {}, WALL)) == 1
 
 
 @pytest.mark.parametrize("state", ["done", "dropped"])
 def test_what_was_answered_is_gone(state: str) -> None:
     one = due("2026-11-22")
-    assert items([one], said(one.id, state), WALL, asks=False) == []
-    assert len(items([one], said(one.id, "open"), WALL)) == 1
+    assert due_items([one], said(one.id, state), WALL, asks=False) == []
+    assert len(due_items([one], said(one.id, "open"), WALL)) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,30 @@ def test_what_was_answered_is_gone(state: str) -> None:
 )  # fmt: skip
 def test_what_is_snoozed_sleeps_until_then(until: str, sleeps: bool) -> None:
     one = due("2026-11-20")
-    assert bool(items([one], said(one.id, "snoozed", until), WALL)) is not sleeps
+    assert bool(due_items([one], said(one.id, "snoozed", until), WALL)) is not sleeps
 
 
 def test_what_is_foreign_waits_for_approval() -> None:
     one = due("2026-11-22", foreign=True)
-    assert items([one], {}, WALL) == []
-    assert items([one], said(approval(one.id), "dropped"), WALL) == []
-    assert [item.id for item in items([one], said(approval(one.id)), WALL)] == [one.id]
+    assert due_items([one], {}, WALL) == []
+    assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
+    assert [item.id for item in due_items([one], said(approval_id(one.id)), WALL)] == [one.id]
 
 
 def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
     one, other = due("2026-11-22"), due("2026-11-22", "pay the rent")
-    found = items([one], said(one.id), WALL)
-    assert [(item.id, item.section) for item in found] == [(completion("a.md"), "review")]
+    found = due_items([one], said(one.id), WALL)
+    assert [(item.id, item.section) for item in found] == [(completion_id("a.md"), "review")]
     assert "call Anne" in render(found, "frontmatter")
     both = {**said(one.id), **said(other.id)}
     elsewhere = other._replace(id="vm-elsewhere", path="b.md")
-    [here, there] = items([one, other, elsewhere], both | said(elsewhere.id), WALL)
-    assert (here.id, there.id) == (completion("a.md"), completion("b.md"))
+    [here, there] = due_items([one, other, elsewhere], both | said(elsewhere.id), WALL)
+    assert (here.id, there.id) == (completion_id("a.md"), completion_id("b.md"))
     assert "2 tasks" in here.text
     for state in ("done", "dropped"):
-        assert not items([one, other], {**both, **said(completion("a.md"), state)}, WALL)
-    assert not items([one], said(one.id, "dropped"), WALL)
-    assert not items([one._replace(kind=REMINDER)], said(one.id), WALL)
+        assert not due_items([one, other], {**both, **said(completion_id("a.md"), state)}, WALL)
+    assert not due_items([one], said(one.id, "dropped"), WALL)
+    assert not due_items([one._replace(kind=REMINDER)], said(one.id), WALL)
 
 
 @pytest.mark.parametrize(
@@ -128,15 +128,6 @@ def test_a_snooze_ends_in_the_future(given: str | None, until: str) -> None:
     assert snoozed_until(given, WALL) == until
     last = datetime(9999, 12, 31, 23, 59)  # noqa: DTZ001 - the clock on the wall
     assert snoozed_until(given, last) <= "9999-12-31"
-
-
-def test_many_of_a_kind_are_one_line_that_comes_back_with_the_next() -> None:
-    found = [Item(id_, "review", "x") for id_ in item_ids([("a", str(n)) for n in range(5)])]
-    assert several(found[:3], 3, "{} copies") == found[:3]
-    [line] = several(found, 3, "{} copies")
-    assert line.text == "5 copies"
-    assert several(found[::-1], 3, "{} copies")[0].id == line.id
-    assert several(found[:4], 3, "{} copies")[0].id != line.id
 
 
 SECTIONS = st.lists(st.sampled_from([*HEADINGS]), max_size=80)
@@ -162,11 +153,11 @@ def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
 
 
 @pytest.fixture
-def sight(vault: Path) -> Iterator[Sight]:
+def sight(vault: Path) -> Iterator[Context]:
     synced(vault)
     catalog = Catalog(f"{generation(vault)}/catalog.db")
     ledger = Ledger(State(str(vault)).path("ledger.db"))
-    yield Sight(catalog, ledger, str(vault), "vaultmem", NOW, "vaultmem/pending.md")
+    yield Context(catalog, ledger, str(vault), "vaultmem", NOW, "vaultmem/pending.md")
     catalog.close()
 
 
@@ -179,21 +170,21 @@ def memory(write: Write, path: str, text: str = "likes tea", **properties: str) 
     return id_
 
 
-def look(sight: Sight, vault: Path, answers: dict[str, Answer] | None = None) -> list[Item]:
+def look(sight: Context, vault: Path, answers: dict[str, Answer] | None = None) -> list[Item]:
     synced(vault)
-    return review.chores(sight, [], answers or {})
+    return Review(sight, [], answers or {}).chores()
 
 
-def test_an_orderly_vault_has_nothing_to_review(sight: Sight, vault: Path, write: Write) -> None:
+def test_an_orderly_vault_has_nothing_to_review(sight: Context, vault: Path, write: Write) -> None:
     write("a.md", "[[b]]")
     memory(write, "people/anne.md")
     write("t.md", "---\na: {{x}}\n---\n")
     assert look(sight, vault) == []
-    assert review.preferences(sight, {}) == []
+    assert Review(sight, [], {}).preferences() == []
 
 
 def test_the_inbox_is_one_line_from_the_next_day_on(
-    sight: Sight, vault: Path, write: Write
+    sight: Context, vault: Path, write: Write
 ) -> None:
     memory(write, "inbox/new.md", created_at="2026-11-22T08:00:00Z")
     assert look(sight, vault) == []
@@ -208,7 +199,7 @@ def test_the_inbox_is_one_line_from_the_next_day_on(
     assert line.text.startswith("3 memories wait")
 
 
-def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: Write) -> None:
+def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write: Write) -> None:
     ids = [memory(write, path) for path in ("inbox/a.md", "people/b.md", "people/c.md")]
     paths = ["vaultmem/inbox/a.md", "vaultmem/people/b.md", "vaultmem/people/c.md", "vaultmem/x.md"]
     kinds = ["unsure", "fading", "contradiction", "contradiction"]
@@ -225,21 +216,21 @@ def test_findings_are_shown_while_they_are_so(sight: Sight, vault: Path, write: 
 
 
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
-    sight: Sight, vault: Path, write: Write
+    sight: Context, vault: Path, write: Write
 ) -> None:
     reads.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
     assert len(look(sight, vault)) == 2  # proposals are shown there by themselves
-    [line] = review.items(sight, [], {})
+    [line] = Review(sight, [], {}).items()
     assert line.text == "8 things for the memory to be looked after: vaultmem review"
-    assert review.items(sight, [], said(line.id)) == []
+    assert Review(sight, [], said(line.id)).items() == []
     reads.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
-    assert [one.id != line.id for one in review.items(sight, [], said(line.id))] == [True]
+    assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
 
 
-def test_conflict_copies_and_unreadable_notes(sight: Sight, vault: Path, write: Write) -> None:
+def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write: Write) -> None:
     write("a.md", "one")
     write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
     write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
@@ -256,33 +247,33 @@ def test_conflict_copies_and_unreadable_notes(sight: Sight, vault: Path, write: 
     assert [item.text for item in look(sight, vault, said(shown[1].id))][1].startswith("4 notes")
 
 
-def test_a_vanished_vault_comes_first(sight: Sight, vault: Path, write: Write) -> None:
+def test_a_vanished_vault_comes_first(sight: Context, vault: Path, write: Write) -> None:
     write("bad.md", "---\na: [\n---\n")
     synced(vault)
-    shown = review.items(sight, [], {}, "9 of 10 notes are gone")
+    shown = Review(sight, [], {}, "9 of 10 notes are gone").items()
     assert [item.text.partition(" ")[0] for item in shown] == ["9", "1"]
     page = render(shown, "frontmatter")
     assert page.index("are gone") < page.index("vaultmem review")
 
 
-def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Sight, vault: Path) -> None:
+def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, vault: Path) -> None:
     synced(vault)
     dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
     dues.append(due("2027-11-23", "much later", foreign=True))
-    shown = review.items(sight, dues, {})
-    assert [item.id for item in shown[:2]] == [approval(each.id) for each in dues[:2]]
+    shown = Review(sight, dues, {}).items()
+    assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
     assert [item.text.partition(" for")[0] for item in shown[2:]] == ["3 things"]
-    assert [one.id for one in review.chores(sight, dues, {})] == [
-        approval(each.id) for each in dues[:5]
+    assert [one.id for one in Review(sight, dues, {}).chores()] == [
+        approval_id(each.id) for each in dues[:5]
     ]
     answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
-    assert [item.id for item in review.items(sight, dues, answers)[:2]] == [
-        approval(each.id) for each in dues[2:4]
+    assert [item.id for item in Review(sight, dues, answers).items()[:2]] == [
+        approval_id(each.id) for each in dues[2:4]
     ]
 
 
 def test_preferences_are_those_a_person_has_filed_or_approved(
-    sight: Sight, vault: Path, write: Write
+    sight: Context, vault: Path, write: Write
 ) -> None:
     memory(write, "preferences/tea.md", "likes tea\nand `code`", created_at="2026-11-01T10:00:00Z")
     memory(write, "skills/tabs.md", "use tabs", memory_type="procedural")
@@ -291,29 +282,29 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
     memory(write, "preferences/web.md", "obey the web", source="https://example.org")
     shown = look(sight, vault)
-    assert approval(theirs) in [item.id for item in shown]
+    assert approval_id(theirs) in [item.id for item in shown]
     assert any("obey the web" in item.text for item in shown)
-    texts = [item.text for item in review.preferences(sight, {})]
+    texts = [item.text for item in Review(sight, [], {}).preferences()]
     assert texts == ["use tabs", "likes tea\nand `code`"]
-    approved = said(approval(theirs))
-    assert "obey me" in [item.text for item in review.preferences(sight, approved)]
-    assert approval(theirs) not in [item.id for item in look(sight, vault, approved)]
+    approved = said(approval_id(theirs))
+    assert "obey me" in [item.text for item in Review(sight, [], approved).preferences()]
+    assert approval_id(theirs) not in [item.id for item in look(sight, vault, approved)]
     known = memory(
         write, "preferences/c.md", "short mails", agent="codex", created_at="2026-10-01T10:00:00Z"
     )
-    assert approval(known) not in [item.id for item in look(sight, vault)]
-    last = review.preferences(sight, {})[-1]
+    assert approval_id(known) not in [item.id for item in look(sight, vault)]
+    last = Review(sight, [], {}).preferences()[-1]
     assert (last.text, last.author) == ("short mails", "codex")
     assert "- short mails (by codex) ^" in render([last], "frontmatter")
-    assert last not in review.preferences(sight, said(approval(known), "dropped"))
-    hidden = review.preferences(sight, {})[0].id
-    assert len(review.preferences(sight, said(hidden, "dropped"))) == 2
-    page = render(review.preferences(sight, {}), "frontmatter")
+    assert last not in Review(sight, [], said(approval_id(known), "dropped")).preferences()
+    hidden = Review(sight, [], {}).preferences()[0].id
+    assert len(Review(sight, [], said(hidden, "dropped")).preferences()) == 2
+    page = render(Review(sight, [], {}).preferences(), "frontmatter")
     assert "likes tea and 'code'" in page
 
 
 def test_what_can_be_answered_stays_current_when_it_was(
-    sight: Sight, vault: Path, write: Write
+    sight: Context, vault: Path, write: Write
 ) -> None:
     theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
     memory(write, "preferences/mine.md", "tea")
@@ -321,23 +312,25 @@ def test_what_can_be_answered_stays_current_when_it_was(
     write("bad.md", "---\na: [\n---\n")
     dues = [due("2026-11-23"), due("2026-11-23", "buy", foreign=True)]
     shown = look(sight, vault)
-    there = review.current(sight, dues)
+    there = Review(sight, dues, {}).answerable_ids()
     assert {each.id for each in dues} <= there
-    assert {approval(dues[1].id), completion(dues[0].path), approval(theirs)} <= there
-    assert {item.id for item in [*shown, *review.preferences(sight, {})]} <= there
+    assert {approval_id(dues[1].id), completion_id(dues[0].path), approval_id(theirs)} <= there
+    assert {item.id for item in [*shown, *Review(sight, [], {}).preferences()]} <= there
     (vault / "bad.md").unlink()
     synced(vault)
     assert not [
-        item for item in shown if item.source == "bad.md" and item.id in review.current(sight, dues)
+        item
+        for item in shown
+        if item.source == "bad.md" and item.id in Review(sight, dues, {}).answerable_ids()
     ]
 
 
-def test_the_newest_preferences_are_shown(sight: Sight, vault: Path, write: Write) -> None:
+def test_the_newest_preferences_are_shown(sight: Context, vault: Path, write: Write) -> None:
     for number in range(12):
         created = f"2026-11-{number + 1:02}T10:00:00Z"
         memory(write, f"preferences/{number}.md", f"rule {number:02}", created_at=created)
     synced(vault)
-    found = review.preferences(sight, {})
+    found = Review(sight, [], {}).preferences()
     assert [item.text for item in found] == [f"rule {number:02}" for number in range(11, 3, -1)]
     page = render(
         [*found, *(Item(item_id("b", str(n)), "overdue", "x") for n in range(30))], "outline"
@@ -348,19 +341,19 @@ def test_the_newest_preferences_are_shown(sight: Sight, vault: Path, write: Writ
 
 def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
     day = WALL.date().isoformat()
-    (item,) = items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
+    (item,) = due_items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
     assert (item.text, item.title, item.due) == ("(private)", "", day)
 
 
 def test_a_reminder_of_an_assistant_is_a_reminder_with_its_name() -> None:
     one = due("2026-11-22T15:00", kind=REMINDER, author="codex", repeat="every week")
-    [item] = items([one], {}, WALL)
+    [item] = due_items([one], {}, WALL)
     assert (item.id, item.section, item.author) == (one.id, "today", "codex")
     assert "- [ ] call Anne (15:00, every week, by codex) " in render([item], "frontmatter")
-    assert items([one], said(approval(one.id), "dropped"), WALL) == []
+    assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
 
 
 def test_what_has_ended_for_good_is_gone() -> None:
     one = due("2026-11-22", rolls=True, series="vm-series")
-    assert items([one], said("vm-series", "dropped"), WALL) == []
-    assert len(items([one], said("vm-series", "open"), WALL)) == 1
+    assert due_items([one], said("vm-series", "dropped"), WALL) == []
+    assert len(due_items([one], said("vm-series", "open"), WALL)) == 1

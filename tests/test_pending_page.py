@@ -14,8 +14,9 @@ from obsidian_notes import note
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
-from vaultmem.reminders.pending_merge import read
-from vaultmem.reminders.pending_page import HEADINGS, Item, item_id, item_ids, render
+from vaultmem.memories.item_answers import item_id, item_ids
+from vaultmem.reminders.items import Item, render
+from vaultmem.reminders.ticks import read
 from vaultmem.vault.frontmatter import split
 
 STYLES = ["frontmatter", "outline"]
@@ -102,12 +103,6 @@ def test_items_of_one_day_have_one_order_too(style: str) -> None:
     assert len(pages) == 1
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_a_page_without_items_says_so(style: str) -> None:
-    assert "Nothing is pending." in render([], style)
-    assert render([], style).endswith("## Notes\n")
-
-
 def many(number: int, text: str, section: str = "overdue") -> list[Item]:
     ids = item_ids([("a.md", str(each)) for each in range(number)])
     days = [f"2026-11-{10 + each % 20}" for each in range(number)]
@@ -132,8 +127,8 @@ def test_what_has_been_overdue_for_long_is_one_line_that_stays_ours(style: str) 
     assert "+30 overdue for more than two weeks: vaultmem pending --all\n" in page
     assert [item.id in page for item in ITEMS] == [True] * len(ITEMS)
     assert "Nothing is pending" not in render(old, style)
-    there = read(page, style)
-    assert (there.unknown, there.notes, there.damage) == ([], "mine\n", [])
+    there = read(page)
+    assert (there.strays, there.notes, there.is_whole) == ([], ["mine\n"], True)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -212,8 +207,3 @@ def test_an_impossible_day_is_not_shown_as_one(due: str) -> None:
         assert "2026-02-30" not in page
         assert "25:99" not in page
         assert "vm-aaaaaa" in page
-
-
-def test_every_section_has_its_heading() -> None:
-    page = render([Item(f"vm-{name[:6]}", name, "x") for name in HEADINGS], "frontmatter")
-    assert re.findall("^## (.*)", page, re.MULTILINE) == [*HEADINGS.values(), "Notes"]

@@ -11,7 +11,7 @@ from vaultmem.adapter import Value
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.memories.dream import Options, dream
 from vaultmem.memories.findings import across, clusters, contradictions, fading
-from vaultmem.reminders.found import found_reminders, stale_days
+from vaultmem.reminders.remind import found_reminders, stale_days
 from vaultmem.text.sanitize import quoted
 
 MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"

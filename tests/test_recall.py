@@ -17,11 +17,10 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
+from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders import answers
-from vaultmem.reminders.answers import DONE, Answer
-from vaultmem.reminders.pending_items import approval
+from vaultmem.reminders.record import Record
 from vaultmem.search import recall
 
 NOW = 1_800_000_000.0
@@ -114,8 +113,10 @@ def test_what_came_from_elsewhere_is_nobodys_preference(knowing: Path) -> None:
 def test_a_person_approves(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         bill = next(one for one in opened.memories() if one["title"] == "Bills")
-        yes = Answer(approval(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
-        answers.add(Ledger(opened.state.path("ledger.db")), [yes], [], 1.0)
+        yes = Answer(approval_id(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
+        Record(opened.path, "vaultmem", Ledger(opened.state.path("ledger.db")), "frontmatter").add(
+            [yes], [], 1.0
+        )
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
 
 

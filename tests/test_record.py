@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from tests.index_dump import other_state
 from vaultmem.index.state import State
+from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answers as answer_lines
-from vaultmem.reminders import answers as answered
-from vaultmem.reminders.answers import Answer, Told, plain, render, union
-from vaultmem.reminders.pending_page import item_ids
-from vaultmem.reminders.record import Record
+from vaultmem.reminders import record
+from vaultmem.reminders.record import Entries, Notified, Record, plain, read, render, union
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import write
 
@@ -30,9 +28,23 @@ DROPPED = Answer(IDS[1], "dropped", AT, "claude", "", "笔记")
 SNOOZED = Answer(IDS[2], "snoozed", AT, "you", "2026-11-25T09:00", "pay: until Friday")
 BACK = Answer(IDS[3], "open", AT)
 ANSWERS = {each.id: each for each in (DONE, DROPPED, SNOOZED, BACK)}
-TOLD = {each.id: each for each in (Told(IDS[0], AT), Told(IDS[4], AT, 3, "2026-11-22T09:00"))}
+TOLD = {
+    each.id: each for each in (Notified(IDS[0], AT), Notified(IDS[4], AT, 3, "2026-11-22T09:00"))
+}
 STYLES = ["frontmatter", "outline"]
-PAGE = render(ANSWERS.values(), TOLD.values(), "frontmatter")
+
+
+def page_of(answers: Iterable[Answer], told: Iterable[Notified], style: str) -> str:
+    return render(Entries({one.id: one for one in answers}, {one.id: one for one in told}), style)
+
+
+def entries(text: str) -> Entries:
+    found = read(text)
+    assert found is not None
+    return found
+
+
+PAGE = page_of(ANSWERS.values(), TOLD.values(), "frontmatter")
 
 
 class Machine:
@@ -44,6 +56,10 @@ class Machine:
 
     def add(self, *answers: Answer) -> None:
         self.record.add(answers, [], NOW)
+
+
+def in_ledger(machine: Machine) -> Entries:
+    return machine.record._in_ledger()
 
 
 @pytest.fixture
@@ -82,7 +98,7 @@ GIVEN = st.builds(
 def test_a_line_says_all_of_an_answer(given: Answer) -> None:
     answer = plain(given)
     assert plain(answer) == answer
-    assert answer_lines.read(render([answer], [], "frontmatter")).answers == {answer.id: answer}
+    assert entries(page_of([answer], [], "frontmatter")).answers == {answer.id: answer}
 
 
 @given(st.lists(GIVEN, max_size=6), st.sampled_from(STYLES), st.data())
@@ -91,22 +107,22 @@ def test_what_is_cut_off_or_mixed_in_never_beats_what_is_whole(
     given: list[Answer], style: str, data: st.DataObject
 ) -> None:
     whole = union(*({each.id: plain(each)} for each in given))
-    text = render(whole.values(), TOLD.values(), style)
+    text = page_of(whole.values(), TOLD.values(), style)
     cut = text[: data.draw(st.integers(0, len(text)))]
     other = f"<<<<<<< a\n{cut}\n=======\r\n{text.replace(chr(10), chr(13) + chr(10))}>>>>>>> b\n"
-    assert answer_lines.read(other).answers == whole
-    assert union(whole, answer_lines.read(cut).answers) == whole
-    assert answer_lines.read(other).told == TOLD
+    assert entries(other).answers == whole
+    assert union(whole, (read(cut) or Entries({}, {})).answers) == whole
+    assert entries(other).notified == TOLD
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_the_page_can_be_read_by_people(style: str) -> None:
-    page = render(ANSWERS.values(), TOLD.values(), style)
+    page = page_of(ANSWERS.values(), TOLD.values(), style)
     assert f"- {IDS[0]} done 2026-11-22T10:00:00Z by you: call Anne\n" in page
     assert f"- {IDS[4]} told 2026-11-22T10:00:00Z 3x for 2026-11-22T09:00\n" in page
-    said = answer_lines.read(page)
-    assert (said.answers, said.told, said.ours) == (ANSWERS, TOLD, True)
-    assert page == render(reversed(ANSWERS.values()), reversed(TOLD.values()), style)
+    said = entries(page)
+    assert said == Entries(ANSWERS, TOLD)
+    assert page == page_of(reversed(ANSWERS.values()), reversed(TOLD.values()), style)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +138,10 @@ def test_the_page_can_be_read_by_people(style: str) -> None:
     ],
 )
 def test_what_is_no_line_of_ours_says_nothing(line: str) -> None:
-    said = answer_lines.read(f"generated: vaultmem\n{line}\n")
+    said = entries(f"generated: vaultmem\n{line}\n")
     assert not said.answers
-    assert not said.told
-    assert not answer_lines.read(f"{line}\n").ours
+    assert not said.notified
+    assert read(f"{line}\n") is None
 
 
 # --- The record
@@ -141,12 +157,12 @@ def test_nothing_to_say_makes_no_file(machine: Machine, vault: Path) -> None:
 def test_what_is_added_is_in_the_ledger_and_on_the_page(machine: Machine, file: Path) -> None:
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
     assert file.read_text("utf-8") == PAGE
-    assert answered.answers(machine.ledger) == machine.record.answers() == ANSWERS
-    assert answered.told(machine.ledger) == machine.record.told() == TOLD
-    before = file.stat()
+    assert in_ledger(machine).answers == machine.record.answers() == ANSWERS
+    assert in_ledger(machine).notified == machine.record.notified() == TOLD
+    before = file.stat().st_mtime_ns
     machine.record.settle(set(IDS), NOW)
     machine.add()
-    assert file.stat() == before
+    assert file.stat().st_mtime_ns == before
 
 
 def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None:
@@ -185,14 +201,14 @@ def test_two_machines_hear_of_each_other_and_are_silent_then(
     )
     for one in (machine, second):
         one.record.settle(set(IDS), NOW)
-    before = file.stat()
+    before = file.stat().st_mtime_ns
     for one in (machine, second, machine):
         one.record.settle(set(IDS), NOW)
-    assert file.stat() == before
+    assert file.stat().st_mtime_ns == before
     file.unlink()
-    assert answered.answers(machine.ledger) == answered.answers(second.ledger)
+    assert in_ledger(machine).answers == in_ledger(second).answers
     second.record.settle(set(IDS), NOW)
-    assert machine.record.told() == TOLD
+    assert machine.record.notified() == TOLD
 
 
 def test_the_page_is_read_again_only_when_it_changes(
@@ -202,15 +218,15 @@ def test_the_page_is_read_again_only_when_it_changes(
     os.utime(file, (NOW - DAY, NOW - DAY))
     machine.record.answers()
     reads: list[str] = []
-    real = answer_lines.read
+    real = record.read
 
-    def read(text: str) -> answer_lines.Said:
+    def spy(text: str) -> Entries | None:
         reads.append(text)
         return real(text)
 
-    monkeypatch.setattr(answer_lines, "read", read)
+    monkeypatch.setattr(record, "read", spy)
     machine.record.answers()
-    machine.record.told()
+    machine.record.notified()
     assert not reads
     file.write_text(PAGE, "utf-8")
     assert machine.record.answers() == ANSWERS
@@ -222,38 +238,26 @@ def test_what_is_old_and_waits_no_longer_is_forgotten(machine: Machine, file: Pa
     machine.record.settle({IDS[0]}, NOW + 59 * DAY)
     assert machine.record.answers() == ANSWERS
     machine.record.settle({IDS[0]}, NOW + 61 * DAY)
-    assert set(answered.answers(machine.ledger)) == {IDS[0]}
-    assert set(answered.told(machine.ledger)) == {IDS[0]}
+    assert set(in_ledger(machine).answers) == {IDS[0]}
+    assert set(in_ledger(machine).notified) == {IDS[0]}
     new = Answer(IDS[5], "done", stamp(NOW + 61 * DAY))
     machine.record.add([new], [], NOW + 61 * DAY)
     machine.record.settle({IDS[0]}, NOW + 61 * DAY)
-    assert {IDS[0], IDS[5]} == set(answer_lines.read(file.read_text("utf-8")).answers)
+    assert {IDS[0], IDS[5]} == set(entries(file.read_text("utf-8")).answers)
     machine.record.settle({IDS[0]}, NOW + 62 * DAY)
-    assert set(answered.answers(machine.ledger)) == {IDS[0], IDS[5]}
-
-
-def test_an_archive_that_is_a_file_keeps_nothing_from_being_answered(
-    machine: Machine, file: Path
-) -> None:
-    machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
-    (file.parent / "archive").write_text("no folder")
-    copy = file.with_name("answers (conflicted copy).md")
-    copy.write_bytes(file.read_bytes())
-    assert machine.record.settle(None, NOW)
-    assert machine.record.answers() == ANSWERS
-    assert copy.exists()
+    assert set(in_ledger(machine).answers) == {IDS[0], IDS[5]}
 
 
 def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     machine: Machine, file: Path
 ) -> None:
-    machine.record.is_held = True
+    machine.record.ledger_only = True
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
     machine.record.settle(set(), NOW)
     assert not file.exists()
-    machine.record.is_held = False
+    machine.record.ledger_only = False
     machine.record.settle(None, NOW)
-    assert answer_lines.read(file.read_text("utf-8")).answers == ANSWERS
+    assert entries(file.read_text("utf-8")).answers == ANSWERS
 
 
 @pytest.mark.parametrize(
@@ -278,7 +282,7 @@ def test_a_damaged_page_loses_nothing(machine: Machine, file: Path, damaged: byt
     machine.add(later)
     assert machine.record.answers() == {**ANSWERS, later.id: later}
     assert machine.record.settle(set(IDS), NOW) == []
-    said = answer_lines.read(file.read_text("utf-8"))
+    said = entries(file.read_text("utf-8"))
     assert said.answers == {**ANSWERS, later.id: later}
 
 
@@ -324,7 +328,7 @@ def test_a_file_that_cannot_be_written_is_told(machine: Machine, file: Path) -> 
 def test_conflict_copies_are_read_and_put_away(machine: Machine, file: Path, name: str) -> None:
     machine.add(DONE)
     copy = file.with_name(name)
-    copy.write_text(render([SNOOZED], TOLD.values(), "frontmatter"), "utf-8")
+    copy.write_text(page_of([SNOOZED], TOLD.values(), "frontmatter"), "utf-8")
     own = file.with_name("answers 3.md")
     own.write_text("mine")
     assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
@@ -332,8 +336,8 @@ def test_conflict_copies_are_read_and_put_away(machine: Machine, file: Path, nam
     assert not copy.exists()
     assert (file.parent / "archive" / name).exists()
     assert own.read_text() == "mine"
-    assert answer_lines.read(file.read_text("utf-8")).answers == machine.record.answers()
-    assert set(answered.answers(machine.ledger)) == {DONE.id, SNOOZED.id}
+    assert entries(file.read_text("utf-8")).answers == machine.record.answers()
+    assert set(in_ledger(machine).answers) == {DONE.id, SNOOZED.id}
 
 
 def test_what_came_onto_the_page_since_is_not_written_over(
@@ -343,12 +347,12 @@ def test_what_came_onto_the_page_since_is_not_written_over(
     real = write.change
 
     def change(*given: object, **options: object) -> object:
-        file.write_text(render([DONE, DROPPED], [], "frontmatter"), "utf-8")
+        file.write_text(page_of([DONE, DROPPED], [], "frontmatter"), "utf-8")
         return real(*given, **options)  # type: ignore[arg-type] # passed on as it came
 
     monkeypatch.setattr(write, "change", change)
     machine.add(SNOOZED)
-    assert set(answer_lines.read(file.read_text("utf-8")).answers) == {
+    assert set(entries(file.read_text("utf-8")).answers) == {
         DONE.id,
         DROPPED.id,
         SNOOZED.id,

@@ -41,8 +41,8 @@ from vaultmem.api.tool import (
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox, for_tools
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.index.minilm import count
-from vaultmem.reminders.pending_items import PRIVATE, approval
-from vaultmem.reminders.pending_page import item_id
+from vaultmem.memories.item_answers import approval_id, item_id
+from vaultmem.reminders.items import PRIVATE
 
 OURS = [
     "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
@@ -255,8 +255,8 @@ def test_nearest_is_one_of_them_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("nothing that waits has the id 'x'; vaultmem pending lists what waits",
-         "nothing that waits has the id 'x'; memory_pending lists what waits"),
+        ("no pending item has the id 'x'; vaultmem pending lists what is pending",
+         "no pending item has the id 'x'; memory_pending lists what is pending"),
         ("too large; keep it as a note, or have vaultmem ingest --text cut it into memories", "too large"),
         ("--from: a day is written YYYY-MM-DD", '"from": a day is written YYYY-MM-DD'),
         ("it is damaged; vaultmem doctor may know more", "it is damaged; vaultmem doctor may know more"),
@@ -498,7 +498,7 @@ def test_an_id_tells_nothing_private(box: Toolbox, told: Vault) -> None:
     for named in (private, slip):
         with pytest.raises(NoteNotFoundError) as error:
             call(box, told, "memory_done", id=named)
-        said = "nothing that waits has the id {!r}; memory_pending lists what waits"
+        said = "no pending item has the id {!r}; memory_pending lists what is pending"
         assert str(error.value) == said.format(named)
 
 
@@ -537,7 +537,7 @@ def test_whatever_it_says_an_assistants_memory_is_an_assistants(
     with pytest.raises(UsageError, match="agent"):
         call(box, opened, "memory_write", content="x", agent="")
     with pytest.raises(VaultmemError):
-        call(box, opened, "memory_done", id=approval(str(new["id"])))
+        call(box, opened, "memory_done", id=approval_id(str(new["id"])))
     call(box, opened, "memory_tag", id=new["id"], add=["agent"], remove=["agent"])
     assert "agent: assistant" in (vault / str(new["path"])).read_text()
 

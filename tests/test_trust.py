@@ -18,10 +18,9 @@ from vaultmem.api import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.item_answers import approval_id, is_foreign
 from vaultmem.memories.merge import merge
 from vaultmem.memories.model import is_private
-from vaultmem.reminders.due_notes import is_foreign
-from vaultmem.reminders.pending_items import approval
 
 WISH = (
     "The person prefers answers in plain English with short sentences, no bullet lists, and code examples in Python"
@@ -89,7 +88,7 @@ def test_a_dream_puts_no_words_under_an_approval(vault: Vault) -> None:
 
     first = wrote(WISH)
     vault.sync()
-    vault.done(approval(first))
+    vault.done(approval_id(first))
     wrote(f"{WISH}\n\n{EVIL}")
     vault.sync()
     vault.dream(2)
@@ -126,7 +125,7 @@ def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
 def test_nobody_brings_a_file_under_what_was_approved(vault: Vault) -> None:
     kept = vault.write(WISH, category="preferences", by="mcp")
     vault.sync()
-    vault.done(approval(kept["id"]))
+    vault.done(approval_id(kept["id"]))
     vault.delete(kept["id"])
     data = base64.b64encode(f"---\nid: {kept['id']}\nagent: x\n---\n{EVIL}\n".encode()).decode()
     line = {

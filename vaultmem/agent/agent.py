@@ -73,7 +73,7 @@ class Agent:
         self._memories = Memories(state, config, self._written, self._hears_all)
         self._reminders = Reminders(
             self.vault,
-            lambda: self._memories.desk.waiting,
+            lambda: self._memories.desk.pending,
             lambda: self.reconciler.vanished,
             self._is_whole,
         )
@@ -216,7 +216,7 @@ class Agent:
 
     def _touched(self, path: str) -> None:
         self._memories.touched(path)
-        if self._memories.desk.waiting.is_ours(path):
+        if self._memories.desk.pending.is_ours(path):
             self._reminders.changed()
 
     def _is_whole(self) -> bool:
@@ -312,7 +312,7 @@ class Agent:
             "watching": self._watching.as_dict() if self._watching else None,
             "idle": bool(self._surroundings and self._surroundings.idle()),
             "jobs": self.jobs(),
-            "reminders": self._reminders.told(),
+            "reminders": self._reminders.status(),
             "requests": counters.served if counters else 0,
             "connections": counters.open if counters else 0,
             "last_error": self._last_error(),

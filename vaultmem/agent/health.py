@@ -14,7 +14,7 @@ from vaultmem.agent.life import holder
 from vaultmem.api import Vault
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
-from vaultmem.reminders.telling import notification_findings
+from vaultmem.reminders.notify import notification_findings
 from vaultmem.text.values import plural, value
 
 DAY = 86_400

@@ -1,4 +1,4 @@
-"""The reminders of the agent: one thread that tells what is due on the minute, and keeps the page of pending items."""
+"""The reminders of the agent: one thread that notifies of what is due on the minute, and keeps pending.md true."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from datetime import date, datetime, timedelta
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.reminders.telling import LocalZone
-from vaultmem.reminders.waiting import Looked, Waiting
+from vaultmem.reminders.notify import LocalZone
+from vaultmem.reminders.pending import Pending, Refreshed
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -22,19 +22,19 @@ QUIET = 1.0  # seconds after a change in the vault before the page is written; a
 AT_LATEST = 10.0
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
-UNREACHED = 600.0
+UNREACHED = 600.0  # until what could not be done or shown is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
 
 
 class Reminders(threading.Thread):
-    """Looks when something has changed, at midnight, and when something is due. `vanished` says why the vault
+    """Works when something has changed, at midnight, and when something is due. `vanished` says why the vault
     cannot be believed, `is_ready` whether the index knows all of it."""
 
     def __init__(
         self,
         lend: Lend,
-        waiting: Callable[[], Waiting],
+        pending: Callable[[], Pending],
         vanished: Callable[[], str | None],
         is_ready: Callable[[], bool],
     ) -> None:
@@ -42,86 +42,76 @@ class Reminders(threading.Thread):
         self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(
             clock.seconds(), LocalZone()
         )
-        self._lend, self._waiting = lend, waiting
+        self._lend, self._pending = lend, pending
         self._vanished, self._is_ready = vanished, is_ready
-        self._something = threading.Condition()
-        self._first: float | None = (
-            0.0  # when the first of the changes was that are not looked at yet (monotonic)
-        )
-        self._last = 0.0
+        self._wake = threading.Condition()
+        self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
+        self._last_change = 0.0
         self._day: date | None = None
         self._next: datetime | None = None
-        self._skipped = (
-            False  # what an answer asks for could not be done, and may be possible by now
-        )
+        self._skipped = False  # what an answer asks for could not be done, and may be possible now
         self._settling: threading.Thread | None = None
         self._stopping = False
         self._retry = RETRY
-        self._troubles: list[str] = []
+        self._problems: list[str] = []
 
     def changed(self) -> None:
         """Something is other than it was: a note, the page, a memory."""
-        with self._something:
-            self._last = time.monotonic()
-            if self._first is None:
-                self._first = self._last
-                self._something.notify()
+        with self._wake:
+            self._last_change = time.monotonic()
+            if self._first_change is None:
+                self._first_change = self._last_change
+                self._wake.notify()
 
     def woke(self) -> None:
         """The clock has jumped."""
-        with self._something:
+        with self._wake:
             self._day = None
-            self._something.notify()
+            self._wake.notify()
 
     def stop(self) -> None:
         """End, soon."""
-        with self._something:
+        with self._wake:
             self._stopping = True
-            self._something.notify()
+            self._wake.notify()
 
-    def told(self) -> dict[str, object]:
+    def status(self) -> dict[str, object]:
         """How reminding goes, as data."""
         coming = self._next
-        following = coming.astimezone(LocalZone()) if coming else None
-        return {
-            "next": following.isoformat(timespec="minutes") if following else None,
-            "troubles": self._troubles,
-        }
+        following = coming.astimezone(LocalZone()).isoformat(timespec="minutes") if coming else None
+        return {"next": following, "troubles": self._problems}
 
     def run(self) -> None:
         """Work until stop()."""
         try:
-            self._work()
+            while self._wait():
+                try:
+                    self._work()
+                except (VaultmemError, OSError) as error:
+                    self._back_off(str(error))
+                except Exception as error:  # the border of the thread; it must not end
+                    log.exception("pending items could not be worked through")
+                    self._back_off(f"{type(error).__name__}: {error}")
         finally:
-            self._waiting().close()
+            self._pending().close()
 
-    def _work(self) -> None:
-        while self._wait():
-            try:
-                self._look()
-            except (VaultmemError, OSError) as error:
-                self._failed(str(error))
-            except Exception as error:  # the border of the thread; pending items must not end it
-                log.exception("pending items could not be looked at")
-                self._failed(f"{type(error).__name__}: {error}")
-
-    def _failed(self, said: str) -> None:
-        if [said] != self._troubles:
-            log.warning("%s", said)
-        self._troubles = [said]
-        self._day = None  # what was to be looked at still is
-        with self._something:
-            self._something.wait_for(lambda: self._stopping, self._retry)
+    def _back_off(self, problem: str) -> None:
+        if [problem] != self._problems:
+            log.warning("%s", problem)
+        self._problems = [problem]
+        self._day = None  # there still is work
+        with self._wake:
+            self._wake.wait_for(lambda: self._stopping, self._retry)
         self._retry = min(2 * self._retry, RETRY_AT_MOST)
 
     def _wait(self) -> bool:
         """Until there is something to do; False when it is time to end."""
-        with self._something:
+        with self._wake:
             while not self._stopping:
                 pause = self._pause()
                 if pause <= 0:
                     return True
-                self._something.wait(pause)
+                self._wake.wait(pause)
         return False
 
     def _pause(self) -> float:
@@ -133,54 +123,50 @@ class Reminders(threading.Thread):
         pauses = [LONGEST]
         if self._next is not None:
             pauses.append((self._next - now).total_seconds())
-        if self._first is not None:
-            due = min(self._last + QUIET, self._first + AT_LATEST)
+        if self._first_change is not None:
+            due = min(self._last_change + QUIET, self._first_change + AT_LATEST)
             pauses.append(due - time.monotonic())
         return min(pauses)
 
-    def _look(self) -> None:
-        with self._something:
-            self._first = None
-        now = self.now()
-        vanished = self._vanished() or ""
-        waiting = self._waiting()
+    def _work(self) -> None:
+        with self._wake:
+            self._first_change = None
+        now, vanished, pending = self.now(), self._vanished() or "", self._pending()
         if self._skipped or self._day != now.date():
-            waiting.unsettled = True
+            pending.unsettled = True
         with self._lend() as vault:
             try:
-                looked = waiting.refresh(vault.searcher().catalog, now, vanished)
-            except VaultmemError as error:  # what is due is told, whatever is wrong with the page
-                looked = Looked(written=False, answered=0, troubles=[str(error)])
-            planned = waiting.tell(vault.searcher().catalog, now, vanished)
-        for trouble in set(looked.troubles) - set(self._troubles):
-            log.warning("%s", trouble)
-        unshown = waiting.teller.trouble  # the teller has said it in the log
-        self._troubles = [*looked.troubles, *([unshown] if unshown else [])]
+                refreshed = pending.refresh(vault.searcher().catalog, now, vanished)
+            except VaultmemError as error:  # whatever is wrong with the page, notify of what is due
+                refreshed = Refreshed(written=False, answered=0, problems=[str(error)])
+            planned = pending.notify(vault.searcher().catalog, now, vanished)
+        for problem in set(refreshed.problems) - set(self._problems):
+            log.warning("%s", problem)
+        unshown = pending.notifier.problem  # it is in the log already
+        self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
         self._day, self._next, self._retry = now.date(), planned.next, RETRY
-        if waiting.unsettled and not (self._settling and self._settling.is_alive()):
+        if pending.unsettled and not (self._settling and self._settling.is_alive()):
             # In a thread of its own: at the desk there may be a dream, and what is due does not wait for it.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
             self._settling.start()
-        if planned.next is not None and planned.next <= now:
+        if self._next is not None and self._next <= now:
             self._next = now + timedelta(seconds=LONGEST)
-        if (
-            waiting.teller.trouble or self._skipped
-        ):  # what could not be done now may be possible later
+        if unshown or self._skipped:
             again = now + timedelta(seconds=UNREACHED)
             self._next = again if self._next is None else min(self._next, again)
 
     def _settle(self) -> None:
-        """Carry out what was answered, and look again: the page may have other things to say then."""
+        """Carry out what was answered, and work once more: the page may have other things to say then."""
         try:
             with self._lend() as vault:
                 settled = vault.ask("settle")
         except (VaultmemError, OSError) as error:
             self._skipped = True
-            log.warning("what was answered is not carried out yet: %s", error)
+            log.warning("answers are not carried out yet: %s", error)
         except Exception:  # the border of the thread; it is tried again
             self._skipped = True
-            log.exception("what was answered is not carried out yet")
+            log.exception("answers are not carried out yet")
         else:
             self._skipped = bool(settled["skipped"])
-            if settled["done"] or settled["reopened"] or self._waiting().unsettled:
+            if settled["done"] or settled["reopened"] or self._pending().unsettled:
                 self.changed()

@@ -25,7 +25,7 @@ from apscheduler.triggers.cron import CronTrigger
 from vaultmem import now
 from vaultmem.errors import StateError
 from vaultmem.memories.ledger import LOG, Ledger, Run, Runs
-from vaultmem.reminders.telling import LocalZone
+from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.times import Conditions, Cron, Planned, reason_to_wait
 

@@ -33,7 +33,7 @@ from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.approving import attributions
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.model import Viewer, hidden
-from vaultmem.reminders.pending_page import OLDER, WORDS
+from vaultmem.reminders.items import OLDER, WORDS
 from vaultmem.search.query import Ask, Filter, Hit
 from vaultmem.search.recall_text import block, entry, held_back_line, older_line
 from vaultmem.search.snippet import MAX_BYTES

@@ -12,17 +12,17 @@ import shlex
 from collections.abc import Sequence
 
 from vaultmem import paths
-from vaultmem.api import Vault
 from vaultmem.assistants.programs import HARNESSES
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.item_answers import item_id
 from vaultmem.memories.model import Origin, Viewer, attribution
-from vaultmem.reminders.pending_page import item_id
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from vaultmem.api import Vault
     from vaultmem.assistants.programs import Harness
     from vaultmem.reminders.listing import Fact, Row
 

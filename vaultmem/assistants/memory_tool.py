@@ -26,10 +26,10 @@ from vaultmem.assistants.tool_files import (
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
 from vaultmem.memories.reports import Report, header
 from vaultmem.memories.store import Session
-from vaultmem.reminders.pending_items import is_approved
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
@@ -265,7 +265,7 @@ class _Tool:
         a person has approved must not become something else under their word."""
         if memory is None:
             return {"agent": self.by}
-        if is_approved(memory.id, self.session.desk.waiting.record.answers()):
+        if is_approved(memory.id, self.session.desk.pending.record.answers()):
             raise VaultmemError(
                 f"{memory.title!r} was approved by a person and cannot be edited; write another file"
             )

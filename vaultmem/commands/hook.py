@@ -61,7 +61,7 @@ class _Context:
         """The context; the memories in it count as used."""
         args = self._args
         folder = args.vault.path if self._in_agent else listing.vault_of(args.vault)
-        listed = None if self._in_agent else listing.kept(folder, self._now)
+        listed = None if self._in_agent else listing.read(folder, self._now)
         if listed is not None and not args.prompt:
             return self._with(folder, listed, None)
         from vaultmem.api import Vault
@@ -86,11 +86,10 @@ class _Context:
 
     def _gathered(self, vault: Vault) -> Listed:
         """What is pending and what holds, from the index."""
-        from vaultmem.reminders.waiting import gather
 
         try:
             if vault.is_indexed():
-                return gather(vault, self._now, keep=not self._in_agent)
+                return listing.gather(vault, self._now, keep=not self._in_agent)
         except VaultmemError as error:
             self._problems.append(str(error))
         return listing.Listed([], [], [])

@@ -84,14 +84,13 @@ def pending(args: Namespace, output: Output) -> int:
 def _listed(args: Namespace, output: Output, now: float) -> Listed:
     """From the listing, if nothing has changed since; else from the index."""
     is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
-    if is_own and args.days <= listing.DAYS and (kept := listing.kept(args.vault, now)):
+    if is_own and args.days <= listing.DAYS and (kept := listing.read(args.vault, now)):
         for warning in kept.warnings:
             output.remark(f"vaultmem: {warning}")
         return kept
-    from vaultmem.reminders.waiting import gather
 
     with open_vault(args, output) as vault:
-        return gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)
+        return listing.gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)
 
 
 def _to_json(row: Row) -> dict[str, object]:

@@ -20,7 +20,7 @@ from vaultmem.commands.rendering import (
 )
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.output import Output
-from vaultmem.reminders.pending_page import WORDS
+from vaultmem.reminders.items import WORDS
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem.vault.places import ARCHIVE, GENERATED

@@ -16,6 +16,7 @@ from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_
 from vaultmem.memories.approving import take_back
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import (
     ARCHIVE,
     CATEGORIES,
@@ -26,7 +27,6 @@ from vaultmem.memories.model import (
 )
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.reminders.pending_items import is_approved
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
@@ -145,7 +145,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     content = memory.content if memory.file is not None else checked_content(memory.content)
     own = memory.id or _text(memory.properties.get("id")) or session.desk.new_id()
     path = unicodedata.normalize("NFC", _place(memory, content))
-    if f"{session.desk.folder}/{path}".casefold() == session.desk.waiting.path.casefold():
+    if f"{session.desk.folder}/{path}".casefold() == session.desk.pending.path.casefold():
         raise VaultmemError(f"its path {path[:60]!r} is that of the page of pending items")
     style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
     data = _bytes(session, memory._replace(id=own), style)
@@ -166,7 +166,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
 
 
 def _is_approved(session: Session, id_: str) -> bool:
-    return is_approved(id_, session.desk.waiting.record.answers())
+    return is_approved(id_, session.desk.pending.record.answers())
 
 
 def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import reads
 from vaultmem.memories.asked import Asked
-from vaultmem.memories.model import Memory, Viewer, approval, attribution, is_approved, origin
+from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
+from vaultmem.memories.model import Memory, Viewer, attribution, origin
 from vaultmem.memories.reports import Report
 from vaultmem.memories.store import YOU, MemoryStore, Session
-from vaultmem.reminders import carrying, learned
-from vaultmem.reminders.answers import DONE, OPEN, Answer
-from vaultmem.reminders.learned import Learned
+from vaultmem.reminders import carrying, person_facts
+from vaultmem.reminders.person_facts import Learned
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import TYPE_CHECKING
@@ -33,7 +33,7 @@ def approve(session: Session, params: Asked) -> Report:
     """Approve one memory, or all of one writer or source; or take that back."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
-    record, undo = session.desk.waiting.record, params.flag("undo")
+    record, undo = session.desk.pending.record, params.flag("undo")
     fact = None if undo else _fact(session, params.text("id"))
     if fact is not None:
         return _remember(session, fact, dry_run=params.flag("dry_run"))
@@ -45,7 +45,7 @@ def approve(session: Session, params: Asked) -> Report:
     ]
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
-        words = [Answer(approval(one.id), state, at, YOU, "", one.title) for one in results]
+        words = [Answer(approval_id(one.id), state, at, YOU, "", one.title) for one in results]
         record.add(words, [], session.now)
     return {
         "approved": 0 if undo else len(results),
@@ -63,7 +63,7 @@ def _fact(session: Session, text: str) -> Learned | None:
     with contextlib.suppress(NoteNotFoundError):
         session.find(text)
         return None
-    facts = learned.learned(searcher.catalog, desk.vault, desk.folder)
+    facts = person_facts.learned_facts(searcher.catalog, desk.vault, desk.folder)
     results = [one for one in facts if one.id.startswith(text.lower()) or one.question == text]
     return results[0] if len({one.question for one in results}) == 1 else None
 
@@ -72,11 +72,11 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
     """Make it a memory, as a tick on the page does."""
     word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
     if not dry_run:
-        session.desk.waiting.record.add([word], [], session.now)
+        session.desk.pending.record.add([word], [], session.now)
     settled = carrying.settle(session, dry_run=dry_run, more=[word])
-    for one in carrying.about(fact.question, settled["skipped"]):
+    for one in carrying.entries_about(fact.question, settled.skipped):
         raise VaultmemError(f"{fact.path}: {one['reason']}")
-    made = carrying.about(fact.question, settled["done"])
+    made = carrying.entries_about(fact.question, settled.done)
     path = made[0]["path"] if made else fact.path
     memory = {"id": fact.id, "title": one_line(fact.content), "path": path}
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
@@ -84,16 +84,16 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
 
 def approved(desk: MemoryStore, reader: Reader, params: Asked) -> Report:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
-    answers = desk.waiting.record.answers()
+    answers = desk.pending.record.answers()
     return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
-    record = session.desk.waiting.record
+    record = session.desk.pending.record
     answers, at = record.answers(), stamp(session.now)
     results = [
-        Answer(approval(own), OPEN, at, YOU, "", title)
+        Answer(approval_id(own), OPEN, at, YOU, "", title)
         for own, title in memories.items()
         if is_approved(own, answers)
     ]

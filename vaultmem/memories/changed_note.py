@@ -17,9 +17,8 @@ from vaultmem.history.commits import Record as Commit
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.reminders import page_copies
 from vaultmem.text.sanitize import LONGEST, quoted
-from vaultmem.vault import files, pages, write
+from vaultmem.vault import files, page_copies, pages, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER

@@ -17,7 +17,7 @@ from vaultmem.memories.merge import MERGED, merge
 from vaultmem.memories.model import CATEGORIES, CONNECTED, INBOX, Memory
 from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
-from vaultmem.reminders.found import found_reminders, stale_days
+from vaultmem.reminders.remind import found_reminders, stale_days
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping
 from vaultmem.memories import reads
 from vaultmem.memories.classify import file_all
 from vaultmem.memories.draft import LEAVING, NOTICE, Plan
+from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import planned
 from vaultmem.memories.store import YOU, Session
-from vaultmem.reminders.answers import DONE, SNOOZED, Answer, asleep
-from vaultmem.reminders.review import leaving_id
 from vaultmem.vault.batches import Header
 
 _NOT_NOW = "9999-12-31"
@@ -35,13 +34,13 @@ def notices(session: Session) -> dict[str, str]:
     """The notices that were given: the day on which a memory leaves, by id. What is ticked, be it on the page a moment
     ago, is kept first. What was snoozed is given notice again when it wakes."""
     now = session.local_time
-    answers = session.desk.waiting.answers(now)
+    answers = session.desk.pending.answers(now)
     keep(session, answers)
     results: dict[str, str] = {}
     for row in _rows(session):
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
-        if state == DONE or asleep(answer, now.isoformat()[:16]):
+        if state == DONE or is_asleep(answer, now.isoformat()[:16]):
             results[str(row["id"])] = _NOT_NOW
         elif state != SNOOZED:
             results[str(row["id"])] = str(row["leaves"])

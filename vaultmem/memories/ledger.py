@@ -1,5 +1,5 @@
 """The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
-memories were read (memories.reads), what a person was asked and said (memories.reads, reminders.answers), what the
+memories were read (memories.reads), what a person was asked and said (memories.reads, reminders.record), what the
 person was told, since when an expression of time was there, and what was taken in (memories.ledger).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol, TypedDict
+from typing import NamedTuple, TypedDict
 
 from vaultmem.adapter import Value
 from vaultmem.memories import decay
@@ -166,39 +166,6 @@ def attribution(one: Origin, to: Viewer) -> str:
     if not (one.writer or one.outside):
         return ""
     return f"{f'by {one.writer}' if one.writer else 'from elsewhere'}, not approved"
-
-
-class Word(Protocol):
-    """What the person answered to a question."""
-
-    @property
-    def state(self) -> str:
-        """As reminders.answers has it."""
-
-
-def approval(id_: str) -> str:
-    """The id of the question whether what this memory says may be believed."""
-    return item_id(id_, "approve")
-
-
-def is_approved(id_: str, answers: Mapping[str, Word]) -> bool:
-    """Whether the person has said so."""
-    answer = answers.get(approval(id_))
-    return answer is not None and answer.state == "done"
-
-
-def item_id(source: str, key: str, length: int = 6) -> str:
-    """The id of what `key` names in `source`: base32 letters of a SHA-256."""
-    return f"vm-{item_digest(source, key)[:length]}"
-
-
-def item_digest(source: str, key: str) -> str:
-    """All letters of such an id."""
-    from base64 import b32encode  # a search imports this module, and needs no such id
-    from hashlib import sha256
-
-    data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
-    return b32encode(sha256(data).digest()).decode("ascii").lower().rstrip("=")
 
 
 __all__ = [

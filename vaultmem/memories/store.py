@@ -17,7 +17,7 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
-from vaultmem.memories import model, reads, records
+from vaultmem.memories import item_answers, model, reads, records
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
     from vaultmem.history.history import History
     from vaultmem.memories.entries import ConversationFiles
+    from vaultmem.memories.item_answers import Answer
     from vaultmem.memories.prototypes import Examples
     from vaultmem.memories.view import View
-    from vaultmem.reminders.answers import Answer
-    from vaultmem.reminders.waiting import Waiting
+    from vaultmem.reminders.pending import Pending
 
 
 # From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
@@ -119,7 +119,7 @@ class MemoryStore:
         self._told = on_write or self._index
         self._lock = threading.RLock()
         self._making = threading.Lock()
-        self._waiting: Waiting | None = None
+        self._pending: Pending | None = None
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
         self._is_healed = False
@@ -152,19 +152,19 @@ class MemoryStore:
         return entries.shared(self.vault, self.folder, rules.page_style, rules.fingerprint)
 
     @property
-    def waiting(self) -> Waiting:
+    def pending(self) -> Pending:
         """What is pending, and its page. Nobody has to wait for the store to ask it."""
-        from vaultmem.reminders.waiting import Waiting
+        from vaultmem.reminders.pending import Pending
 
         with self._making:
-            if self._waiting is None:
-                self._waiting = Waiting(self.state, self.config, self.rules, self.ledger)
-            return self._waiting
+            if self._pending is None:
+                self._pending = Pending(self.state, self.config, self.rules, self.ledger)
+            return self._pending
 
     def answers(self) -> Mapping[str, Answer]:
         """What the person has answered to pending items."""
-        if self._waiting is not None:
-            return self._waiting.record.answers()
+        if self._pending is not None:
+            return self._pending.record.answers()
         from vaultmem.reminders.record import Record
 
         style = self.rules.page_style(f"{self.folder}/answers.md")
@@ -320,7 +320,7 @@ class Session:
 
     def is_approved(self, memory: Memory) -> bool:
         """Whether the person has approved it."""
-        return model.is_approved(memory.id, self.answers)
+        return item_answers.is_approved(memory.id, self.answers)
 
     @property
     def local_time(self) -> datetime:

@@ -195,7 +195,7 @@ def _count_listed(session: Session) -> None:
     """What was listed at a start, on the page or by the desktop is in use."""
     ledger = session.desk.ledger
     with suppress(StateError, OSError):  # then the next job does it
-        session.desk.waiting.count_listed(lambda times: reads.use(ledger, times, session.now))
+        session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
 
 
 # What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.
@@ -239,7 +239,7 @@ def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
     ledger = session.desk.ledger
     known = [one for one in reads.findings(ledger) if one["kind"] == HALTED]
     mine = next((one for one in known if one["subject"] == subject), None)
-    is_confirmed = mine is not None and session.desk.waiting.is_confirmed(mine)
+    is_confirmed = mine is not None and session.desk.pending.is_confirmed(mine)
     others = [one for one in known if one is not mine]
     if not doubt:
         if mine and not is_confirmed:

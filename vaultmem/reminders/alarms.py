@@ -1,43 +1,43 @@
-"""When the desktop tells of what is due, and in which words: once for each moment, not in quiet hours, late if it must.
+"""When to notify of what is due, and in which words: once for each moment, not in quiet hours, late if it must be.
 
-Pure: who calls hands in the time, in the zone of the person, and keeps what is to count as told.
+Pure: who calls passes the time, in the zone of the person, and records what counts as notified.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from typing import NamedTuple
 
-from vaultmem.reminders.answers import SNOOZED, Answer, Told
+from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_approved, is_refused
 from vaultmem.reminders.due import REMINDER, Due
-from vaultmem.reminders.pending_items import is_approved, is_over, is_refused
+from vaultmem.reminders.items import is_over
+from vaultmem.reminders.record import BASELINE, Notified
 from vaultmem.text.sanitize import MOST, NO_WORDS, one_line
-from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, stamp
-from vaultmem.text.times import seconds as stamped
+from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, seconds, stamp
+from vaultmem.text.values import lazy
 
-BASELINE = "vm-firstlook"  # told of nothing: marks that a first look was taken
-MOST_AGAIN = 3  # times that something overdue is told again
+MOST_AGAIN = 3  # times that something overdue is notified again
 MOST_SINGLE = 3  # alarms at one moment; more become one
 _LATE = timedelta(minutes=10)
 _OLD = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 _DAY_MINUTES = 1440
 _LINE = 80  # characters of one of several in a group
-_WALL = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::\d\d)?)?", re.ASCII)
+_WALL = lazy(r"([1-9]\d{3}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::\d\d)?)?")
 _YEARS = range(1970, 9999)  # which can be reckoned with in every zone
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 class Rules(NamedTuple):
-    """When a person wants to be told, as the settings notify.* have it."""
+    """When a person wants to be notified, as the settings notify.* have it."""
 
     day_at: str = "09:00"  # what is due on a day without a time
     quiet: str = "off"  # or 22:00-07:00
     again: str = "1d"  # how long after it was due; or never
-    singly: int = MOST_SINGLE  # more at one moment become one
+    most_single: int = MOST_SINGLE  # more at one moment become one
 
 
 class Alarm(NamedTuple):
@@ -46,22 +46,22 @@ class Alarm(NamedTuple):
     title: str
     body: str
     urgent: bool
-    late: bool  # told later than it should have been, and not for quiet hours
-    told: tuple[Told, ...]  # what is told with it
+    late: bool  # later than it should have been, and not for quiet hours
+    records: tuple[Notified, ...]  # of what it notifies
     path: str = ""  # of the note; "" for several
     note: str = ""  # its title
 
 
 class Planned(NamedTuple):
-    """What is to be told now, what counts as told without a word, and when to look again."""
+    """What to notify of now, what counts as notified without a word, and when to look again."""
 
-    tell: list[Alarm]
-    silent: list[Told]
+    alarms: list[Alarm]
+    silent: list[Notified]
     next: datetime | None  # UTC: times of one zone are subtracted as if its clocks were never set
 
 
 class _Step(NamedTuple):
-    """The next time, past or to come, at which one thing is to be told."""
+    """The next time, past or to come, at which to notify of one thing."""
 
     when: datetime  # UTC
     due: Due
@@ -71,41 +71,36 @@ class _Step(NamedTuple):
 
 def plan(
     dues: Iterable[Due],
-    answers: Mapping[str, Answer],
-    told: Mapping[str, Told],
+    answers: Answers,
+    notified: Mapping[str, Notified],
     now: datetime,
     rules: Rules,
 ) -> Planned:
     """What to do at `now`, which knows the zone of the person (a fixed offset would not do: clocks are set).
 
-    As long as nothing at all was told, what is older than a day lets a person alone: it is marked as told.
+    As long as there was no notification at all, what is older than a day is left in peace: it counts as notified.
     """
     clock = _Clock(now, rules)
-    steps = [
-        step
-        for due in _once(dues)
-        if _may_ring(due, answers) and (step := _step(due, answers, told.get(due.id), clock))
-    ]
+    ringing = {due.id: due for due in dues if _may_ring(due, answers)}
+    every = (_next_step(due, answers, notified.get(due.id), clock) for due in ringing.values())
+    steps = [step for step in every if step]
     ripe = sorted(step for step in steps if step.when <= clock.now)
-    silent: list[Told] = []
-    old: list[_Step] = []
-    if not told:
+    times = [step.when for step in steps if step.when > clock.now]
+    silent: list[Notified] = []
+    if not notified:
         old = [step for step in ripe if step.when < clock.now - _OLD]
         ripe = ripe[len(old) :]
-        silent = [Told(BASELINE, clock.stamp, moment=clock.local.date().isoformat())]
-        silent += [Told(step.due.id, clock.stamp, 1 + MOST_AGAIN, step.moment) for step in old]
+        silent = [Notified(BASELINE, clock.stamp, moment=clock.local.date().isoformat())]
+        silent += [Notified(one.due.id, clock.stamp, 1 + MOST_AGAIN, one.moment) for one in old]
     hushed = clock.is_quiet(clock.local)
-    tell = [] if hushed else _alarms(ripe, clock)
-    times = [step.when for step in steps if step.when > clock.now]
-    heard = list(silent)
+    records = [*silent, *(_record(step, clock) for step in ripe if not hushed)]
     if ripe and hushed:
         times.append(clock.end_of_quiet())
-    elif ripe:
-        heard += [_told(step, clock) for step in ripe]
-    by_id = {step.due.id: step.due for step in (*old, *ripe)}
-    after = (_step(by_id[each.id], answers, each, clock) for each in heard if each.id in by_id)
-    times += [step.when for step in after if step]
-    return Planned(tell, silent, min(times, default=None))
+    for one in records:
+        following = one.id in ringing and _next_step(ringing[one.id], answers, one, clock)
+        times += [following.when] if following else []
+    alarms = [] if hushed else _alarms(ripe, clock)
+    return Planned(alarms, silent, min(times, default=None))
 
 
 def desktop_text(text: str, most: int = MOST) -> str:
@@ -121,26 +116,23 @@ class _Clock:
         self.now = now.astimezone(UTC)
         self.local = now
         self.stamp = stamp(self.now.timestamp())
-        self.again = (
-            None if rules.again == "never" else timedelta(seconds=duration_seconds(rules.again))
-        )
-        self.singly = rules.singly
+        again = rules.again
+        self.again = None if again == "never" else timedelta(seconds=duration_seconds(again))
+        self.most_single = rules.most_single
         self._day_at = time.fromisoformat(rules.day_at)
-        self._quiet = None if rules.quiet == "off" else _hours(rules.quiet)
-        self._instants: dict[str, datetime | None] = {}  # many things are due on one day
+        self._quiet = None
+        if rules.quiet != "off":
+            start, end = (time.fromisoformat(part) for part in rules.quiet.split("-"))
+            self._quiet = (start, end) if start != end else None
+        self.instant = cache(self._instant)  # many things are due on one day
 
-    def instant(self, text: str) -> datetime | None:
+    def _instant(self, text: str) -> datetime | None:
         """When the clock on the wall shows it for the first time; if it passes it over, as long after as it would
         have been. None for no such day or time."""
-        if text not in self._instants:
-            self._instants[text] = self._reckoned(text)
-        return self._instants[text]
-
-    def _reckoned(self, text: str) -> datetime | None:
-        found = _wall(text)
-        if found is None:
+        wall = _wall(text)
+        if wall is None:
             return None
-        day, at = found
+        day, at = wall
         return datetime.combine(day, at or self._day_at, self.local.tzinfo).astimezone(UTC)
 
     def is_quiet(self, local: datetime) -> bool:
@@ -152,7 +144,7 @@ class _Clock:
         return start <= at < end if start < end else at >= start or at < end
 
     def end_of_quiet(self) -> datetime:
-        """The first minute to come that is not quiet. It is looked for: the clock may be set meanwhile."""
+        """The first minute to come that is not quiet. Every minute is tried: the clock may be set meanwhile."""
         at = self.now.replace(second=0, microsecond=0)
         for _ in range(2 * _DAY_MINUTES):
             at += _MINUTE
@@ -160,8 +152,8 @@ class _Clock:
                 break
         return at
 
-    def late(self, when: datetime) -> timedelta:
-        """How long ago something was to be told, without the quiet hours it fell in."""
+    def lateness(self, when: datetime) -> timedelta:
+        """How long ago it was time to notify, without the quiet hours that fell in."""
         local = when.astimezone(self.local.tzinfo)
         if self._quiet and self.is_quiet(local):
             end = datetime.combine(local.date(), self._quiet[1], local.tzinfo)
@@ -171,35 +163,18 @@ class _Clock:
         return self.now - when
 
 
-def _hours(quiet: str) -> tuple[time, time] | None:
-    start, end = (time.fromisoformat(part) for part in quiet.split("-"))
-    return None if start == end else (start, end)
-
-
 def _wall(text: str) -> tuple[date, time | None] | None:
     """The day and, where there is one, the time. None for what no calendar has."""
     match = _WALL.fullmatch(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute = match.groups()
-    if int(year) not in _YEARS:
-        return None
     try:
-        at = time(int(hour), int(minute)) if hour else None
-        return date(int(year), int(month), int(day)), at
+        day = date.fromisoformat(match[1] if match else "")
+        at = time.fromisoformat(match[2]) if match and match[2] else None
     except ValueError:
         return None
+    return (day, at) if day.year in _YEARS else None
 
 
-def _once(dues: Iterable[Due]) -> Iterator[Due]:
-    seen: set[str] = set()
-    for due in dues:
-        if due.id not in seen:
-            seen.add(due.id)
-            yield due
-
-
-def _may_ring(due: Due, answers: Mapping[str, Answer]) -> bool:
+def _may_ring(due: Due, answers: Answers) -> bool:
     """Not what is answered, or has no time. What comes from outside only if it is a reminder, or was approved."""
     answer = answers.get(due.id)
     snoozed = answer is not None and answer.state == SNOOZED
@@ -210,60 +185,65 @@ def _may_ring(due: Due, answers: Mapping[str, Answer]) -> bool:
     return not is_refused(due.id, answers) and (due.kind == REMINDER or not due.foreign)
 
 
-def _step(
-    due: Due, answers: Mapping[str, Answer], heard: Told | None, clock: _Clock
-) -> _Step | None:
+def _next_step(due: Due, answers: Answers, last: Notified | None, clock: _Clock) -> _Step | None:
     answer = answers.get(due.id)
-    if heard and heard.moment == due.at and (answer is None or answer.state != SNOOZED):
-        return min(_again(due, heard, clock), default=None)  # as most are
+    if last and last.moment == due.at and (answer is None or answer.state != SNOOZED):
+        return _again(due, last, clock)  # as most are
     moments = _moments(due, answer, clock)
-    if heard:
-        known = clock.instant(heard.moment) or _moment_of(heard.at) or clock.now
+    if last:
+        known = clock.instant(last.moment) or _moment_of(last.at) or clock.now
         moments = [(when, text) for when, text in moments if when > known]
     passed = [moment for moment in moments if moment[0] <= clock.now]
-    if passed:
-        when, text = max(passed)
-        return _Step(when, due, text, 1)
-    ahead = [_Step(when, due, text, 1) for when, text in moments]
-    if heard and not ahead:
-        ahead = _again(due, heard, clock)
-    return min(ahead, default=None)
+    if not moments:
+        return _again(due, last, clock) if last else None
+    when, text = max(passed) if passed else min(moments)
+    return _Step(when, due, text, 1)
 
 
 def _moments(due: Due, answer: Answer | None, clock: _Clock) -> list[tuple[datetime, str]]:
     """When it rings: at its time and, snoozed, at the end of that; what comes before the end is slept through."""
+    until = None
     texts = [due.at]
     if answer and answer.state == SNOOZED:
         texts.append(answer.until)
-    found = [(when, text) for text in texts if (when := clock.instant(text))]
-    until = clock.instant(texts[1]) if len(texts) > 1 else None
-    return [moment for moment in found if until is None or moment[0] >= until]
+        until = clock.instant(answer.until)
+    moments = [(when, text) for text in texts if (when := clock.instant(text))]
+    return [moment for moment in moments if until is None or moment[0] >= until]
 
 
-def _again(due: Due, heard: Told, clock: _Clock) -> list[_Step]:
-    """When something overdue is told once more; not what is over with its day, or only starts on one."""
-    if clock.again is None or due.lapses or heard.times > MOST_AGAIN:
-        return []
+def _again(due: Due, last: Notified, clock: _Clock) -> _Step | None:
+    """When to notify of something overdue once more; not of what is over with its day, or only starts on one."""
     by = clock.instant(due.due)
-    if by is None:
-        return []
-    when = max(by, _moment_of(heard.at) or by) + clock.again
-    return [_Step(when, due, heard.moment, heard.times + 1)]
+    if clock.again is None or due.lapses or last.times > MOST_AGAIN or by is None:
+        return None
+    when = max(by, _moment_of(last.at) or by) + clock.again
+    return _Step(when, due, last.moment, last.times + 1)
 
 
 def _moment_of(at: str) -> datetime | None:
-    found = stamped(at)
-    return None if found is None else datetime.fromtimestamp(found, UTC)
+    moment = seconds(at)
+    return None if moment is None else datetime.fromtimestamp(moment, UTC)
 
 
-def _told(step: _Step, clock: _Clock) -> Told:
-    return Told(step.due.id, clock.stamp, step.times, step.moment)
+# --- Words
+
+
+def _record(step: _Step, clock: _Clock) -> Notified:
+    return Notified(step.due.id, clock.stamp, step.times, step.moment)
 
 
 def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
-    if len(ripe) > clock.singly:
-        return [_grouped(ripe, clock)]
-    return [_alarm(step, clock) for step in ripe]
+    if len(ripe) <= clock.most_single:
+        return [_alarm(step, clock) for step in ripe]
+    lines = [
+        f"{desktop_text(step.due.text, _LINE) or NO_WORDS} · {_when(step, clock)}"
+        for step in ripe[:MOST_SINGLE]
+    ]
+    lines.append(f"and {len(ripe) - MOST_SINGLE:,} more")
+    urgent = any(step.times > 1 for step in ripe)
+    late = any(_is_late(step, clock) for step in ripe)
+    records = tuple(_record(step, clock) for step in ripe)
+    return [Alarm(f"{len(ripe):,} reminders", "\n".join(lines), urgent, late, records)]
 
 
 def _alarm(step: _Step, clock: _Clock) -> Alarm:
@@ -271,57 +251,34 @@ def _alarm(step: _Step, clock: _Clock) -> Alarm:
     title, note = desktop_text(due.text) or NO_WORDS, desktop_text(due.title)
     parts = [_when(step, clock), note if note != title else ""]
     body = " · ".join(part for part in parts if part)
-    told = (_told(step, clock),)
-    return Alarm(title, body, _is_urgent(step), _is_late(step, clock), told, due.path, due.title)
-
-
-def _grouped(ripe: Sequence[_Step], clock: _Clock) -> Alarm:
-    lines = [
-        f"{desktop_text(step.due.text, _LINE) or NO_WORDS} · {_when(step, clock)}"
-        for step in ripe[:MOST_SINGLE]
-    ]
-    lines.append(f"and {len(ripe) - MOST_SINGLE:,} more")
-    return Alarm(
-        f"{len(ripe):,} reminders",
-        "\n".join(lines),
-        any(_is_urgent(step) for step in ripe),
-        any(_is_late(step, clock) for step in ripe),
-        tuple(_told(step, clock) for step in ripe),
-    )
-
-
-def _is_urgent(step: _Step) -> bool:
-    return step.times > 1
+    late, records = _is_late(step, clock), (_record(step, clock),)
+    return Alarm(title, body, step.times > 1, late, records, due.path, due.title)
 
 
 def _is_late(step: _Step, clock: _Clock) -> bool:
-    return step.times == 1 and clock.late(step.when) > _LATE
+    return step.times == 1 and clock.lateness(step.when) > _LATE
 
 
 def _when(step: _Step, clock: _Clock) -> str:
     """When it is or was due, in words: due today 15:00; since Friday 20 Nov, 2 hours late."""
     due = step.due
-    found = _wall(due.due) or _wall(step.moment)
-    assert found
-    day, at = found
+    wall = _wall(due.due) or _wall(step.moment)
+    assert wall
+    day, at = wall
     today = clock.local.date()
-    work = bool(due.due) and not due.lapses
     if day < today:
-        said = f"{'was on' if due.lapses else 'since'} {_day(day, today)}"
+        text = f"{'was on' if due.lapses else 'since'} {_day(day, today)}"
     else:
+        is_work = bool(due.due) and not due.lapses
         near = {0: "today", 1: "tomorrow"}.get((day - today).days) or _day(day, today)
-        said = f"{'due ' if work else ''}{near}{f' {at:%H:%M}' if at else ''}"
-    late = f", {_roughly(clock.late(step.when))} late" if _is_late(step, clock) else ""
-    return said + late
+        text = f"{'due ' if is_work else ''}{near}{f' {at:%H:%M}' if at else ''}"
+    if not _is_late(step, clock):
+        return text
+    whole = int(clock.lateness(step.when).total_seconds())
+    size = next(size for size in DURATION_UNITS.values() if whole >= size)  # the largest unit
+    return f"{text}, {format_duration(whole - whole % size)} late"
 
 
 def _day(day: date, today: date) -> str:
     year = f" {day.year}" if day.year != today.year else ""
     return f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
-
-
-def _roughly(span: timedelta) -> str:
-    """The span by its largest unit."""
-    whole = int(span.total_seconds())
-    size = next(size for size in DURATION_UNITS.values() if whole >= size)
-    return format_duration(whole - whole % size)

@@ -1,372 +1,87 @@
-"""What a person or an assistant answers to what waits, by whatever door."""
+"""The verbs about pending items, for every door: list them, answer one, carry answers out, notify of what is due."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when
 from vaultmem.memories import model, own_notes
 from vaultmem.memories.asked import Asked
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    SNOOZED,
+    Answer,
+    approval_id,
+    completion_id,
+    is_closed,
+)
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.reminders import carrying, pending_items
-from vaultmem.reminders.alarms import Alarm
-from vaultmem.reminders.answers import DONE, DROPPED, OPEN, SNOOZED, Answer, closed
+from vaultmem.reminders import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due
-from vaultmem.reminders.telling import LocalZone
-from vaultmem.reminders.waiting import Waiting
+from vaultmem.reminders.items import days_later, may_be_shown, words_of
+from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
 
-if TYPE_CHECKING:
-    from vaultmem.api.rpc import Reader
-
+NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 LEAST = 4  # letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5
 
 
-class _Found(NamedTuple):
-    """What is answered."""
-
-    id: str
-    text: str
-    due: Due | None  # None for a question, or what is due no more
-    given: Answer | None  # the last word on it so far
+# --- Without a turn at the desk: a look, and the desktop, need not wait for a dream
 
 
-def answer(session: Session, asked: Asked) -> Report:
-    """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
-    state = asked.needed("state")
-    now = datetime.fromtimestamp(session.now).astimezone()
-    session.desk.waiting.mind(asked.told("vanished"))
-    until = _until(asked, now) if state == SNOOZED else ""
-    given = asked.needed("id")
-    place = own_notes.place(session, given)
-    if place is not None and state == DONE and not asked.text("by"):
-        return own_notes.tick(session, asked, *place)
-    found = _named(session, _due_at(session, place) if place else given, now)
-    who = header(asked, f"{state}: {words(found.text)}"[:200], session.now)
-    if who.kind == "assistant":
-        _see_that_it_may(session, found, who.by)
-    series = _series(session, found, state, asked)
-    last = session.desk.waiting.record.answers().get(series) if series else found.given
-    before = last.state if last else OPEN
-    report: Report = {
-        "id": found.id,
-        "state": state,
-        "text": words(found.text),
-        "until": until or None,
-        "was": before,
-        "changed": not (before == state == OPEN or (state != OPEN and before in (DONE, DROPPED))),
-    }
-    if not report["changed"]:
-        return {**report, "state": before}
-    word = Answer(found.id, state, stamp(session.now), who.by, until, words(found.text))
-    if asked.flag("dry_run"):
-        return _tried(session, word, series) | report
-    session.desk.waiting.record.add(_recorded(word, series), [], session.now)
-    return report | _carried(session, asked, found, now)
-
-
-def settle(session: Session, asked: Asked) -> Report:
-    """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
-    session.desk.waiting.mind(asked.told("vanished"))
-    return carrying.settle(session, dry_run=asked.flag("dry_run"))
-
-
-def _series(session: Session, found: _Found, state: str, asked: Asked) -> str:
-    """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
-    if asked.flag("series") and state == DROPPED:
-        due = found.due or _as_it_was(session, found.id)
-        if due is None or not due.series:
-            raise UsageError(
-                f"{words(found.text)!r} ({found.id}) does not repeat; leave --series out"
-            )
-        return due.series
-    if state != OPEN:
-        return ""
-    own = found.due.series if found.due else carrying.series(session, found.id)
-    return own if closed(session.desk.waiting.record.answers(), own) else ""
-
-
-def _as_it_was(session: Session, id_: str) -> Due | None:
-    """What has this id and has moved on, since it was answered."""
-    searcher = session.reader.searcher()
-    now = datetime.fromtimestamp(session.now).astimezone()
-    dues = session.desk.waiting.dues(searcher.catalog, now, {}) if searcher else []
-    return next((due for due in dues if due.id == id_), None)
-
-
-def _recorded(word: Answer, series: str) -> list[Answer]:
-    """The answer: one that ends a series says so under its id."""
-    if not series:
-        return [word]
-    return [word._replace(id=series), *([word] if word.state == OPEN else [])]
-
-
-def _tried(session: Session, word: Answer, series: str) -> Report:
-    """What the answer would change in files."""
-    changes: list[object] = []
-    skipped: list[object] = []
-    if word.state == OPEN:
-        plan = carrying.plan(session, word.id)
-        changes += carrying.listed(planned(session, plan)["changes"]) if plan else []
-    else:
-        tried = carrying.settle(session, dry_run=True, more=_recorded(word, series))
-        changes += carrying.about(word.id, tried["changes"])
-        skipped += carrying.about(word.id, tried["skipped"])
-    return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
-
-
-def _carried(session: Session, asked: Asked, found: _Found, now: datetime) -> Report:
-    """What follows from an answer that is on record."""
-    more: Report = {}
-    state = asked.needed("state")
-    if state == OPEN:
-        more["restored"] = carrying.restore(session, asked, found.id)
-        more["gone"] = found.due is None and not more["restored"]
-    else:
-        settled = carrying.settle(session)
-        more["carried_out"] = carrying.about(found.id, settled["done"])
-        more["skipped"] = carrying.about(found.id, settled["skipped"])
-        more["asks"] = _question(session, found) if state == DONE else None
-    searcher = session.reader.searcher()
-    if searcher is not None:
-        session.desk.waiting.refresh(searcher.catalog, now, asked.told("vanished"))
-    return more
-
-
-def _question(session: Session, found: _Found) -> str | None:
-    """The id of the question that the page asks once for a note, after a task of it was done here."""
-    asks = session.desk.config.text("pending.complete_in_notes") == "ask"
-    if not asks or found.due is None or found.due.kind != TASK:
-        return None
-    question = pending_items.completion(found.due.path)
-    return None if closed(session.desk.waiting.record.answers(), question) else question
-
-
-# --- Which item
-
-
-def _named(session: Session, given: str, now: datetime) -> _Found:
-    """The item that is meant by an id or the beginning of one."""
-    searcher = session.reader.searcher()
-    if searcher is None:
-        raise StateError("the vault is not indexed; run vaultmem sync")
-    waiting = session.desk.waiting
-    shown = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
-    items = {one.id: one.text for one in shown}
-    dues = {due.id: due for due in carrying.dues(session)}
-    hidden = {id_ for id_, due in dues.items() if _is_hidden(session, due)}
-    items = {id_: said for id_, said in items.items() if id_ not in hidden}
-    dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
-    current = items | {id_: due.text for id_, due in dues.items()}
-    answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
-    id_ = (
-        _id(given, current)
-        or _of_memory(given, dues.values())
-        or _id(given, {one: answers[one].text for one in answers} | carrying.put_away(session))
-    )
-    if not id_:
-        from difflib import get_close_matches  # rarely needed
-
-        near = get_close_matches(_whole(given), current, 1, 0.85)  # one wrong character
-        advice = f"did you mean {near[0]} ({_told(near[0], items, dues)})? " if near else ""
-        raise NoteNotFoundError(
-            f"nothing that waits has the id {given[:40]!r}; {advice}vaultmem pending lists what waits"
-        )
-    known = answers.get(id_)
-    text = current.get(id_) or (known.text if known else "")
-    return _Found(id_, text, dues.get(id_), known)
-
-
-def _due_at(session: Session, place: tuple[str, int]) -> str:
-    """The id of what is due on a line of a note."""
-    for due in carrying.dues(session):
-        if (due.path, due.line) == place:
-            return due.id
-    raise NoteNotFoundError(
-        f"nothing that waits is at {place[0]}:{place[1]}; vaultmem pending lists what waits"
-    )
-
-
-def _is_hidden(session: Session, due: Due) -> bool:
-    """Whether who answers may not see what is due."""
-    return bool(model.reason(due.scope, session.viewer, private=due.private))
-
-
-def _told(id_: str, items: dict[str, str], dues: dict[str, Due]) -> str:
-    """The words of an item, as far as anybody may be told them."""
-    return words(items[id_] if id_ in items else pending_items.words_of(dues[id_]))
-
-
-def _of_memory(given: str, dues: Iterable[Due]) -> str:
-    """The item of the reminder that is meant by the id of its memory, or the beginning of that; "" for none."""
-    wanted = given.strip().lower()
-    found = [due.id for due in dues if due.memory.startswith(wanted)]
-    return found[0] if len(found) == 1 and len(wanted) >= LEAST else ""
-
-
-def _whole(given: str) -> str:
-    plain = given.strip().removeprefix("^").lower()
-    return plain if plain.startswith(_PREFIX) else f"{_PREFIX}{plain}"
-
-
-def _id(given: str, known: dict[str, str]) -> str:
-    """The one of these ids that is meant; "" for none."""
-    wanted = _whole(given)
-    if wanted in known:
-        return wanted
-    fitting = [id_ for id_ in known if id_.startswith(wanted)]
-    if not fitting or len(wanted) < len(_PREFIX) + LEAST:
-        return ""
-    if len(fitting) > 1:
-        ids = ", ".join(sorted(fitting)[:_MOST_NAMED])
-        raise NoteNotFoundError(
-            f"{given!r} could mean {len(fitting)} items: {ids}; give more of it"
-        )
-    return fitting[0]
-
-
-def _see_that_it_may(session: Session, found: _Found, name: str) -> None:
-    """An assistant answers for what is due, and for nothing else: not whether something may be believed, or written
-    into a note; it silences no preference, and nothing to review. What it answered itself it may take back."""
-    if found.due is not None and found.due.private:
-        raise UsageError(f"{found.id} is private: only you can answer it, in pending.md")
-    dues = _all_dues(session)
-    known = dues.keys() | {memory.id for memory in session.desk.collection.live()}
-    questions = {pending_items.approval(id_) for id_ in known}
-    questions |= {pending_items.completion(due.path) for due in dues.values()}
-    asked = found.due is not None and not pending_items.may_be_shown(
-        found.due, session.desk.waiting.record.answers()
-    )
-    if found.id in questions or (asked and found.due and found.due.kind != REMINDER):
-        raise UsageError(
-            f"only you can approve {words(found.text)!r} ({found.id}): tick it in pending.md"
-        )
-    if found.due is None and not (found.given and found.given.by == name):
-        said = f"{words(found.text)!r} ({found.id}) is no task or reminder that is due"
-        raise UsageError(f"{said}: only you can answer it, in pending.md")
-
-
-def _all_dues(session: Session) -> dict[str, Due]:
-    """All that is due or is shown, by id: what repeats goes on by one rule for what is carried out, and by another for
-    what is shown."""
-    searcher = session.reader.searcher()
-    now = datetime.fromtimestamp(session.now).astimezone()
-    shown = session.desk.waiting.dues(searcher.catalog, now) if searcher else []
-    return {due.id: due for due in (*carrying.dues(session), *shown)}
-
-
-# --- Until when
-
-
-def _until(asked: Asked, now: datetime) -> str:
-    """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
-    given = asked.text("until")
-    if not asked.has("until"):
-        return (now.date() + timedelta(1)).isoformat()
-    try:
-        found = _iso(given, now) or _span(given, now) or _spoken(given, now)
-    except (OverflowError, ValueError):
-        found = ""
-    if not found:
-        raise UsageError(
-            f"{asked.spelled('until')} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 "
-            f"or 3d, not {given!r}"
-        )
-    if found <= f"{now:%Y-%m-%dT%H:%M}"[: len(found)]:
-        raise UsageError(
-            f"{asked.spelled('until')} must be still to come; {found.replace('T', ' ')} is not"
-        )
-    return found
-
-
-def _iso(given: str, now: datetime) -> str:
-    try:
-        return date.fromisoformat(given).isoformat()
-    except ValueError:
-        pass
-    try:
-        found = datetime.fromisoformat(given)
-    except ValueError:
-        return ""
-    local = found.astimezone(now.tzinfo) if found.tzinfo else found
-    return local.replace(tzinfo=None).isoformat(timespec="minutes")
-
-
-def _span(given: str, now: datetime) -> str:
-    """Days and weeks end with a day, hours and minutes at a minute."""
-    try:
-        span = timedelta(seconds=times.duration_seconds(given))
-    except ValueError:
-        return ""
-    if not span % timedelta(1):
-        return (now.date() + span).isoformat()
-    return (now + span).astimezone().replace(tzinfo=None).isoformat(timespec="minutes")
-
-
-def _spoken(given: str, now: datetime) -> str:
-    """What words mean, if they are one expression of time and nothing else."""
-    found = when.find(given, now)
-    if len(found) != 1 or found[0].repeat:
-        return ""
-    rest = given[: found[0].start] + given[found[0].end :]
-    return "" if rest.strip() else when.iso(found[0])
-
-
-# What waits, for every door; and the check that tells the desktop of what is due. They take no turn at the desk: a
-
-NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
-
-
-def pending(desk: MemoryStore, reader: Reader, asked: Asked) -> dict[str, object]:
-    """All that waits, each item with its id, section, words, time and source; the chores that these only count; and,
-    where they are asked for, the facts that an assistant is told when it starts."""
-    catalog, now = _catalog(reader), _now(desk)
-    days = asked.whole("days")
-    items = desk.waiting.items(catalog, now, asked.told("vanished"), days)
-    chores = desk.waiting.chores(catalog, now, asked.told("vanished"))
-    facts = desk.waiting.facts(catalog, now) if asked.flag("facts") else []
+def pending(desk: MemoryStore, reader: Reader, params: Asked) -> dict[str, object]:
+    """All pending items, each with its id, section, words, time and source; the chores that these only count; and,
+    on request, the facts for an assistant that starts."""
+    catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
+    items = desk.pending.items(catalog, now, vanished, params.whole("days"))
+    chores = desk.pending.chores(catalog, now, vanished)
+    facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
     return {
         "items": [dict(item.__dict__) for item in items],
         "count": len(items),
         **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores],
-        "until": desk.waiting.until(catalog, now),
+        "until": desk.pending.unchanged_until(catalog, now),
     }
 
 
-def notify(desk: MemoryStore, reader: Reader, asked: Asked) -> dict[str, object]:
-    """Take the answers from the page, write it anew, and tell the desktop of what is due."""
-    catalog, now, waiting = _catalog(reader), _now(desk), desk.waiting
-    if asked.flag("dry_run"):
-        planned = waiting.tell(catalog, now, dry_run=True)
-        return {**_said(waiting, planned.tell), "dry_run": True}
-    looked = waiting.refresh(catalog, now, asked.told("vanished"))
-    planned = waiting.tell(catalog, now, asked.told("vanished"))
-    trouble = waiting.teller.trouble
-    troubles = [*looked.troubles, *([trouble] if trouble else [])]
+def notify(desk: MemoryStore, reader: Reader, params: Asked) -> dict[str, object]:
+    """Take the answers from the page, write it, and notify of what is due."""
+    catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
+    dry_run, vanished = params.flag("dry_run"), params.told("vanished")
+    refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
+    planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
+    report: dict[str, object] = {
+        "told": [
+            {"title": each.title, "body": each.body, "urgent": each.urgent}
+            for each in planned.alarms
+        ],
+        "method": waiting.config.text("notify.method"),
+        "dry_run": dry_run,
+    }
+    if refreshed is None:
+        return report
+    problem = waiting.notifier.problem
     return {
-        **_said(waiting, planned.tell),
+        **report,
         "page": waiting.path or None,
-        "written": looked.written,
-        "answered": looked.answered,
+        "written": refreshed.written,
+        "answered": refreshed.answered,
         "unsettled": waiting.unsettled,
-        "troubles": troubles,
-        "dry_run": False,
+        "troubles": [*refreshed.problems, *([problem] if problem else [])],
     }
-
-
-def _said(waiting: Waiting, alarms: list[Alarm]) -> dict[str, object]:
-    told = [{"title": each.title, "body": each.body, "urgent": each.urgent} for each in alarms]
-    return {"told": told, "method": waiting.config.text("notify.method")}
 
 
 def _catalog(reader: Reader) -> Catalog:
@@ -378,3 +93,272 @@ def _catalog(reader: Reader) -> Catalog:
 
 def _now(desk: MemoryStore) -> datetime:
     return datetime.fromtimestamp(desk.now(), LocalZone())
+
+
+# --- Answers
+
+
+class _Target(NamedTuple):
+    """What is answered."""
+
+    id: str
+    text: str
+    due: Due | None  # None for a question, or what is due no more
+    last: Answer | None  # the last answer so far
+
+
+def settle(session: Session, params: Asked) -> Report:
+    """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
+    session.desk.pending.check_vault(params.told("vanished"))
+    return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
+
+
+def answer(session: Session, params: Asked) -> Report:
+    """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
+    state, name = params.needed("state"), params.needed("id")
+    now = datetime.fromtimestamp(session.now).astimezone()
+    record = session.desk.pending.record
+    session.desk.pending.check_vault(params.told("vanished"))
+    until = _until(params, now) if state == SNOOZED else ""
+    place = own_notes.place(session, name)
+    if place is not None and state == DONE and not params.text("by"):
+        return own_notes.tick(session, params, *place)
+    target = _target(session, _id_at(session, place) if place else name, now)
+    text = words(target.text)
+    who = header(params, f"{state}: {text}"[:200], session.now)
+    if who.kind == "assistant":
+        _check_assistant_may(session, target, who.by)
+    series = _series(session, target, state, params)
+    last = record.answers().get(series) if series else target.last
+    before = last.state if last else OPEN
+    changed = before not in (DONE, DROPPED) if state != OPEN else before != OPEN
+    report: Report = {
+        "id": target.id,
+        "state": state if changed else before,
+        "text": text,
+        "until": until or None,
+        "was": before,
+        "changed": changed,
+    }
+    if not changed:
+        return report
+    answers = [Answer(target.id, state, stamp(session.now), who.by, until, text)]
+    if series:  # its end is recorded under its own id
+        answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
+    if params.flag("dry_run"):
+        return _dry_run(session, target.id, state, answers) | report
+    record.add(answers, [], session.now)
+    return report | _carry_out(session, params, target, now)
+
+
+def _series(session: Session, target: _Target, state: str, params: Asked) -> str:
+    """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
+    if params.flag("series") and state == DROPPED:
+        due = target.due or _unanswered_due(session, target.id)
+        if due is None or not due.series:
+            raise UsageError(
+                f"{words(target.text)!r} ({target.id}) does not repeat; leave --series out"
+            )
+        return due.series
+    if state != OPEN:
+        return ""
+    own = target.due.series if target.due else carrying.series_of(session, target.id)
+    return own if is_closed(session.desk.pending.record.answers(), own) else ""
+
+
+def _unanswered_due(session: Session, id_: str) -> Due | None:
+    """What would be due under this id had nothing been answered: what repeats may have moved on since."""
+    searcher, now = session.reader.searcher(), datetime.fromtimestamp(session.now).astimezone()
+    dues = session.desk.pending.dues(searcher.catalog, now, {}) if searcher else []
+    return next((due for due in dues if due.id == id_), None)
+
+
+def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> Report:
+    """What the answer would change in files."""
+    changes: list[dict[str, str]] = []
+    skipped: list[dict[str, str]] = []
+    if state == OPEN:
+        plan = carrying.restore_plan(session, id_)
+        changes += carrying.entries(planned(session, plan)["changes"]) if plan else []
+    else:
+        settled = carrying.settle(session, dry_run=True, more=answers)
+        changes += carrying.entries_about(id_, settled.changes)
+        skipped += carrying.entries_about(id_, settled.skipped)
+    return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
+
+
+def _carry_out(session: Session, params: Asked, target: _Target, now: datetime) -> Report:
+    """What follows from an answer that is on record."""
+    more: Report = {}
+    state = params.needed("state")
+    if state == OPEN:
+        more["restored"] = carrying.restore(session, params, target.id)
+        more["gone"] = target.due is None and not more["restored"]
+    else:
+        settled = carrying.settle(session)
+        more["carried_out"] = carrying.entries_about(target.id, settled.done)
+        more["skipped"] = carrying.entries_about(target.id, settled.skipped)
+        more["asks"] = _question(session, target) if state == DONE else None
+    searcher = session.reader.searcher()
+    if searcher is not None:
+        session.desk.pending.refresh(searcher.catalog, now, params.told("vanished"))
+    return more
+
+
+def _question(session: Session, target: _Target) -> str | None:
+    """The id of the question that the page asks once for a note, after a task of it was done here."""
+    asks = session.desk.config.text("pending.complete_in_notes") == "ask"
+    if not asks or target.due is None or target.due.kind != TASK:
+        return None
+    question = completion_id(target.due.path)
+    return None if is_closed(session.desk.pending.record.answers(), question) else question
+
+
+# --- Which item
+
+
+def _target(session: Session, name: str, now: datetime) -> _Target:
+    """The item that is meant by an id or the beginning of one."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        raise StateError(NOT_INDEXED)
+    waiting = session.desk.pending
+    items = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
+    dues = {due.id: due for due in carrying.dues(session)}
+    hidden = {
+        id_
+        for id_, due in dues.items()
+        if model.reason(due.scope, session.viewer, private=due.private)
+    }
+    dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
+    texts = {one.id: one.text for one in items if one.id not in hidden}
+    visible = {id_: words_of(due) for id_, due in dues.items()} | texts
+    texts |= {id_: due.text for id_, due in dues.items()}
+    answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
+    id_ = (
+        _matching(name, texts)
+        or _of_memory(name, dues.values())
+        or _matching(name, [*answers, *carrying.answered_reminders(session)])
+    )
+    if not id_:
+        from difflib import get_close_matches  # rarely needed
+
+        near = get_close_matches(_whole(name), visible, 1, 0.85)  # one wrong character
+        advice = f"did you mean {near[0]} ({words(visible[near[0]])})? " if near else ""
+        raise NoteNotFoundError(
+            f"no pending item has the id {name[:40]!r}; {advice}vaultmem pending lists what is pending"
+        )
+    last = answers.get(id_)
+    return _Target(id_, texts.get(id_) or (last.text if last else ""), dues.get(id_), last)
+
+
+def _id_at(session: Session, place: tuple[str, int]) -> str:
+    """The id of what is due on a line of a note."""
+    for due in carrying.dues(session):
+        if (due.path, due.line) == place:
+            return due.id
+    raise NoteNotFoundError(
+        f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending"
+    )
+
+
+def _matching(name: str, ids: Iterable[str]) -> str:
+    """The one of these ids that is meant; "" for none."""
+    wanted = _whole(name)
+    fitting = sorted({id_ for id_ in ids if id_.startswith(wanted)})
+    if wanted in fitting:
+        return wanted
+    if not fitting or len(wanted) < len(_PREFIX) + LEAST:
+        return ""
+    if len(fitting) > 1:
+        listed = ", ".join(fitting[:_MOST_NAMED])
+        raise NoteNotFoundError(
+            f"{name!r} could mean {len(fitting)} items: {listed}; give more of it"
+        )
+    return fitting[0]
+
+
+def _whole(name: str) -> str:
+    plain = name.strip().removeprefix("^").lower()
+    return plain if plain.startswith(_PREFIX) else f"{_PREFIX}{plain}"
+
+
+def _of_memory(name: str, dues: Iterable[Due]) -> str:
+    """The item of the reminder that is meant by the id of its memory, or the beginning of that; "" for none."""
+    wanted = name.strip().lower()
+    ids = [due.id for due in dues if due.memory.startswith(wanted)]
+    return ids[0] if len(ids) == 1 and len(wanted) >= LEAST else ""
+
+
+def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
+    """An assistant answers for what is due, and for nothing else: not whether something may be believed, or written
+    into a note; it silences no preference, and nothing to review. What it answered itself it may take back."""
+    due, name_of = target.due, f"{words(target.text)!r} ({target.id})"
+    if due is not None and due.private:
+        raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
+    dues = carrying.dues(session)
+    known = {one.id for one in dues} | {memory.id for memory in session.desk.collection.live()}
+    questions = {approval_id(id_) for id_ in known} | {completion_id(one.path) for one in dues}
+    answers = session.desk.pending.record.answers()
+    unapproved = due is not None and due.kind != REMINDER and not may_be_shown(due, answers)
+    if target.id in questions or unapproved:
+        raise UsageError(f"only you can approve {name_of}: tick it in pending.md")
+    if due is None and not (target.last and target.last.by == name):
+        raise UsageError(
+            f"{name_of} is no task or reminder that is due: only you can answer it, in pending.md"
+        )
+
+
+# --- Until when
+
+
+def _until(params: Asked, now: datetime) -> str:
+    """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
+    text, option = params.text("until"), params.spelled("until")
+    if not params.has("until"):
+        return days_later(now.date(), 1)
+    try:
+        until = _iso(text, now) or _after_span(text, now) or _in_words(text, now)
+    except (OverflowError, ValueError):
+        until = ""
+    if not until:
+        raise UsageError(
+            f"{option} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 "
+            f"or 3d, not {text!r}"
+        )
+    if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
+        raise UsageError(f"{option} must be still to come; {until.replace('T', ' ')} is not")
+    return until
+
+
+def _iso(text: str, now: datetime) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return ""
+    local = moment.astimezone(now.tzinfo) if moment.tzinfo else moment
+    return local.replace(tzinfo=None).isoformat(timespec="minutes")
+
+
+def _after_span(text: str, now: datetime) -> str:
+    """Days and weeks end with a day, hours and minutes at a minute."""
+    try:
+        span = timedelta(seconds=times.duration_seconds(text))
+    except ValueError:
+        return ""
+    if not span % timedelta(1):
+        return (now.date() + span).isoformat()
+    return (now + span).astimezone().replace(tzinfo=None).isoformat(timespec="minutes")
+
+
+def _in_words(text: str, now: datetime) -> str:
+    """What words mean, if they are one expression of time and nothing else."""
+    moments = when.find(text, now)
+    if len(moments) != 1 or moments[0].repeat:
+        return ""
+    rest = text[: moments[0].start] + text[moments[0].end :]
+    return "" if rest.strip() else when.iso(moments[0])

@@ -12,7 +12,6 @@ import concurrent.futures
 import contextlib
 import logging
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vaultmem import now as clock
 from vaultmem.errors import NotificationError
 from vaultmem.paths import make_private
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
     from dbus_fast.aio import MessageBus
@@ -35,7 +35,7 @@ NAME = "vaultmem"
 ICON = "appointment-soon"  # a name of freedesktop.org's list
 PATIENCE = 5.0  # seconds for a notification server
 MAX_BYTES = 1_000_000
-_OPENED = re.compile(r"(?:obsidian|logseq)://[!-~]+")
+_OPENED = lazy(r"(?:obsidian|logseq)://[!-~]+")
 _FILE = "set notify.method to file to be reminded in a file"
 _SILENT = "the notification server does not answer; restart it or the desktop, or " + _FILE
 _NO_BUS = (
@@ -61,10 +61,10 @@ class Desktop:
         self._file = _File(file, now or clock.local)
         self._native = _Native()
 
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """Why nothing can be shown and what to do, or None. Asks the notification server, and shows nothing."""
         if self._method == "file":
-            return self._file.trouble()
+            return self._file.problem()
         if self._method != "desktop":
             return None
         try:
@@ -91,7 +91,7 @@ class _File:
     def __init__(self, path: str, now: Callable[[], datetime]) -> None:
         self._path, self._now = path, now
 
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         folder = os.path.dirname(self._path)
         if os.path.isdir(folder) and not os.access(folder, os.W_OK):
             return f"{folder} cannot be written; reminders would go into {self._path}"
@@ -137,12 +137,13 @@ class _Native:
         """Hand a notification over."""
         with self._lock:
             fresh = self._notifier is None
-            shown = self._try(title, body, urgent=urgent, uri=uri)
-            if shown is False and not fresh:  # perhaps the session has ended, and this is another
-                shown = self._try(title, body, urgent=urgent, uri=uri)
-        if shown is None:
+            delivered = self._try(title, body, urgent=urgent, uri=uri)
+            # Perhaps the session has ended, and this is another.
+            if delivered is False and not fresh:
+                delivered = self._try(title, body, urgent=urgent, uri=uri)
+        if delivered is None:
             _osascript(title, body)
-        elif not shown:
+        elif not delivered:
             raise NotificationError("the notification server has refused a notification; " + _FILE)
 
     def close(self) -> None:
@@ -159,15 +160,15 @@ class _Native:
 
     def _try(self, title: str, body: str, *, urgent: bool, uri: str) -> bool | None:
         """Whether it was handed over; None where the library can show nothing, but the system can."""
-        shown: bool | None = False
+        delivered: bool | None = False
         try:
             notifier = self._connected()
             sending = notifier and _send(notifier, title, body, urgent=urgent, uri=uri)
-            shown = self._run(sending) if sending else None
+            delivered = self._run(sending) if sending else None
         finally:
-            if shown is False:
+            if delivered is False:
                 self._drop()
-        return shown
+        return delivered
 
     def _connected(self) -> DesktopNotifier | None:
         """The connection; None where the library can show nothing, but the system can."""
@@ -270,15 +271,15 @@ async def _send(
     """Whether it was handed over: the library tells of success, and never of failure."""
     from desktop_notifier import Urgency
 
-    shown: list[bool] = []
+    delivered: list[bool] = []
     await notifier.send(
         title,
         body,
         urgency=Urgency.Critical if urgent else Urgency.Normal,
-        on_dispatched=lambda: shown.append(True),
+        on_dispatched=lambda: delivered.append(True),
         on_clicked=(lambda: _open(uri)) if _OPENED.fullmatch(uri) else None,
     )
-    return bool(shown)
+    return bool(delivered)
 
 
 async def _hang_up(notifier: DesktopNotifier) -> None:

@@ -1,21 +1,15 @@
 """One thing in the vault that wants attention at a time, wherever it is written: a task, a property, a sentence, a
-reminder. Times are those of the clock on the wall, as notes have them: an ISO day, or day and minute."""
+reminder. Times are those of the clock on the wall, as notes have them: an ISO day, or day and minute. Pure."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, tzinfo
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
 from vaultmem.languages import recurrence
-from vaultmem.text.values import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vaultmem.languages.when import Moment
-
+from vaultmem.memories.item_answers import item_id
 
 TASK, NOTE, SAID, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
 
@@ -23,7 +17,7 @@ TASK, NOTE, SAID, REMINDER = "task", "note", "said", "reminder"  # kinds of what
 class Due(NamedTuple):
     """One thing that is due; of what repeats by itself, the occurrence that counts now."""
 
-    id: str  # vm-…, see reminders.pending_page.item_ids; the same on every machine
+    id: str  # vm-…, the same on every machine
     kind: str  # TASK: a task of a note; NOTE: a note with a date; SAID: a line; REMINDER: a memory
     text: str  # as it stands in the note
     due: str  # by when: what sorts it under overdue, today and soon; "" for what only starts
@@ -32,7 +26,7 @@ class Due(NamedTuple):
     line: int  # 0 for a property of the note
     title: str  # of the note, as a link names it
     repeat: str = ""  # in words
-    rolls: bool = False  # comes round by itself; a task does so when its editor completes it
+    rolls: bool = False  # repeats by itself; a task does so when its editor completes it
     lapses: bool = False  # is over with its day, done or not: a date of a note is no work
     foreign: bool = False  # from outside; not to be believed before a person has approved it
     memory: str = ""  # the id of the memory, of a REMINDER
@@ -40,10 +34,94 @@ class Due(NamedTuple):
     scope: str = "global"  # who sees it
     private: bool = False  # the person keeps its words from assistants
     author: str = ""  # the assistant that wrote it; "" for the person
-    series: str = ""  # under which id the end of what rolls is kept, vm-…
+    series: str = ""  # under which id the end of what rolls is recorded, vm-…
 
 
-# When what repeats was last, and is next: reckoned from its beginning, so that nothing drifts, on the clock of the
+class Identified(NamedTuple):
+    """A due that counts now, and by what its id is made: a source and a key in it."""
+
+    due: Due
+    pair: tuple[str, str]
+
+
+class Schedule(NamedTuple):
+    """When something is due, as a note has it, whatever the day is."""
+
+    due: Due  # without id; of what repeats, the first occurrence
+    source: str  # of the id: the name of the note, or the id of the task or memory
+    rule: str = ""  # by which it repeats by itself, as languages.recurrence reads it
+    begins: bool = False  # only starts at its time, and is late for nothing
+    days: int | None = None  # after which it is over, done or not
+    key: str = ""  # by which its id is made, where that is not the time it is due
+    not_on: str = ""  # the day it was first seen: a date of that day is when it was written
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same on every day."""
+        return not (self.rule or self.begins or self.days is not None)
+
+    def due_at(self, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Identified]:
+        """What it means at that moment: nothing when it is over. Of what repeats, the last occurrence until it is
+        answered, then the next."""
+        today = moment.date().isoformat()
+        if self.rule:
+            yield from self._occurrence(moment, is_closed)
+        elif self.begins:
+            due = self.due if self.due.due[:10] >= today else self.due._replace(due="")
+            yield with_id(due, self.source, self.due.due)
+        elif not (self._is_over(self.due.due, today) or self._is_only_written(today)):
+            yield with_id(self.due, self.source, self.key)
+
+    def next_after(self, moment: datetime) -> str:
+        """When the next occurrence takes the place of the last; "" for never."""
+        return occurrences(self.rule, self.due.due, moment).next if self.rule else ""
+
+    def _occurrence(
+        self, moment: datetime, is_closed: Callable[[str], bool]
+    ) -> Iterator[Identified]:
+        last, following = occurrences(self.rule, self.due.due, moment)
+        if last and not self._is_over(last, moment.date().isoformat()):
+            occurrence = with_id(_moved(self.due, last), self.source)
+            if not following or not is_closed(occurrence.due.id):
+                yield occurrence
+                return
+        if following:
+            yield with_id(_moved(self.due, following), self.source)
+
+    def _is_over(self, when: str, today: str) -> bool:
+        if self.days is None:
+            return False
+        try:
+            return (date.fromisoformat(when[:10]) + timedelta(self.days)).isoformat() < today
+        except OverflowError:
+            return False
+
+    def _is_only_written(self, today: str) -> bool:
+        return bool(self.not_on) and self.due.due == today and self.not_on >= today
+
+
+def with_id(due: Due, source: str, key_time: str = "") -> Identified:
+    """A due with its id, unless another begins alike."""
+    words = " ".join(due.text.split())
+    pair = source, f"{words}\0{key_time or due.due or due.at}"
+    series = series_id(source, "" if due.memory else words) if due.rolls else ""
+    return Identified(due._replace(id=item_id(*pair), series=series), pair)
+
+
+def series_id(source: str, words: str = "") -> str:
+    """The id under which is recorded that something repeats no more; a memory is one series, whatever it says."""
+    return item_id(source, f"series\0{words}")
+
+
+def _moved(due: Due, when: str) -> Due:
+    """The occurrence of that time; one that reminds earlier than it is due does so each time."""
+    if not due.at or due.at == due.due:
+        return due._replace(due=when, at=when and due.at and when)
+    first, last = date.min.toordinal(), date.max.toordinal()
+    shift = date.fromisoformat(when[:10]).toordinal() - date.fromisoformat(due.due[:10]).toordinal()
+    day = date.fromisoformat(due.at[:10]).toordinal() + shift
+    at = date.fromordinal(max(first, min(last, day))).isoformat() + due.at[10:]
+    return due._replace(due=when, at=at)
 
 
 class Occurrences(NamedTuple):
@@ -53,22 +131,26 @@ class Occurrences(NamedTuple):
     next: str
 
 
-def around(rule: str, start: str, now: datetime) -> Occurrences:
-    """The occurrences before and after `now` (with its zone) of what repeats by a rule in words since `start`, an ISO
-    day, or day and minute. What is no rule happens once."""
+def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
+    """Of what repeats by a rule in words since `start`, an ISO day, or day and minute: reckoned from the beginning, so
+    that nothing drifts, on the clock of the zone of `now`. What is no rule happens once."""
     day, _, clock = start.partition("T")
     today = now.date()
-    until = today if _is_past(today, clock, now) else _day_before(today)
-    last, following = _days(rule, date.fromisoformat(day), until)
-    return Occurrences(_written(last, clock), _written(following, clock))
+    until = today
+    if not _is_past(today, clock, now):
+        until = date.fromordinal(max(1, today.toordinal() - 1))
+    last, following = _days_around(rule, date.fromisoformat(day), until)
+    end = f"T{clock}" if clock else ""
+    return Occurrences(last and f"{last}{end}", following and f"{following}{end}")
 
 
 @lru_cache(maxsize=4096)  # the answer is the same for a day, and asked for every minute
-def _days(rule: str, start: date, until: date) -> tuple[date | None, date | None]:
+def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
     known = recurrence.read_rule(rule)
     if known is None:
-        return (start, None) if start <= until else (None, start)
-    return recurrence.around(known, start, until)
+        return (start.isoformat(), "") if start <= until else ("", start.isoformat())
+    last, following = recurrence.around(known, start, until)
+    return last.isoformat() if last else "", following.isoformat() if following else ""
 
 
 def _is_past(day: date, clock: str, now: datetime) -> bool:
@@ -81,96 +163,3 @@ def _is_past(day: date, clock: str, now: datetime) -> bool:
         return local.astimezone(UTC) <= now.astimezone(UTC)
     except OverflowError:  # at the ends of the calendar
         return local.replace(tzinfo=None) <= now.replace(tzinfo=None)
-
-
-def _day_before(day: date) -> date:
-    return date.fromordinal(max(1, day.toordinal() - 1))
-
-
-def _written(day: date | None, clock: str) -> str:
-    if day is None:
-        return ""
-    return f"{day.isoformat()}T{clock}" if clock else day.isoformat()
-
-
-# The day from which relative words such as "tomorrow" are to be reckoned.
-
-BEGAN = "began"  # under this key stands when we looked for the first time
-FURTHEST_DAYS = 3660  # what is further away nobody plans in words
-
-
-class Source(NamedTuple):
-    """What tells when the words of a note were written."""
-
-    stem: str  # see vault.conflicts
-    day: str  # that the note speaks of; "" for none
-    own: bool  # the day is that of a journal, or in the name: it holds whenever the note is edited
-    mtime: datetime  # when the note was last written, in the zone of the person
-
-
-class Written:
-    """When the words of one note were written, of what was met before (key: local day and minute)."""
-
-    def __init__(self, source: Source, met: Mapping[str, str]) -> None:
-        self._source = source
-        self._met = met
-        self.used: dict[str, str] = {}  # what this note has, to be remembered
-
-    @property
-    def zone(self) -> tzinfo | None:
-        """The zone of the person."""
-        return self._source.mtime.tzinfo
-
-    def moment(self, text: str, read: Callable[[datetime], Moment | None]) -> Moment | None:
-        """What `read` makes of a text on the day it was written."""
-        key = self._key(text)
-        written = self._since(key)
-        found = read(written)
-        if found is None or abs((found.when - written).days) > FURTHEST_DAYS:
-            return None
-        if found.relative or found.repeat:
-            self.used[key] = f"{written:%Y-%m-%dT%H:%M}"
-        return found
-
-    def first_seen(self, text: str) -> str:
-        """The ISO day on which a text was there for the first time."""
-        key = self._key(text)
-        self.used[key] = self._met.get(key) or f"{self._source.mtime:%Y-%m-%dT%H:%M}"
-        return self.used[key][:10]
-
-    def _since(self, key: str) -> datetime:
-        source = self._source
-        since = self._of_the_note() if source.day else source.mtime
-        known = self._met.get(key, "")
-        if not known or (source.own and known[:10] != source.day):
-            return since
-        try:
-            return datetime.fromisoformat(known).replace(tzinfo=source.mtime.tzinfo)
-        except ValueError:
-            return since
-
-    def _of_the_note(self) -> datetime:
-        """The day of the note, unless it was written to since we know it: words may be added to any note."""
-        source, mtime = self._source, self._source.mtime
-        began = self._met.get(BEGAN, "")
-        if f"{mtime:%Y-%m-%d}" == source.day:
-            return mtime
-        if not source.own and began and f"{mtime:%Y-%m-%dT%H:%M}" > began:
-            return mtime
-        try:
-            return datetime.fromisoformat(source.day).replace(tzinfo=mtime.tzinfo)
-        except ValueError:
-            return mtime
-
-    def _key(self, text: str) -> str:
-        data = f"{self._source.stem}\0{text}".encode("utf-8", "surrogatepass")
-        return hashlib.sha256(data).hexdigest()[:20]
-
-
-_NAME_DAY = re.compile(r"(?<!\d)\d{4}[-_.]?\d\d[-_.]?\d\d(?!\d)")
-
-
-def names_day(path: str, day: str) -> bool:
-    """Whether the name of a note has that ISO day."""
-    found = _NAME_DAY.search(path.rpartition("/")[2])
-    return found is not None and re.sub(r"\D", "", found[0]) == day.replace("-", "")

@@ -18,10 +18,9 @@ from vaultmem.memories.conversation import (
     is_talk,
     scope_of,
 )
+from vaultmem.memories.item_answers import is_approved, is_foreign
 from vaultmem.memories.memory_file import provisional
 from vaultmem.memories.model import TYPES, is_private, says_private
-from vaultmem.reminders import due_notes
-from vaultmem.reminders.pending_items import is_approved
 from vaultmem.search import archive, cache
 from vaultmem.search.query import Ask, Hit, parse
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
@@ -41,8 +40,8 @@ from vaultmem.vault.places import (
 )
 
 if TYPE_CHECKING:
-    from vaultmem.reminders.answers import Answer
-    from vaultmem.reminders.learned import Learned
+    from vaultmem.memories.item_answers import Answer
+    from vaultmem.reminders.person_facts import Learned
 
 MOST_PAGES = 2_000  # remembered
 AROUND = 4  # lines on either side of a turn: two other turns
@@ -126,12 +125,12 @@ class Sources:
             return []
         if not look.searcher.cache().spoken:
             return []
-        from vaultmem.reminders import learned  # it has much to compare facts with
+        from vaultmem.reminders import person_facts  # it has much to compare facts with
 
         facts = look.searcher.cache().once(
-            "learned", lambda: learned.learned(catalog, self.vault, self.folder)
+            "learned", lambda: person_facts.learned_facts(catalog, self.vault, self.folder)
         )
-        waiting = learned.undecided(facts, look.answers())
+        waiting = person_facts.undecided_facts(facts, look.answers())
         return [one for one in waiting if not wanted.looks_into(scope_of(one.conversation))]
 
     def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
@@ -139,11 +138,12 @@ class Sources:
         paths = {one.path for one in facts}
         if not paths:
             return paths
-        from vaultmem.reminders import learned
+        from vaultmem.reminders import person_facts
 
         catalog, answers = look.searcher.catalog, look.answers()
         return {
-            one.path for one in learned.proposed(catalog, self.vault, self.folder, answers, paths)
+            one.path
+            for one in person_facts.proposed_facts(catalog, self.vault, self.folder, answers, paths)
         }
 
     def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
@@ -237,7 +237,7 @@ class Sources:
         day = seconds(place.day) if place.day else None
         origin = model.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
-        outside = origin.outside or due_notes.is_foreign(place.path, rest, self.folder)
+        outside = origin.outside or is_foreign(place.path, rest, self.folder)
         content = cut_lines(text, place.line, place.end_line)
         if content.strip() == "---":  # the note has nothing but properties
             content = spelled(place.properties)

@@ -11,16 +11,16 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
+from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders.answers import DONE, SNOOZED, Answer, Told
 from vaultmem.reminders.due import TASK, Due
-from vaultmem.reminders.moved import KEPT, Following, followed
-from vaultmem.reminders.pending_items import approval
+from vaultmem.reminders.record import Entries, Notified
+from vaultmem.reminders.renames import KEEP_FOR, Renames, moved_entries
 
 AT = "2026-11-20T10:00:00Z"
 DAY = "2026-11-22"
 NOW = datetime(2026, 11, 22, 10, tzinfo=ZoneInfo("Europe/Berlin"))
-HEARD = {"vm-old": Told("vm-old", AT, 1, DAY)}
+HEARD = {"vm-old": Notified("vm-old", AT, 1, DAY)}
 
 
 def due(
@@ -37,29 +37,31 @@ OLD = {"vm-old": due("vm-old")}
 
 
 def test_a_note_of_another_name_keeps_its_answers() -> None:
-    answers = {**said(DONE), **said(DONE, approval("vm-old"))}
-    found = followed(OLD, [due("vm-new", path="b.md", line=9)], answers, HEARD)
-    assert {one.id: one.state for one in found.answers} == {
+    answers = {**said(DONE), **said(DONE, approval_id("vm-old"))}
+    found = moved_entries(OLD, [due("vm-new", path="b.md", line=9)], Entries(answers, HEARD))
+    assert {one.id: one.state for one in found.answers.values()} == {
         "vm-new": DONE,
-        approval("vm-new"): DONE,
+        approval_id("vm-new"): DONE,
     }
-    assert found.told == [Told("vm-new", AT, 1, DAY)]
+    assert found.notified == {"vm-new": Notified("vm-new", AT, 1, DAY)}
 
 
 def test_an_answer_that_is_there_counts() -> None:
     answers = {**said(DONE), **said(SNOOZED, "vm-new")}
-    assert not followed(OLD, [due("vm-new", path="b.md")], answers, {}).answers
+    assert not moved_entries(OLD, [due("vm-new", path="b.md")], Entries(answers, {})).answers
 
 
 def test_a_copy_is_told_and_not_answered() -> None:
-    found = followed(OLD, [*OLD.values(), due("vm-new", path="b.md")], said(DONE), HEARD)
-    assert (found.answers, [one.id for one in found.told]) == ([], ["vm-new"])
+    found = moved_entries(
+        OLD, [*OLD.values(), due("vm-new", path="b.md")], Entries(said(DONE), HEARD)
+    )
+    assert (found.answers, [*found.notified]) == ({}, ["vm-new"])
 
 
 def test_a_line_that_was_mended_sleeps_on_and_is_not_told_again() -> None:
-    found = followed(OLD, [due("vm-new", "call Anna")], said(SNOOZED), HEARD)
-    assert [one.id for one in found.answers] == ["vm-new"]
-    assert [one.id for one in found.told] == ["vm-new"]
+    found = moved_entries(OLD, [due("vm-new", "call Anna")], Entries(said(SNOOZED), HEARD))
+    assert [*found.answers] == ["vm-new"]
+    assert [*found.notified] == ["vm-new"]
 
 
 @pytest.mark.parametrize(
@@ -72,40 +74,40 @@ def test_a_line_that_was_mended_sleeps_on_and_is_not_told_again() -> None:
     ],
 )
 def test_another_thing_is_not_done(new: Due) -> None:
-    assert not followed(OLD, [new], said(DONE), {}).answers
+    assert not moved_entries(OLD, [new], Entries(said(DONE), {})).answers
 
 
 @pytest.mark.parametrize("new", [due("vm-new", "buy some milk"), due("vm-new", day="2026-11-23")])
 def test_another_thing_is_told(new: Due) -> None:
-    assert not followed(OLD, [new], {}, HEARD).told
+    assert not moved_entries(OLD, [new], Entries({}, HEARD)).notified
 
 
 def test_of_two_that_are_gone_nobody_knows_which_it_was() -> None:
     before = {**OLD, "vm-two": due("vm-two", path="c.md")}
-    assert not followed(before, [due("vm-new", path="b.md")], said(DONE), {}).answers
+    assert not moved_entries(before, [due("vm-new", path="b.md")], Entries(said(DONE), {})).answers
 
 
 def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     file = str(tmp_path / "pending.dues")
     new = [due("vm-new", path="b.md")]
-    assert not Following(file).look([*OLD.values()], said(DONE), HEARD, 0.0).told
-    assert Following(file).look(new, said(DONE), HEARD, 5.0).told
-    slow = Following(str(tmp_path / "other"))
-    slow.look([*OLD.values()], said(DONE), HEARD, 0.0)
-    slow.look([], said(DONE), HEARD, 1.0)
-    assert slow.look(new, said(DONE), HEARD, KEPT).answers
-    late = Following(str(tmp_path / "third"))
-    late.look([*OLD.values()], said(DONE), HEARD, 0.0)
-    for now in (1.0, 3 * KEPT):
-        late.look([], said(DONE), HEARD, now)
-    assert not late.look(new, said(DONE), HEARD, 3 * KEPT).answers
+    assert not Renames(file).follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0).notified
+    assert Renames(file).follow(new, Entries(said(DONE), HEARD), 5.0).notified
+    slow = Renames(str(tmp_path / "other"))
+    slow.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0)
+    slow.follow([], Entries(said(DONE), HEARD), 1.0)
+    assert slow.follow(new, Entries(said(DONE), HEARD), KEEP_FOR).answers
+    late = Renames(str(tmp_path / "third"))
+    late.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0)
+    for now in (1.0, 3 * KEEP_FOR):
+        late.follow([], Entries(said(DONE), HEARD), now)
+    assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR).answers
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', "\0"])
 def test_a_damaged_file_is_none(tmp_path: Path, damaged: str) -> None:
     file = tmp_path / "pending.dues"
     file.write_text(damaged)
-    assert not Following(str(file)).look([due("vm-new")], said(DONE), HEARD, 0.0).told
+    assert not Renames(str(file)).follow([due("vm-new")], Entries(said(DONE), HEARD), 0.0).notified
 
 
 def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
@@ -117,13 +119,13 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
     def looked(*done: str) -> tuple[list[str], list[str]]:
         synced(vault)
         opened = Vault(str(vault))
-        waiting = MemoryStore(opened.state, opened.config).waiting
+        waiting = MemoryStore(opened.state, opened.config).pending
         catalog = opened.searcher().catalog
         for one in waiting.dues(catalog, NOW):
             if one.text in done:
                 waiting.record.add([Answer(one.id, DONE, AT)], [], NOW.timestamp())
         waiting.refresh(catalog, NOW)
-        told = waiting.tell(catalog, NOW).tell
+        told = waiting.notify(catalog, NOW).alarms
         return [one.title for one in told], [
             one.text for one in waiting.items(catalog, NOW) if one.section != "review"
         ]

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from vaultmem.adapter import Value
 from vaultmem.errors import StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.catalog_write import BLOCK, OPENING, SAID, TASK
+from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
+from vaultmem.memories.item_answers import author_of, is_foreign, item_ids, memory_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.model import EVERYBODY, is_private, scope_of
-from vaultmem.reminders import answers, due_notes, due_texts
-from vaultmem.reminders.due import BEGAN, Due, Source, Written, names_day
-from vaultmem.reminders.due_texts import Named, Place, Wish
-from vaultmem.reminders.pending_page import item_ids
+from vaultmem.reminders import schedules
+from vaultmem.reminders.due import Due, Identified, Schedule, with_id
+from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault import blocks
 from vaultmem.vault.conflicts import numbered_original, stem
@@ -30,10 +30,10 @@ from vaultmem.vault.places import REMINDERS, in_conversation
 if TYPE_CHECKING:
     from typing import Any
 
+log = logging.getLogger("vaultmem.reminders")
 
-# Questions to the catalog: what is written in notes about times at which something is due.
 
-__all__ = ["BLOCK", "OPENING", "SAID", "TASK", "DueNote", "DueRow", "existing", "notes_with_times"]
+# --- What is written in notes about times at which something is due
 
 
 class DueRow(NamedTuple):
@@ -66,6 +66,8 @@ _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.j
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
 _ALL = _NOTES.format(chosen="")
 _SOME = _NOTES.format(chosen="AND t.note IN (SELECT value FROM json_each(?))")
+_EXISTING = """SELECT json_group_array(f.path) FROM json_each(?) w CROSS JOIN files f ON f.path = w.value
+    WHERE f.kind = 'note'"""
 
 
 def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> list[DueNote]:
@@ -79,26 +81,21 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> li
 
 def _note(row: list[Any]) -> DueNote:
     id_, path, title, day, journal, excluded, mtime_ns, properties, rows = row
-    found = sorted((DueRow(*each) for each in rows), key=lambda each: each.line)
+    in_order = sorted((DueRow(*each) for each in rows), key=lambda each: each.line)
     return DueNote(
-        id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {}, found
+        id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {}, in_order
     )  # fmt: skip
 
 
-def existing(catalog: Catalog, paths: Iterable[str]) -> set[str]:
+def _existing(catalog: Catalog, paths: Iterable[str]) -> set[str]:
     """Which of these paths are notes of the vault."""
-    wanted = json.dumps(sorted(paths))
-    found = catalog.db.execute(
-        "SELECT json_group_array(f.path) FROM json_each(?) w CROSS JOIN files f ON f.path = w.value"
-        " WHERE f.kind = 'note'",
-        (wanted,),
-    ).fetchone()
-    return set(json.loads(found[0]))
+    wanted = sorted(paths)
+    if not wanted:
+        return set()
+    return set(json.loads(catalog.db.execute(_EXISTING, (json.dumps(wanted),)).fetchone()[0]))
 
 
-log = logging.getLogger("vaultmem.reminders")
-
-IsClosed = Callable[[str], bool]
+# --- What these notes ask for
 
 
 class _Entry(NamedTuple):
@@ -107,20 +104,20 @@ class _Entry(NamedTuple):
     when: str
     path: str
     line: int
-    named: Named
+    due: Identified
     note: int
 
 
 class _Known(NamedTuple):
     """What one note asks for that is not the same on every day."""
 
-    moving: list[Wish]
+    moving: list[Schedule]
     used: dict[str, str]  # since when there are words whose meaning depends on it
     original: str  # of which the note is a copy if it is there, by its number
-    beside: bool  # it is
+    has_original: bool
 
 
-class Finder:
+class Agenda:
     """Remembers what the notes of one vault ask for. Threads may share it."""
 
     def __init__(self, ledger: Ledger, folder: str) -> None:
@@ -133,7 +130,7 @@ class Finder:
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
 
-    def dues(self, catalog: Catalog, now: datetime, is_closed: IsClosed) -> list[Due]:
+    def dues(self, catalog: Catalog, now: datetime, is_closed: Callable[[str], bool]) -> list[Due]:
         """Everything that is due, at some time, by that time; also what is closed, but what repeats has moved on
         then. `now` has the zone of the person; ids are all different."""
         with self._lock:
@@ -141,27 +138,27 @@ class Finder:
             copies = catalog_read.conflict_copies(catalog)
             moving = sorted(self._moving(now, is_closed))
             every = sorted([*self._fixed, *moving]) if moving else self._fixed
-            found: dict[tuple[str, str], Due] = {}
-            said = {_said(entry, entry.note) for entry in every} if copies else set()
+            dues: dict[tuple[str, str], Due] = {}
+            originals = {_meaning(entry, entry.note) for entry in every} if copies else set()
             for entry in every:
-                due, pair = entry.named
+                due, pair = entry.due
                 # What a conflict copy says as its original does is due once, there.
-                if pair not in found and _said(entry, copies.get(entry.note)) not in said:
-                    found[pair] = due
-            return _apart(found)
+                if pair not in dues and _meaning(entry, copies.get(entry.note)) not in originals:
+                    dues[pair] = due
+            return _with_different_ids(dues)
 
-    def turns(self, now: datetime) -> str:
+    def next_turn(self, now: datetime) -> str:
         """When the next occurrence of anything that repeats takes the place of the last, as a local day or minute; ""
         for never. Of what dues() has seen."""
         with self._lock:
-            wishes = [wish for known in self._notes.values() for wish in known.moving]
-        return min((at for wish in wishes if (at := due_texts.turn(wish, now))), default="")
+            moving = [schedule for known in self._notes.values() for schedule in known.moving]
+        return min((at for one in moving if (at := one.next_after(now))), default="")
 
-    def _moving(self, now: datetime, is_closed: IsClosed) -> Iterator[_Entry]:
+    def _moving(self, now: datetime, is_closed: Callable[[str], bool]) -> Iterator[_Entry]:
         for note, known in self._notes.items():
-            for wish in known.moving:
-                for named in due_texts.now(wish, now, is_closed):
-                    yield _entry(named, note)
+            for schedule in known.moving:
+                for due in schedule.due_at(now, is_closed):
+                    yield _entry(due, note)
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
         """Ask again for the notes that changed since the last time; for all, in another index."""
@@ -173,7 +170,10 @@ class Finder:
         else:
             changed |= self._renumbered(catalog)
         if self._met is None or changed is None:
-            self._met = answers.met(self._ledger)
+            rows = self._ledger.rows(
+                "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
+            )
+            self._met = dict(rows)
         if changed is None or changed:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
@@ -181,100 +181,96 @@ class Finder:
     def _renumbered(self, catalog: Catalog) -> set[int]:
         """The notes with a number whose original came or went."""
         numbered = {note: known for note, known in self._notes.items() if known.original}
-        if not numbered:
-            return set()
-        there = existing(catalog, {known.original for known in numbered.values()})
+        there = _existing(catalog, {known.original for known in numbered.values()})
         return {
-            note for note, known in numbered.items() if (known.original in there) != known.beside
+            note
+            for note, known in numbered.items()
+            if (known.original in there) != known.has_original
         }
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
         notes = notes_with_times(catalog, changed)
-        originals = {original for note in notes if (original := numbered_original(note.path))}
-        beside = existing(catalog, originals) if originals else set()
+        there = _existing(catalog, filter(None, (numbered_original(note.path) for note in notes)))
         if changed is None:
             self._notes, self._fixed = {}, []
         else:
             self._fixed = [entry for entry in self._fixed if entry.note not in changed]
             for id_ in changed:
                 self._notes.pop(id_, None)
-        fresh: dict[str, str] = {}
+        used: dict[str, str] = {}
         for note in notes:
-            known, fixed = self._look(note, beside, now.tzinfo or UTC)
+            known, fixed = self._read_note(note, there, now.tzinfo or UTC)
             if known.moving or known.original:
                 self._notes[note.id] = known
-            self._fixed += (_entry(named, note.id) for named in fixed)
-            fresh |= known.used
+            self._fixed += (_entry(due, note.id) for due in fixed)
+            used |= known.used
         self._fixed.sort()
-        self._remember(fresh, now, everything=changed is None and bool(catalog.meta("synced")))
+        self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
-    def _look(self, note: DueNote, beside: set[str], zone: tzinfo) -> tuple[_Known, list[Named]]:
+    def _read_note(
+        self, note: DueNote, there: set[str], zone: tzinfo
+    ) -> tuple[_Known, list[Identified]]:
         assert self._met is not None
         original = numbered_original(note.path)
-        name = stem(note.path, has_original=original in beside)
-        own = bool(note.journal) or (bool(note.day) and names_day(note.path, note.day))
-        written = Written(
-            Source(name, note.journal or note.day, own, _local(note.mtime, zone)), self._met
-        )
-        foreign = due_notes.is_foreign(note.path, note.properties, self._folder)
-        wishes = list(self._wishes(note, Place(note.path, note.title, name, foreign, written)))
-        private = is_private(note.properties)
+        name = stem(note.path, has_original=original in there)
+        own = bool(note.journal) or (bool(note.day) and schedules.names_day(note.path, note.day))
+        source = Source(name, note.journal or note.day, own, _local(note.mtime, zone))
+        written = Written(source, self._met)
+        foreign = is_foreign(note.path, note.properties, self._folder)
         is_memory = note.path.startswith(f"{self._folder}/")
-        scope = scope_of(note.properties, memory=is_memory)
-        by = due_notes.author(note.properties) if is_memory else ""
-        if private or by or scope != EVERYBODY:
-            wishes = [
-                wish._replace(due=wish.due._replace(private=private, scope=scope, author=by))
-                for wish in wishes
+        private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
+        author = author_of(note.properties) if is_memory else ""
+        asks = list(self._schedules(note, Place(note.path, note.title, name, foreign, written)))
+        if private or author or scope != EVERYBODY:
+            asks = [
+                one._replace(due=one.due._replace(private=private, scope=scope, author=author))
+                for one in asks
             ]
-        fixed = [
-            due_texts.named(wish.due, wish.source, wish.key) for wish in wishes if wish.is_fixed
-        ]
-        moving = [wish for wish in wishes if not wish.is_fixed]
-        return _Known(moving, written.used, original, original in beside), fixed
+        fixed = [with_id(one.due, one.source, one.key) for one in asks if one.is_fixed]
+        moving = [one for one in asks if not one.is_fixed]
+        return _Known(moving, written.used, original, original in there), fixed
 
-    def _wishes(self, note: DueNote, place: Place) -> Iterator[Wish]:
+    def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
         """Words tell when only in notes that a person means as such; memories say it in their properties."""
-        if due_notes.is_generated(note.properties) or in_conversation(note.path, self._folder):
+        if schedules.is_generated(note.properties) or in_conversation(note.path, self._folder):
             return
-        ours = note.path.startswith(self._folder + "/")
-        plain = not (ours or note.excluded or due_notes.is_template(note.path))
+        is_memory = note.path.startswith(self._folder + "/")
+        plain = not (is_memory or note.excluded or schedules.is_template(note.path))
         for row in note.rows:
-            if row.kind == TASK:
-                yield from _one(due_texts.task(place, row.fields, plain=plain))
-            elif row.kind == BLOCK:
-                yield from _one(due_texts.block(place, row.fields))
-            elif row.kind == SAID:
-                for text in _texts(row.fields.get("said")) if plain else ():
-                    yield from _one(due_texts.sentence(place, row.line, text))
-            else:
+            if row.kind == OPENING:
                 own = self._own(note, str(row.fields.get("text") or note.title))
-                yield from due_notes.wishes(place, note.properties, own)
+                yield from schedules.of_properties(place, note.properties, own)
+            elif row.kind == TASK:
+                yield from filter(None, [schedules.of_task(place, row.fields, plain=plain)])
+            elif row.kind == BLOCK:
+                yield from filter(None, [schedules.of_block(place, row.fields)])
+            elif plain:
+                sentences = row.fields.get("said")
+                for text in sentences if isinstance(sentences, list) else []:
+                    yield from filter(None, [schedules.of_sentence(place, row.line, str(text))])
 
-    def _own(self, note: DueNote, text: str) -> due_notes.Own:
-        memory = due_notes.memory_id(note.path, note.properties, self._folder)
+    def _own(self, note: DueNote, text: str) -> Own:
+        memory = memory_id(note.path, note.properties, self._folder)
         category = blocks.category(note.path, note.properties, self._folder)
-        reminds = bool(memory) and category == REMINDERS
-        return due_notes.Own(memory, text, bool(note.journal), reminds)
+        return Own(memory, text, bool(note.journal), bool(memory) and category == REMINDERS)
 
-    def _remember(self, fresh: dict[str, str], now: datetime, *, everything: bool) -> None:
+    def _remember(self, used: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Keep since when words are there, and forget those that are gone."""
         assert self._met is not None
-        minute = f"{now:%Y-%m-%dT%H:%M}"
-        new = {key: day for key, day in fresh.items() if key not in self._met}
+        new = {key: day for key, day in used.items() if key not in self._met}
         if BEGAN not in self._met:
-            new[BEGAN] = minute
-        gone = [key for key in self._met if key != BEGAN and key not in fresh] if everything else []
+            new[BEGAN] = f"{now:%Y-%m-%dT%H:%M}"
+        gone = (
+            {key for key in self._met if key != BEGAN and key not in used} if everything else set()
+        )
         if new or gone:
             try:
-                answers.meet(self._ledger, new.items(), gone, now.timestamp())
-            except (
-                StateError
-            ) as error:  # who only looks is told all the same, and the next one tries again
+                with self._ledger.writing(now.timestamp()) as db:
+                    db.executemany("DELETE FROM met WHERE id = ?", [(key,) for key in gone])
+                    db.executemany("INSERT OR IGNORE INTO met VALUES (?, ?)", list(new.items()))
+            except StateError as error:  # what is due is known; the next one tries again
                 log.debug("since when words are there is not kept: %s", error)
-            self._met = {**self._met, **new}
-            for key in gone:
-                del self._met[key]
+            self._met = {key: day for key, day in (self._met | new).items() if key not in gone}
 
 
 def _inode(path: str) -> int:
@@ -282,15 +278,6 @@ def _inode(path: str) -> int:
         return os.stat(path).st_ino
     except OSError:  # deleted while it is open
         return 0
-
-
-def _one(wish: Wish | None) -> Iterator[Wish]:
-    if wish is not None:
-        yield wish
-
-
-def _texts(found: object) -> list[str]:
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _local(seconds: float, zone: tzinfo) -> datetime:
@@ -301,27 +288,24 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(0, zone)
 
 
-def _said(entry: _Entry, note: int | None) -> tuple[object, ...] | None:
+def _meaning(entry: _Entry, note: int | None) -> tuple[object, ...] | None:
     """What an entry says, as the entry of a note; None for no note."""
-    due = entry.named.due
+    due = entry.due.due
     return None if note is None else (note, due.kind, due.text, due.due, due.at)
 
 
-def _entry(named: Named, note: int) -> _Entry:
-    due = named.due
-    return _Entry(due.due or due.at, due.path, due.line, named, note)
+def _entry(due: Identified, note: int) -> _Entry:
+    one = due.due
+    return _Entry(one.due or one.at, one.path, one.line, due, note)
 
 
-def _apart(found: dict[tuple[str, str], Due]) -> list[Due]:
-    """The dues with ids that are all different: of those that begin alike, longer ones."""
-    if len({due.id for due in found.values()}) == len(found):
-        return list(found.values())
-    times = Counter(due.id for due in found.values())
-    alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for pair, due in found.items():
-        if times[due.id] > 1:
+def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
+    """The dues; of those whose ids begin alike, with longer ones."""
+    if len({due.id for due in dues.values()}) < len(dues):
+        alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for pair, due in dues.items():
             alike[due.id].append(pair)
-    for pairs in alike.values():
-        for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
-            found[pair] = found[pair]._replace(id=id_)
-    return list(found.values())
+        for pairs in alike.values():
+            for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
+                dues[pair] = dues[pair]._replace(id=id_)
+    return list(dues.values())

@@ -1,7 +1,7 @@
-"""Carries out what is to be told: kept as told first, then shown; at most once, whatever happens between.
+"""Notifies of what is due: records it, then shows it; at most once, whatever happens between.
 
-What this machine cannot show is not kept as told, so that another machine, or this one when somebody has logged in,
-tells it. What fails although it looked well stays told: pending.md has it, and nobody is told twice.
+What this machine cannot show is not recorded, so that another machine, or this one when somebody has logged in, shows
+it. What fails although it looked well stays recorded: pending.md has it, and a person is not notified twice.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.answers import Told
+from vaultmem.reminders.record import Notified
 from vaultmem.text import sanitize
 from vaultmem.vault.places import page_path
 
@@ -31,16 +31,6 @@ log = logging.getLogger("vaultmem.reminders")
 FILE = "notifications.log"  # in the state folder, with the method file
 RETRY = 600.0  # seconds before a desktop that could show nothing is asked again
 
-Record = Callable[[list[Told]], None]
-
-
-class Shows(Protocol):
-    """What shows notifications: reminders.desktop."""
-
-    def trouble(self) -> str | None: ...
-    def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None: ...
-    def close(self) -> None: ...
-
 
 class LocalZone(tzinfo):
     """The zone of this computer, with the days on which its clocks are set: datetime.now(LocalZone()).
@@ -50,8 +40,8 @@ class LocalZone(tzinfo):
 
     def utcoffset(self, when: datetime | None) -> timedelta:
         """The offset at a time of the clock on the wall."""
-        shown = when.replace(tzinfo=None) if when else datetime.now(UTC).replace(tzinfo=None)
-        return shown.astimezone().utcoffset() or timedelta()
+        local = when.replace(tzinfo=None) if when else datetime.now(UTC).replace(tzinfo=None)
+        return local.astimezone().utcoffset() or timedelta()
 
     def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
         """Not known, and not needed."""
@@ -67,67 +57,71 @@ class LocalZone(tzinfo):
         return datetime.fromtimestamp(at).replace(tzinfo=self)  # noqa: DTZ006 - it knows an hour that comes twice
 
 
-class Teller:
-    """Tells one person on one machine. With `rules`, a click opens the note."""
+class Notifier:
+    """Notifies one person on one machine. With `rules`, a click opens the note."""
 
     def __init__(
         self,
         config: Config,
         state: State,
         rules: Rulebook | None = None,
-        desktop: Shows | None = None,
+        desktop: Desktop | None = None,
     ) -> None:
-        self.trouble: str | None = None  # what kept the last notification from being shown
+        self.problem: str | None = None  # of the last notification
         self._method = config.text("notify.method")
-        self._given, self._config, self._state = desktop, config, state
+        self._injected, self._file = desktop, state.path(FILE)
         self._vault, self._rules = state.vault, rules
         self._page = page_path(config.text("memory_folder"), config.text("pending.path"))
-        self._asked: float | None = None  # when the desktop was found unable (monotonic)
+        self._unable_since: float | None = None  # the desktop (monotonic)
 
-    def tell(self, planned: Planned, record: Record) -> list[Alarm]:
-        """Keep as told what is told, then tell it; what was handed over. What `record` raises is passed on, and
-        nothing is told that was not kept."""
+    def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
+        """Have each alarm recorded, then show it; those that could be shown. What `record` raises is passed on, and
+        what could not be recorded is not shown."""
         if self._method == "none":
             return []
         if planned.silent:
             record(planned.silent)
-        if not planned.tell or not self._is_able():
+        if not planned.alarms or not self._is_able():
             return []
-        return [alarm for alarm in planned.tell if self._told(alarm, record)]
+        delivered = []
+        for alarm in planned.alarms:
+            record(list(alarm.records))
+            try:
+                self.desktop.send(alarm.title, alarm.body, alarm.urgent, self._link(alarm))
+            except NotificationError as error:
+                self._set_problem(str(error))
+            else:
+                self._set_problem(None)
+                delivered.append(alarm)
+        return delivered
 
     @cached_property
-    def _desktop(self) -> Shows:
-        return self._given or _desktop(self._config, self._state)
+    def desktop(self) -> Desktop:
+        """What shows notifications."""
+        from vaultmem.reminders.desktop import Desktop  # brings asyncio along, and most need none
+
+        return self._injected or Desktop(self._method, self._file)
 
     def close(self) -> None:
         """Let go of the desktop."""
-        if "_desktop" in self.__dict__:
-            self._desktop.close()
+        if "desktop" in self.__dict__:
+            self.desktop.close()
 
     def _is_able(self) -> bool:
         """Whether anything can be shown here; a desktop that cannot is asked again after a while only."""
-        if self._asked is not None and time.monotonic() - self._asked < RETRY:
+        since = self._unable_since
+        if since is not None and time.monotonic() - since < RETRY:
             return False
-        said = self._desktop.trouble()
-        if said or self._asked is not None:
-            self._say(said)
-        self._asked = time.monotonic() if said else None
-        return said is None
+        problem = self.desktop.problem()
+        if problem or since is not None:
+            self._set_problem(problem)
+        self._unable_since = time.monotonic() if problem else None
+        return problem is None
 
-    def _told(self, alarm: Alarm, record: Record) -> bool:
-        record(list(alarm.told))
-        try:
-            self._desktop.send(alarm.title, alarm.body, alarm.urgent, self._link(alarm))
-        except NotificationError as error:
-            self._say(str(error))
-            return False
-        self._say(None)
-        return True
-
-    def _say(self, trouble: str | None) -> None:
-        if trouble and trouble != self.trouble:
-            log.warning("a reminder was not shown: %s", trouble)
-        self.trouble = trouble
+    def _set_problem(self, problem: str | None) -> None:
+        if problem and problem != self.problem:
+            log.warning("a reminder was not shown: %s", problem)
+        self.problem = problem
 
     def _link(self, alarm: Alarm) -> str:
         """What opens the note; of several, the page on which they all are."""
@@ -141,20 +135,12 @@ class Teller:
 
 def notification_findings(config: Config, state: State) -> list[tuple[str, str]]:
     """What keeps a person from being reminded here, and what to do about it."""
-    desktop = _desktop(config, state)
+    notifier = Notifier(config, state)
     try:
-        trouble = desktop.trouble()
+        problem = notifier.desktop.problem()
     finally:
-        desktop.close()
-    if trouble is None:
+        notifier.close()
+    if problem is None:
         return []
-    what, _, advice = trouble.partition("; ")
+    what, _, advice = problem.partition("; ")
     return [(f"no reminder is shown: {what}", advice)]
-
-
-def _desktop(config: Config, state: State) -> Desktop:
-    from vaultmem.reminders.desktop import (
-        Desktop,  # brings asyncio along, and most who ask tell nothing
-    )
-
-    return Desktop(config.text("notify.method"), state.path(FILE))

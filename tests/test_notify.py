@@ -16,10 +16,10 @@ import pytest
 from vaultmem import config
 from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
-from vaultmem.reminders import telling
+from vaultmem.reminders import notify
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.answers import Told
-from vaultmem.reminders.telling import LocalZone, Teller, notification_findings
+from vaultmem.reminders.notify import LocalZone, Notifier, notification_findings
+from vaultmem.reminders.record import Notified
 from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root
 
@@ -36,7 +36,7 @@ class Screen:
     def close(self) -> None:
         """Nothing is held."""
 
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         self.asked += 1
         return self.said
 
@@ -47,9 +47,9 @@ class Screen:
 
 
 def alarm(name: str, path: str = "Days/Day one.md", note: str = "Day one") -> Alarm:
-    told = Told(f"vm-{name}", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
+    told = Notified(f"vm-{name}", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
     return Alarm(
-        name, "due today 15:00", urgent=False, late=False, told=(told,), path=path, note=note
+        name, "due today 15:00", urgent=False, late=False, records=(told,), path=path, note=note
     )
 
 
@@ -64,7 +64,7 @@ class Heard:
         self.screen = screen
         self.kept: list[tuple[list[str], int]] = []
 
-    def __call__(self, told: list[Told]) -> None:
+    def __call__(self, told: list[Notified]) -> None:
         self.kept.append(([one.id for one in told], len(self.screen.shown)))
 
 
@@ -84,14 +84,14 @@ def settings(vault: Path, **given: str) -> config.Config:
     return config.load(str(vault), {**os.environ, **environ})
 
 
-def teller(vault: Path, screen: Screen, **given: str) -> Teller:
-    return Teller(
+def teller(vault: Path, screen: Screen, **given: str) -> Notifier:
+    return Notifier(
         settings(vault, **given), State(str(vault)), open_rulebook(Root(str(vault))), screen
     )
 
 
 def test_each_is_kept_before_it_is_shown(vault: Path, screen: Screen, heard: Heard) -> None:
-    done = teller(vault, screen).tell(planned("a", "b"), heard)
+    done = teller(vault, screen).notify(planned("a", "b"), heard)
     assert heard.kept == [(["vm-a"], 0), (["vm-b"], 1)]
     assert [one.title for one in done] == [one[0] for one in screen.shown] == ["a", "b"]
 
@@ -99,18 +99,18 @@ def test_each_is_kept_before_it_is_shown(vault: Path, screen: Screen, heard: Hea
 def test_what_counts_as_told_is_kept_without_a_word(
     vault: Path, screen: Screen, heard: Heard
 ) -> None:
-    silent = [Told("vm-old", "2026-11-22T15:00:00Z")]
-    assert teller(vault, screen).tell(Planned([], silent, None), heard) == []
+    silent = [Notified("vm-old", "2026-11-22T15:00:00Z")]
+    assert teller(vault, screen).notify(Planned([], silent, None), heard) == []
     assert heard.kept == [(["vm-old"], 0)]
     assert (screen.shown, screen.asked) == ([], 0)
 
 
 def test_what_cannot_be_kept_is_not_told(vault: Path, screen: Screen) -> None:
-    def broken(_: list[Told]) -> None:
+    def broken(_: list[Notified]) -> None:
         raise StateError("the ledger cannot be written")
 
     with pytest.raises(StateError):
-        teller(vault, screen).tell(planned("a"), broken)
+        teller(vault, screen).notify(planned("a"), broken)
     assert screen.shown == []
 
 
@@ -120,45 +120,45 @@ def test_a_failure_does_not_stop_the_others_and_is_not_tried_again(
     screen.fails = ["b"]
     tells = teller(vault, screen)
     with caplog.at_level(logging.WARNING):
-        assert [one.title for one in tells.tell(planned("a", "b"), heard)] == ["a"]
-        assert tells.trouble == "b fails; mend it"
-        tells.tell(planned("b"), heard)
+        assert [one.title for one in tells.notify(planned("a", "b"), heard)] == ["a"]
+        assert tells.problem == "b fails; mend it"
+        tells.notify(planned("b"), heard)
     assert len(caplog.records) == 1  # not the same thing again and again
     assert [ids for ids, _ in heard.kept] == [["vm-a"], ["vm-b"], ["vm-b"]]
-    assert [one.title for one in tells.tell(planned("b", "c"), heard)] == ["c"]
-    assert tells.trouble is None
+    assert [one.title for one in tells.notify(planned("b", "c"), heard)] == ["c"]
+    assert tells.problem is None
 
 
 def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
     vault: Path, screen: Screen, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     screen.said = "there is no desktop session; start the agent in one"
     tells = teller(vault, screen)
     for _ in range(5):
-        assert tells.tell(planned("a"), heard) == []
+        assert tells.notify(planned("a"), heard) == []
     assert (heard.kept, screen.shown, screen.asked) == ([], [], 1)  # not asked at each look
-    assert tells.trouble == screen.said
+    assert tells.problem == screen.said
     screen.said = None  # somebody has logged in
-    now[0] = telling.RETRY
-    assert [one.title for one in tells.tell(planned("a"), heard)] == ["a"]
-    assert tells.trouble is None
+    now[0] = notify.RETRY
+    assert [one.title for one in tells.notify(planned("a"), heard)] == ["a"]
+    assert tells.problem is None
 
 
 def test_who_wants_no_notifications_leaves_them_to_other_machines(
     vault: Path, screen: Screen, heard: Heard
 ) -> None:
     tells = teller(vault, screen, method="none")
-    assert tells.tell(Planned([alarm("a")], [Told("vm-b", "")], None), heard) == []
+    assert tells.notify(Planned([alarm("a")], [Notified("vm-b", "")], None), heard) == []
     assert (heard.kept, screen.shown, screen.asked) == ([], [], 0)
 
 
 def test_a_click_opens_the_note_and_of_several_the_page(
     vault: Path, screen: Screen, heard: Heard
 ) -> None:
-    together = Alarm("5 reminders", "a", urgent=True, late=False, told=())
-    teller(vault, screen).tell(Planned([alarm("a"), together], [], None), heard)
+    together = Alarm("5 reminders", "a", urgent=True, late=False, records=())
+    teller(vault, screen).notify(Planned([alarm("a"), together], [], None), heard)
     links = [one[3] for one in screen.shown]
     assert links == [
         "obsidian://open?vault=vault&file=Days%2FDay%20one.md",
@@ -174,7 +174,7 @@ def test_in_logseq_it_opens_the_page_by_its_title(
     (graph / "logseq").mkdir(parents=True)
     (graph / "logseq" / "config.edn").write_text("{}")
     day = alarm("a", "pages/Day%20one.md", "Day one")
-    teller(graph, screen).tell(Planned([day, day._replace(path="", note="")], [], None), heard)
+    teller(graph, screen).notify(Planned([day, day._replace(path="", note="")], [], None), heard)
     assert [one[3] for one in screen.shown] == [
         "logseq://graph/graph?page=Day%20one",
         "logseq://graph/graph?page=pending",
@@ -185,15 +185,15 @@ KILLED = """
 import os, sys, time
 from vaultmem import config
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.answers import Told
+from vaultmem.reminders.record import Notified
 from vaultmem.errors import NotificationError
-from vaultmem.reminders.telling import Teller
-from vaultmem.reminders import answers as answered
+from vaultmem.reminders.notify import Notifier
+from vaultmem.reminders.record import Record
 from vaultmem.memories.ledger import Ledger
 from vaultmem.index.state import State
 
 class Screen:
-    def trouble(self): return None
+    def problem(self): return None
     def close(self): pass
     def send(self, title, body, urgent=False, uri=""):
         print("shown", flush=True)
@@ -202,15 +202,15 @@ class Screen:
 vault = sys.argv[1]
 state = State(vault)
 ledger = Ledger(state.path("ledger.db"))
-told = Told("vm-a", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
+told = Notified("vm-aaaaaa", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
 plan = Planned([Alarm("a", "", False, False, (told,))], [], None)
-Teller(config.load(vault), state, None, Screen()).tell(plan, lambda heard: answered.add(ledger, [], heard, 0.0))
+Notifier(config.load(vault), state, None, Screen()).notify(plan, lambda heard: Record(vault, "vaultmem", ledger, "frontmatter").add([], heard, 0.0))
 """
 
 
 def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
     from vaultmem.memories.ledger import Ledger
-    from vaultmem.reminders import answers
+    from vaultmem.reminders.record import Record
 
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(vault)],
@@ -221,7 +221,8 @@ def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
         assert process.stdout
         assert process.stdout.readline() == "shown\n"
         process.send_signal(signal.SIGKILL)
-    kept = answers.told(Ledger(State(str(vault)).path("ledger.db")))
+    ledger = Ledger(State(str(vault)).path("ledger.db"))
+    kept = Record(str(vault), "vaultmem", ledger, "frontmatter").notified()
     assert [one.moment for one in kept.values()] == ["2026-11-22T15:00"]
 
 
@@ -237,7 +238,7 @@ def test_doctor_hears_what_is_wrong_and_what_to_do(
         ((what, advice),) = notification_findings(settings(vault, method="desktop"), state)
         assert what.startswith("no reminder is shown: there is no desktop session")
         assert "set notify.method to file" in advice
-    Path(state.path(telling.FILE)).mkdir(parents=True)
+    Path(state.path(notify.FILE)).mkdir(parents=True)
     ((what, advice),) = notification_findings(settings(vault, method="file"), state)
     assert "is no file" in what
     assert "move it away" in advice
@@ -245,7 +246,7 @@ def test_doctor_hears_what_is_wrong_and_what_to_do(
 
 def test_the_file_is_in_the_state(vault: Path, heard: Heard) -> None:
     state = State(str(vault))
-    Teller(settings(vault, method="file"), state).tell(planned("a"), heard)
+    Notifier(settings(vault, method="file"), state).notify(planned("a"), heard)
     assert Path(state.path("notifications.log")).read_text().endswith(" a (due today 15:00)\n")
 
 

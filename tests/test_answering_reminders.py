@@ -1,0 +1,154 @@
+"""Answers to reminders: they go to the archive and come back, and what repeats goes on until its series ends;
+and answers in a graph of Logseq."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from tests.test_answering import HOW, Bench, Open, bench, without_a_model
+from vaultmem.errors import UsageError
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer
+from vaultmem.reminders.due import series_id
+
+__all__ = ["bench", "without_a_model"]  # fixtures
+
+
+@pytest.mark.parametrize("state", [DONE, DROPPED])
+def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) -> None:
+    on = bench()
+    path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
+    before = on.text(path)
+    on.later()
+    water = on.id("water")
+    said = on.answer(water, state)
+    assert not (on.folder / path).exists()
+    assert "archive/" in said["carried_out"][0]["path"]
+    on.later()
+    assert on.ask("settle")["done"] == []
+    again = on.answer(water, OPEN)
+    assert again["restored"] == path
+    assert [line for line in on.text(path).splitlines() if "updated_at" not in line] == [
+        line for line in before.splitlines() if "updated_at" not in line
+    ]
+    on.later()
+    assert on.id("water") == water
+    assert on.stated()[water] == OPEN
+    assert not on.ask("settle")["done"]
+
+
+def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water the plants", at="2026-11-23 09:00")
+    on.later()
+    water = on.id("water")
+    on.answer(water)
+    on.later()
+    on.ask("restore", id=memory["id"])
+    on.later()
+    assert [one["due"] for one in on.ask("settle")["reopened"]] == [water]
+    assert (on.folder / memory["path"]).exists()
+    assert on.stated()[water] == OPEN
+
+
+@pytest.mark.parametrize("state", [DONE, DROPPED])
+def test_what_comes_round_goes_on_until_the_series_is_dropped(bench: Open, state: str) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
+    on.later(2 * 24 * 60)
+    first = on.id("water")
+    on.answer(first, state)
+    assert (on.folder / memory["path"]).exists()
+    following = on.id("water")
+    assert following != first
+    assert "water" in on.words()
+    tried = on.answer(following, DROPPED, series=True, dry_run=True)
+    assert [one["action"] for one in tried["changes"]] == ["archive"]
+    ended = on.answer(following, DROPPED, series=True)
+    assert (ended["changed"], len(ended["carried_out"])) == (True, 1)
+    assert not (on.folder / memory["path"]).exists()
+    on.later(24 * 60)
+    assert "water" not in on.words()
+    again = on.answer(following, OPEN)
+    assert (again["was"], again["restored"]) == (DROPPED, memory["path"])
+    on.later()
+    assert not on.ask("settle")["done"]
+    assert "water" in on.words()
+
+
+def test_what_was_dropped_just_now_can_be_ended(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every week")
+    on.later(2 * 24 * 60)
+    first = on.id("water")
+    on.answer(first, DROPPED)
+    assert on.answer(first, DROPPED, series=True)["changed"]
+    assert not (on.folder / memory["path"]).exists()
+
+
+def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, write: Write) -> None:
+    write("Plan.md", "---\nremind: 2026-11-16\nrepeat: every week\n---\n")
+    on = bench()
+    plan = on.id("Plan")
+    on.answer(plan, DROPPED, series=True)
+    for days in (0, 8, 70):
+        on.later(days * 24 * 60)
+        on.ask("notify")
+        assert "Plan" not in on.words()
+    assert (on.folder / "Plan.md").exists()
+    assert on.answer(on.id("Plan"), OPEN)["was"] == DROPPED
+    assert "Plan" in on.words()
+    with pytest.raises(UsageError, match="does not repeat"):
+        on.answer(on.id("call Anne"), DROPPED, series=True)
+
+
+def test_what_was_ended_elsewhere_is_carried_out_here(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
+    on.later(2 * 24 * 60)
+    word = Answer(series_id(memory["id"]), DROPPED, "2026-11-24T10:00:00Z", "you")
+    on.desk.pending.record.add([word], [], on.at.timestamp())
+    assert on.ask("settle")["done"]
+    assert not (on.folder / memory["path"]).exists()
+
+
+def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> None:
+    on = bench()
+    made = on.vault.write("turn the compost", category="reminders")
+    file = on.folder / made["path"]
+    text = file.read_text().replace(
+        "scope: ", "remind:\n  - 2026-11-22\n  - 2026-11-25\nscope: ", 1
+    )
+    file.write_text(text)
+    on.later()
+    catalog = on.vault.searcher().catalog
+    first, second = (
+        due.id for due in on.desk.pending.dues(catalog, on.at) if "compost" in due.text
+    )
+    on.answer(first)
+    assert file.exists()
+    on.later()
+    on.answer(second)
+    assert not file.exists()
+
+
+def test_logseq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "graph"
+    (folder / "logseq").mkdir(parents=True)
+    (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
+    (folder / "pages").mkdir()
+    page = folder / "pages" / "Tasks.md"
+    page.write_text(
+        "- NOW water\n  SCHEDULED: <2026-11-21 Sat .+1w>\n- TODO call\n  DEADLINE: <2026-11-22 Sun>\n"
+    )
+    monkeypatch.setenv(HOW, "always")
+    synced(folder)
+    on = Bench(folder)
+    on.answer(on.id("water"))
+    on.answer(on.id("call"))
+    assert page.read_text() == (
+        "- LATER water\n  SCHEDULED: <2026-11-29 Sun .+1w>\n- DONE call\n  DEADLINE: <2026-11-22 Sun>\n"
+    )

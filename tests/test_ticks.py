@@ -1,0 +1,358 @@
+"""What a person does on the page: no tick is lost, and no line of theirs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import takes_less
+from vaultmem.memories.item_answers import item_ids
+from vaultmem.reminders import ticks
+from vaultmem.reminders.items import HEADINGS, Item, render
+from vaultmem.reminders.ticks import Ack
+
+NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
+STYLES = ["frontmatter", "outline"]
+TEXTS = ["call Anne", "water plants", "pay until Friday", "笔记 lesen", "TODO twice", "read [[A]]"]
+IDS = item_ids([("a.md", text) for text in TEXTS])
+ITEMS = [
+    Item(name, section, text, day, title="Anne")
+    for name, section, text, day in zip(
+        IDS,
+        [*HEADINGS, "today"],
+        TEXTS,
+        ["2026-11-20", "2026-11-22T09:00", "2026-11-25", None, None, None],
+        strict=True,
+    )
+]
+FIRST = IDS[0]
+OWN = {"frontmatter": ("generated: vaultmem\n", "cssclasses: wide\n"), "outline": ("generated:: vaultmem\n", "icon:: x\n")}  # fmt: skip
+CONFLICT = "<<<<<<< HEAD\n{}=======\n{}>>>>>>> other\n"
+
+
+def merged(text: str, items: Sequence[Item], style: str) -> tuple[str, dict[str, Ack]]:
+    """The page anew, without the items that are answered on it; and these answers."""
+    content = ticks.read(text)
+    acks = ticks.acks_on(content, {item.id: item for item in items}, NOW)
+    page = ticks.compose(content, [item for item in items if item.id not in acks], style)
+    return page, acks
+
+
+def ticked(page: str) -> str:
+    return page.replace("- [ ] ", "- [x] ").replace("- TODO ", "- DONE ")
+
+
+def assert_settled(text: str, acks: dict[str, Ack], style: str) -> None:
+    remaining = [item for item in ITEMS if item.id not in acks]
+    assert ticks.compose(ticks.read(text), remaining, style) == text
+
+
+LINES = [
+    (f"- [x] call Anne 📅 2026-11-20 ^{FIRST}", Ack("done")),
+    (f"* [X] anything ^{FIRST}", Ack("done")),
+    (f"\t+\t[x]\tcall ^{FIRST}\t", Ack("done")),
+    (f"1. [x] call ^{FIRST}\r", Ack("done")),
+    (f"- \\[x\\] call ^{FIRST.upper()}", Ack("done")),
+    (f"> - [ x ] call ^{FIRST}", Ack("done")),
+    (f"- [✓] call ^{FIRST}", Ack("done")),
+    (f"- [x] call ^{FIRST} and more", Ack("done")),
+    (f"- [-] call ^{FIRST}", Ack("dropped")),
+    (f"- [>] call Anne 📅 2026-11-20 ^{FIRST}", Ack("snoozed")),
+    (f"- [>] call Anne 📅 2026-11-25 ^{FIRST}", Ack("snoozed", "2026-11-25")),
+    (f"- [>] 2026-11-26 call Anne 📅 2026-11-20 ^{FIRST}", Ack("snoozed", "2026-11-26")),
+    (f"- [>] call Anne until Friday ^{FIRST}", Ack("snoozed", "2026-11-27")),
+    (f"- [>] call Anne 下周一 ^{FIRST}", Ack("snoozed", "2026-11-23")),
+    (f"- [>] call Anne 2026-99-99 ^{FIRST}", Ack("snoozed")),
+    (f"- [ ] call Anne ^{FIRST}", None),
+    (f"- [/] call Anne ^{FIRST}", None),
+    (f"- call Anne ^{FIRST}", None),
+    (f"- DONE call Anne\n  vm-id:: {FIRST}", Ack("done")),
+    (f"- DONE call Anne\n  id:: {'0' * 36}\n  vm-id:: {FIRST}\n  collapsed:: true", Ack("done")),
+    (f"- CANCELED call\n  vm-id:: {FIRST}", Ack("dropped")),
+    (
+        f"- LATER call\n  DEADLINE: <2026-11-28 Sat>\n  vm-id:: {FIRST}",
+        Ack("snoozed", "2026-11-28"),
+    ),
+    (f"- DONE call\n  :LOGBOOK:\n  CLOCK: [x]\n  :END:\n  vm-id:: {FIRST}", Ack("done")),
+]
+
+
+def test_what_a_line_says() -> None:
+    for line, ack in LINES:
+        text, acks = merged(f"## Today\n{line}\n", ITEMS, "frontmatter")
+        assert acks.get(FIRST) == ack, line
+        assert text.endswith("## Notes\n"), line
+
+
+def test_a_line_that_has_lost_its_id_becomes_a_note() -> None:
+    text, acks = merged("## Today\n- [x] call Anne\n", ITEMS, "frontmatter")
+    assert not acks
+    assert text == render(ITEMS, "frontmatter", "- [x] call Anne\n")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("place", ["front", "middle", "end"])
+def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str) -> None:
+    name, text = IDS[1], "water plants"
+    item = Item(name, "soon", text, "2026-11-25T09:00", title="2026-11-22")
+    page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
+    for words, until in {
+        "until friday": "2026-11-27",
+        "until [[2026-12-24]]": "2026-12-24",
+        "2026-12-24": "2026-12-24",
+        "直到周五": "2026-11-27",
+        "until wednesday": "2026-11-25",  # the day it is due
+        "": None,
+    }.items():
+        typed = f" {words} "
+        changed = {
+            "front": page.replace(text, f"{typed}{text}"),
+            "middle": page.replace(text, f"{text}{typed}"),
+            "end": page.replace("[[2026-11-22]]", f"[[2026-11-22]]{typed}"),
+        }[place]
+        assert merged(changed, [item], style)[1] == {name: Ack("snoozed", until)}
+        renamed = Item(name, "soon", text, "2026-11-25T09:00", title="Journal of Sunday")
+        if until and place == "end":  # renamed, or gone, since the page was written
+            assert merged(changed, [renamed], style)[1] == {name: Ack("snoozed", until)}
+            assert merged(changed, [], style)[1] == {name: Ack("snoozed", until)}
+
+
+def test_what_we_wrote_is_no_day_to_snooze_until() -> None:
+    line = f"- [>] pay until Friday [[Anne]] 📅 2026-11-25 ^{IDS[2]}"
+    assert merged(line, ITEMS, "frontmatter")[1] == {IDS[2]: Ack("snoozed")}
+    typed = line.replace("[[", "till Monday [[")
+    assert merged(typed, ITEMS, "frontmatter")[1] == {IDS[2]: Ack("snoozed", "2026-11-23")}
+    gone = "- [>] call Bert 📅 2026-11-29 ^vm-zzzzzz\n"
+    assert merged(gone, ITEMS, "frontmatter")[1] == {"vm-zzzzzz": Ack("snoozed")}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("repeat", ["every week", "every month on the 5th", "every week when done"])
+@pytest.mark.parametrize("author", ["", "Friday", "agent of 2026-12-01"])
+def test_the_repetition_and_the_author_are_no_day_to_snooze_until(
+    style: str, repeat: str, author: str
+) -> None:
+    item = Item("vm-aaaaaa", "today", "water", due="2026-11-22T17:00", repeat=repeat, author=author)
+    page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
+    assert merged(page, [item], style)[1] == {"vm-aaaaaa": Ack("snoozed")}
+    until = page.replace(")", ") until 2026-12-24", 1)
+    assert merged(until, [item], style)[1] == {"vm-aaaaaa": Ack("snoozed", "2026-12-24")}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_most_decided_of_copies_wins(order: int) -> None:
+    lines = [f"- [{box}] x ^{FIRST}\n" for box in " >-x"]
+    for count in (4, 3, 2):
+        acks = merged("".join(lines[:count][::order]), ITEMS, "frontmatter")[1]
+        assert acks[FIRST].state == ["snoozed", "dropped", "done"][count - 2]
+
+
+def test_a_remark_inside_a_block_of_an_outline_is_kept() -> None:
+    block = (
+        f"\t- DONE call Anne\n\t  she was out\n\t  vm-id:: {FIRST}\n\t  try again\n\t\t- below\n"
+    )
+    page = f"generated:: vaultmem\n\n- ## Today\n{block}- ## Notes\n"
+    text, acks = merged(page, ITEMS, "outline")
+    assert acks == {FIRST: Ack("done")}
+    assert text.endswith("- ## Notes\n\t  she was out\n\t  try again\n\t\t- below\n")
+
+
+def test_a_tick_for_what_is_pending_no_longer_counts() -> None:
+    text, acks = merged("- [x] old ^vm-zzzzzz\n- [ ] gone ^vm-yyyyyy\n", [], "frontmatter")
+    assert acks == {"vm-zzzzzz": Ack("done")}
+    assert text == render([], "frontmatter")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_page_keeps_its_line_ends_its_properties_and_its_notes(style: str) -> None:
+    mark, own = OWN[style]
+    page = render(ITEMS, style, "mine\n\n- [x] own\n").replace(mark, mark + own)
+    assert merged(page, ITEMS, style) == (page, {})
+    content = ticks.read(page)
+    assert (content.strays, content.is_whole, content.front) == ([], True, [own])
+    windows = page.replace("\n", "\r\n")
+    fewer = render(ITEMS[1:], style, "mine\n\n- [x] own\n").replace(mark, mark + own)
+    assert merged(windows, ITEMS[1:], style)[0] == fewer.replace("\n", "\r\n")
+    for quoted in ('generated: "vaultmem"', "Generated: vaultmem "):  # by a linter
+        text = page.replace("generated: vaultmem", quoted)
+        assert merged(text, ITEMS, style)[0] == page
+
+
+def test_a_monstrous_page_is_read_in_a_moment() -> None:
+    texts = ["#" + " #" * 20_000, "\t" * 20_000 + "x", "- [x] " + "((" * 20_000]
+    texts += ["- [x] own\n" * 3_000, "# " + " " * 20_000 + "x", "- " + "[[" * 20_000]
+    ids = item_ids([("a", str(n)) for n in range(5_000)])
+    many = [Item(name, "soon", f"thing {at}") for at, name in enumerate(ids)]
+    for text in texts:
+        assert text in merged(text, many, "frontmatter")[0]
+        assert takes_less(3, partial(merged, text, many, "frontmatter"))
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_page_cut_anywhere_loses_no_tick_before_the_cut(style: str) -> None:
+    page = ticked(render(ITEMS, style, "mine\n"))
+    for cut in range(len(page)):
+        text, acks = merged(page[:cut], ITEMS, style)
+        whole = sum(f"{name}\n" in page[:cut] for name in IDS if name != IDS[4])
+        assert len(acks) >= whole
+        assert_settled(text, acks, style)
+
+
+# --- Conflicts
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_conflict_keeps_the_ticks_of_both_sides(style: str) -> None:
+    lines = render(ITEMS, style, "").splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if FIRST in line)
+    start = at if style == "frontmatter" else at - 2
+    side = "".join(lines[start : at + 1])
+    both = CONFLICT.format(side, ticked(side))
+    text, acks = merged("".join([*lines[:start], both, *lines[at + 1 :]]), ITEMS, style)
+    assert acks == {FIRST: Ack("done")}
+    assert not re.search("<<<<|====|>>>>", text)
+    assert_settled(text, acks, style)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("middle", ["=======\n", "||||||| base\n{}=======\n"])
+def test_a_conflict_over_the_whole_page_leaves_one_page(style: str, end: str, middle: str) -> None:
+    mark, own = OWN[style]
+    base = render(ITEMS, style, "both\n").replace(mark, mark + own)
+    ours = base.replace("- [ ] call", "- [x] call").replace("- TODO call", "- DONE call") + "a\n"
+    theirs = base.replace("- [ ] water", "- [-] water").replace("- TODO water", "- CANCELED water")
+    conflict = f"<<<<<<< HEAD\n{ours}{middle.format(base)}{theirs}b\nc\n>>>>>>> other\n"
+    text, acks = merged(conflict.replace("\n", end), ITEMS, style)
+    assert acks == {FIRST: Ack("done"), IDS[1]: Ack("dropped")}
+    left = [item for item in ITEMS if item.id not in acks]
+    page = render(left, style, "both\na\nb\nc\n").replace(mark, mark + own)
+    assert text == page.replace("\n", end)
+    assert ticks.read(text).is_whole
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_conflict_in_the_notes_is_for_the_person_to_settle(style: str) -> None:
+    notes = "mine\n" + CONFLICT.format("a\n", "b\n## Today\n") + "end\n"
+    page = render(ITEMS, style, notes)
+    assert merged(page, ITEMS, style) == (page, {})
+    assert ticks.read(page).is_whole
+
+
+@pytest.mark.parametrize("style", STYLES)
+@given(
+    pages=st.tuples(*[st.lists(st.sampled_from("abcdef").map("own {}\n".format), max_size=4)] * 4)
+)
+def test_a_conflict_loses_no_line_of_either_side(style: str, pages: tuple[list[str], ...]) -> None:
+    below = "- ## Notes\n" if style == "outline" else "## Notes\n"
+    sides = [
+        render(ITEMS, style, "".join(notes)).replace(below, "".join(above) + below)
+        for above, notes in (pages[:2], pages[2:])
+    ]
+    text, acks = merged(CONFLICT.format(*sides), ITEMS, style)
+    kept = re.split(r"## Notes\n", text, maxsplit=1)[1].splitlines(keepends=True)
+    assert acks == {}
+    for above, notes in (pages[:2], pages[2:]):
+        assert not Counter([*above, *notes]) - Counter(kept)
+    assert not Counter(kept) - Counter([each for part in pages for each in part])
+    assert_settled(text, acks, style)
+
+
+def test_a_page_read_as_another_encoding_keeps_its_ticks() -> None:
+    page = ticked(render(ITEMS, "frontmatter", ""))
+    for wrong in (
+        page.encode("utf-16").decode("latin-1"),
+        page.encode().decode("cp1252", "replace"),
+        page.encode().decode("ascii", "surrogateescape"),
+        "\ufeff" + page,
+    ):
+        assert len(merged(wrong, ITEMS, "frontmatter")[1]) == 5
+
+
+# --- Any page
+
+JUNK = st.sampled_from(
+    ["buy milk\n", "- own bullet\n", "- [x] own task\n", "\t- deep\r\n", "1. [ ] one\n", "### Mine\n", "key:: v\n",
+     "```\n", "> quote\n", "a ^vm-\n", "see ^vm-abc234 there\n", "| a |\n", "* * *\n", "last \x0b\n", "图\n", "- TODO mine\n"]
+)  # fmt: skip
+NOTES = st.lists(JUNK | st.just("\n") | st.just("## Today\n") | st.just("## Notes\n"), max_size=6)
+BOXES = st.lists(st.sampled_from(" xX->/"), min_size=6, max_size=6)
+MARKERS = {" ": "TODO", "x": "DONE", "X": "DONE", "-": "CANCELED", ">": "LATER", "/": "DOING"}
+STATES = {"x": "done", "X": "done", "-": "dropped", ">": "snoozed"}
+
+
+def block(item: Item, box: str, style: str, edit: int) -> str:
+    if style == "outline":
+        text = f"\t- {MARKERS[box]} {item.text}\n\t  vm-id:: {item.id}\n"
+    else:
+        text = f"- [{box}] {item.text} 📅 2026-11-20 ^{item.id}\n"
+    edits = [
+        lambda t: t,
+        lambda t: t.replace("\n", "\r\n"),
+        lambda t: t.replace("- ", "* ", 1),
+        lambda t: t.replace("\t", "    "),
+        lambda t: "    " + t.replace("\n\t", "\n    \t"),
+        lambda t: t.replace(item.text, "edited #words [[here]]"),
+        lambda t: t + t,
+        lambda t: t.replace("- ", "-   ", 1),
+    ]
+    return edits[edit](text)
+
+
+@st.composite
+def edited_pages(draw: st.DrawFn) -> tuple[str, str, dict[str, str], list[str], str]:
+    style = draw(st.sampled_from(STYLES))
+    boxes = draw(BOXES)
+    blocks = [
+        block(item, box, style, draw(st.integers(0, 7)))
+        for item, box in zip(ITEMS, boxes, strict=True)
+    ]
+    own = [("## Today\n", False), ("# Pending\n", False), ("\n", False)][: draw(st.integers(0, 3))]
+    junk = [(each, True) for each in draw(st.lists(JUNK, max_size=6))]
+    parts = draw(st.permutations([*((each, False) for each in blocks), *junk, *own]))
+    notes = "".join(draw(NOTES))
+    states = {item.id: STATES[box] for item, box in zip(ITEMS, boxes, strict=True) if box in STATES}
+    text = "".join(part for part, _ in parts) + "## Notes\n" + notes
+    return text, style, states, [part for part, kept in parts if kept], notes
+
+
+@given(edited_pages())
+@settings(max_examples=300, deadline=None)
+def test_no_tick_and_no_line_is_lost(page: tuple[str, str, dict[str, str], list[str], str]) -> None:
+    text, style, states, junk, notes = page
+    new, acks = merged(text, ITEMS, style)
+    assert {name: ack.state for name, ack in acks.items()} == states
+    after = re.split(r"## Notes\r?\n", new, maxsplit=1)[1]
+    assert after.startswith(notes)
+    rest = after[len(notes) :]
+    for line in junk:
+        assert line in rest
+        rest = rest.replace(line, "", 1)
+    assert_settled(new, acks, style)
+
+
+ANY = (
+    JUNK
+    | st.text(max_size=12)
+    | st.sampled_from(
+        [
+            *render(ITEMS, "frontmatter").splitlines(keepends=True),
+            *render(ITEMS, "outline").splitlines(keepends=True),
+            *("<<<<<<< a\n", "=======\n", ">>>>>>> b\n", "---\n", "## Notes\n", "## Today\n"),
+        ]
+    )
+)
+
+
+@given(st.lists(ANY, max_size=25).map("".join), st.sampled_from(STYLES))
+@settings(max_examples=600, deadline=None)
+def test_a_page_that_was_written_is_settled(text: str, style: str) -> None:
+    new, acks = merged(text, ITEMS, style)
+    assert_settled(new, acks, style)

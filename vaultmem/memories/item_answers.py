@@ -1,0 +1,151 @@
+"""What a person has answered to pending items, and so what from outside may be believed. Pure.
+
+Everything that can be answered has an id of its own, the same on every machine. What may be told to assistants, kept
+or archived depends on such answers, so this stands below search and reminders.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.memories.model import DREAM, is_connected
+from vaultmem.vault.places import key_of
+
+OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
+_SHORTEST_ID = 6
+
+
+class Answer(NamedTuple):
+    """The last word on one item."""
+
+    id: str  # of the item, vm-…
+    state: str  # DONE, DROPPED, SNOOZED, or OPEN: an answer was taken back
+    at: str  # when, UTC: 2026-11-22T10:00:00Z
+    by: str = "you"  # or the name of an assistant
+    until: str = ""  # of what is snoozed: an ISO day, or day and minute
+    text: str = ""  # what it was about, in one line
+
+
+Answers = Mapping[str, Answer]
+
+
+def is_closed(answers: Answers, id_: str) -> bool:
+    """Whether the item is done or dropped."""
+    answer = answers.get(id_)
+    return answer is not None and answer.state in (DONE, DROPPED)
+
+
+def is_asleep(answer: Answer | None, now: str) -> bool:
+    """Whether the item is snoozed still; `now` is local, YYYY-MM-DDTHH:MM."""
+    if answer is None or answer.state != SNOOZED:
+        return False
+    return answer.until > (now[:10] if len(answer.until) == 10 else now)
+
+
+# --- Ids
+
+
+def item_id(source: str, key: str) -> str:
+    """The id of what `key` names in `source`: base32 letters of a SHA-256."""
+    return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"
+
+
+def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
+    """Ids of sources and keys, in their order and all different, whatever order they come in: where two begin
+    alike, the one with the lower digest stays short. Of one pair that comes twice, the second is another thing."""
+    seen: Counter[tuple[str, str]] = Counter()
+    digests = []
+    for pair in named:
+        source, key = pair
+        digests.append(_digest(source, f"{key}\0{seen[pair]}" if seen[pair] else key))
+        seen[pair] += 1
+    short: dict[str, str] = {}
+    for digest in sorted(digests):
+        length = _SHORTEST_ID
+        while digest[:length] in short:
+            length += 1
+        short[digest[:length]] = digest
+    by_digest = {digest: beginning for beginning, digest in short.items()}
+    return [f"vm-{by_digest[digest]}" for digest in digests]
+
+
+def _digest(source: str, key: str) -> str:
+    from base64 import b32encode  # a start-up hook imports this module, and makes no ids
+    from hashlib import sha256
+
+    data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
+    return b32encode(sha256(data).digest()).decode("ascii").lower().rstrip("=")
+
+
+def approval_id(id_: str) -> str:
+    """Of the question whether something from outside may be believed."""
+    return item_id(id_, "approve")
+
+
+def completion_id(path: str) -> str:
+    """Of the question, asked once a note, whether tasks that are done here shall be marked done in it, too."""
+    return item_id(path, "complete")
+
+
+def halted_id(finding: Mapping[str, object]) -> str:
+    """Of what a job asks before it goes on."""
+    return item_id(str(finding["subject"]), f"halted\0{finding['at']}")
+
+
+def leaving_id(finding: Mapping[str, object]) -> str:
+    """Of the notice that a memory leaves."""
+    return item_id(str(finding["id"]), f"leaving\0{finding['leaves']}")
+
+
+# --- What may be believed
+
+
+def is_approved(id_: str, answers: Answers) -> bool:
+    """Whether the person lets in something from outside."""
+    answer = answers.get(approval_id(id_))
+    return answer is not None and answer.state == DONE
+
+
+def is_refused(id_: str, answers: Answers) -> bool:
+    """Whether the person does not want to hear of something from outside."""
+    answer = answers.get(approval_id(id_))
+    return answer is not None and answer.state == DROPPED
+
+
+def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
+    """Whether the words of a note are those of others. Those of an assistant that says its name are not: the person has
+    connected it."""
+    if not path.startswith(folder + "/"):
+        if "clippings" in path.casefold().split("/")[:-1]:
+            return True
+        return any(key.lower() in ("source", "url") and value for key, value in properties.items())
+    filled = ((key_of(key).lower(), value) for key, value in properties.items() if value)
+    return any(
+        key == "url"
+        or (key == "agent" and not is_named(value))
+        or (key == "source" and value != DREAM)
+        or (key == "phase" and value == "inbox")
+        for key, value in filled
+    )
+
+
+def author_of(properties: Mapping[str, Value]) -> str:
+    """The assistant that wrote a memory; "" for the person."""
+    agents = [
+        value for key, value in properties.items() if key_of(key).lower() == "agent" and value
+    ]
+    return agents[0].strip() if agents and isinstance(agents[0], str) else ""
+
+
+def is_named(agent: Value) -> bool:
+    """Whether an assistant says its name."""
+    return isinstance(agent, str) and bool(agent.strip()) and is_connected(agent.strip())
+
+
+def memory_id(path: str, properties: Mapping[str, Value], folder: str) -> str:
+    """The id of a memory; "" for any other note."""
+    found = properties.get("id")
+    return found if isinstance(found, str) and found and path.startswith(folder + "/") else ""

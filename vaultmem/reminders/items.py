@@ -1,0 +1,327 @@
+"""Pending items: which of all that is due is shown, in which section and order, what an answer has closed, and how the
+page pending.md shows them: for a person, for every assistant that starts, and for every editor to tick.
+
+The same items give the same bytes on any machine: nothing on the page says when or where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+
+from vaultmem.memories.item_answers import (
+    DONE,
+    SNOOZED,
+    Answers,
+    completion_id,
+    is_approved,
+    is_asleep,
+    is_closed,
+    is_refused,
+    item_id,
+)
+from vaultmem.reminders.due import TASK, Due
+from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.values import plural, value
+
+HEADINGS = {
+    "today": "Today",
+    "soon": "Next 7 days",
+    "overdue": "Overdue",
+    "review": "To review",
+    "preferences": "Preferences worth knowing",
+}
+PREFERENCES = "preferences"
+OLDER = "older"  # overdue for so long that one line counts it
+DAYS = 7  # of the section "soon"
+RECENT = 14  # days for which what is overdue is listed singly
+PRIVATE = "(private)"
+_ORDER = {section: number for number, section in enumerate((*HEADINGS, OLDER))}
+
+
+@value
+class Item:
+    """One thing that is pending."""
+
+    id: str  # vm- and six letters, or more
+    section: str  # a key of HEADINGS, or OLDER
+    text: str  # as it stands in the note; it is sanitized where it is shown
+    due: str | None = None  # an ISO day, or day and time
+    source: str = ""  # path:line
+    title: str = ""  # of the note it is from, as a link names it
+    repeat: str | None = None  # in words
+    asks: bool = False  # only the person may answer it, and assistants are not told of it
+    scope: str = "global"  # who sees it; the page itself is the person's
+    rank: int = 0  # what of one section and day comes first
+    author: str = ""  # the assistant that wrote it; "" for the person
+    memory: str = ""  # the id of the memory that it tells of
+
+
+def due_items(
+    dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS, *, asks: bool = True
+) -> list[Item]:
+    """What is pending in the next days, and, where a person wants to be asked (`asks`), one question for each note in
+    which tasks are open that were done here. `now` is the clock on the wall."""
+    today, last = now.date().isoformat(), days_later(now.date(), days)
+    items: list[Item] = []
+    open_in_notes: dict[str, list[Due]] = {}
+    for due in dues:
+        if is_over(due, answers):
+            if asks and _is_open_in_its_note(due, answers):
+                open_in_notes.setdefault(due.path, []).append(due)
+            continue
+        section = section_of(due, today, last)
+        if section and may_be_shown(due, answers):
+            items.append(_item_of(due, section))
+    items += map(_completion_question, open_in_notes.values())
+    return open_items(items, answers, now)
+
+
+def section_of(due: Due, today: str, last: str) -> str:
+    """Where it goes: today, soon, overdue, older; "" for nowhere, as what has begun and is due at no day."""
+    day = (due.due or due.at)[:10]
+    if not day or day > last or (day < today and (due.lapses or not due.due)):
+        return ""
+    if day == today:
+        return "today"
+    if day > today:
+        return "soon"
+    recent = (date.fromisoformat(today) - timedelta(RECENT)).isoformat()
+    return "overdue" if day >= recent else OLDER
+
+
+def is_over(due: Due, answers: Answers) -> bool:
+    """Whether it is done or dropped, this time or for good."""
+    return is_closed(answers, due.id) or is_closed(answers, due.series)
+
+
+def may_be_shown(due: Due, answers: Answers) -> bool:
+    """Whether it is the person's own or that of an assistant, or was approved."""
+    if due.foreign:
+        return is_approved(due.id, answers)
+    return not is_refused(due.id, answers)
+
+
+def carried_out_ids(due: Due) -> tuple[str, ...]:
+    """Under which is kept that what the answer asks for was done; the first is enough to know. A task has two more,
+    for any note and for notes of its folder: copies beside a note are ticked with it, but the README of another project
+    says the same by chance, and the person has not seen it."""
+    if due.kind != TASK:
+        return (item_id(due.id, "carried out"),)
+    folder = due.path.rpartition("/")[0]
+    keys = (f"carried out\0{due.path}", "carried out", f"carried out in\0{folder}")
+    return tuple(item_id(due.id, key) for key in keys)
+
+
+def place_of(due: Due) -> str:
+    """Where it stands: the note, and the line if it is one."""
+    return f"{due.path}:{due.line}" if due.line else due.path
+
+
+def words_of(due: Due) -> str:
+    """Its words, as far as assistants may know them."""
+    return PRIVATE if due.private else due.text
+
+
+def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[Item]:
+    """Without what was answered or is snoozed, each thing once."""
+    minute = now.isoformat()[:16]
+    kept = {
+        item.id: item
+        for item in items
+        if not is_closed(answers, item.id) and not is_asleep(answers.get(item.id), minute)
+    }
+    return list(kept.values())
+
+
+def by_urgency(items: Iterable[Item]) -> list[Item]:
+    """The most urgent first: today, the days to come, then what is overdue, from yesterday back."""
+    return sorted(items, key=urgency)
+
+
+def urgency(item: Item) -> tuple[int, int, str, int]:
+    """What items are sorted by."""
+    day, _ = day_and_time(item.due)
+    number = date.fromisoformat(day).toordinal() if day else date.max.toordinal()
+    near = -number if item.section in ("overdue", OLDER) else number
+    return _ORDER[item.section], near, item.due or "~", item.rank
+
+
+def day_and_time(due: str | None) -> tuple[str, str]:
+    """The day and the minute of an ISO time, each "" where there is none or no such."""
+    day, _, clock = (due or "").partition("T")
+    try:
+        day = date.fromisoformat(day).isoformat()
+    except ValueError:
+        return "", ""
+    try:
+        return day, time.fromisoformat(clock[:5]).isoformat("minutes")
+    except ValueError:
+        return day, ""
+
+
+def snoozed_until(named: str | None, now: datetime) -> str:
+    """Until when an item sleeps: the day or minute that was named, when that is to come, else tomorrow."""
+    today, minute = now.date().isoformat(), now.isoformat()[:16]
+    if named and named > (today if len(named) == len(today) else minute):
+        return named
+    return days_later(now.date(), 1)
+
+
+def days_later(day: date, days: int) -> str:
+    """So many days later, or the last day that there is."""
+    return date.fromordinal(min(day.toordinal() + days, date.max.toordinal())).isoformat()
+
+
+def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
+    """The next minute of this day from which something else may be pending, when nobody touches anything; "" when that
+    is not before midnight. `now` and the answer are local, YYYY-MM-DDTHH:MM."""
+    today = now[:10]
+    ends = [one.until for one in answers.values() if one.state == SNOOZED]
+    # What repeats keeps its time of day.
+    ends += [today + clock for due in dues if due.rolls for clock in (due.due[10:], due.at[10:])]
+    return min(
+        (end for end in ends if end > now and end[:10] == today and len(end) > 10), default=""
+    )
+
+
+def _item_of(due: Due, section: str) -> Item:
+    """As it stands on the page, which assistants read: of what is private only that it is there."""
+    return Item(
+        due.id,
+        section,
+        words_of(due),
+        due.due or due.at,
+        place_of(due),
+        "" if due.private else due.title,
+        due.repeat or None,
+        scope=due.scope,
+        author=due.author,
+        memory=due.memory,
+    )
+
+
+def _is_open_in_its_note(due: Due, answers: Answers) -> bool:
+    """A task of a note that was done here: had it been ticked in its note, it would be due no more."""
+    answer = answers.get(due.id)
+    is_done = answer is not None and answer.state == DONE
+    return due.kind == TASK and is_done and may_be_shown(due, answers)
+
+
+def _completion_question(dues: Sequence[Due]) -> Item:
+    """One for all tasks of a note, also for those that will be done here later."""
+    due = dues[0]
+    what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
+    text = f"tick to mark tasks of this note done there, too, now and later: {what}"
+    title = "" if due.private else due.title
+    return Item(completion_id(due.path), "review", text, None, place_of(due), title, rank=1)
+
+
+# --- How the page shows them
+
+OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
+MOST, MOST_ITEMS = 4_000, 20
+TITLE, NOTES = "Pending", "Notes"
+MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
+NOTHING = "Nothing is pending."
+MORE = "more: vaultmem pending --all"
+OLDER_MORE = "overdue for more than two weeks: vaultmem pending --all"
+WORDS = 300  # characters of the words of an item
+_SHORT = 40  # characters of a repetition, or of a name
+_LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
+# Items of 20 for which there is room, whatever stands before them.
+_LEAST = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
+
+
+def render(items: Iterable[Item], style: str, notes: str = "", most: int = MOST) -> str:
+    """The page. It has at most `most` characters unless the notes of the person, which stay as they are, need more:
+    then our part has a quarter of that."""
+    every = sorted(items, key=lambda item: (*urgency(item), item.text, item.id))
+    single = [item for item in every if item.section != OLDER]
+    older = len(every) - len(single)
+    room = max(most - len(notes), most // _LEAST_ROOM)
+    for count in range(min(MOST_ITEMS, len(single)), -1, -1):
+        text = _our_part(_most_urgent(single, count), len(single) - count, older, style)
+        if len(text) <= room:
+            break
+    return text + notes
+
+
+def shown_text(item: Item) -> str:
+    """The words of an item as a page has them."""
+    return words(item.text, WORDS)
+
+
+def _most_urgent(ordered: Sequence[Item], count: int) -> list[Item]:
+    """So many of them; each section leaves room for those after it."""
+    sections = {name: [item for item in ordered if item.section == name] for name in HEADINGS}
+    least = {
+        name: min(len(items), count * _LEAST.get(name, 0) // MOST_ITEMS)
+        for name, items in sections.items()
+    }
+    chosen: list[Item] = []
+    for name, items in sections.items():
+        del least[name]
+        chosen += items[: count - len(chosen) - sum(least.values())]
+    return chosen
+
+
+def _our_part(items: Sequence[Item], more: int, older: int, style: str) -> str:
+    outline = style == OUTLINE
+    bullet, gap = ("- ", "") if outline else ("", "\n")
+    parts = [f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n---\n\n# {TITLE}\n\n"]
+    for section, heading in HEADINGS.items():
+        lines = [
+            _block(item) if outline else _line(item) for item in items if item.section == section
+        ]
+        if lines:
+            parts.append(f"{bullet}## {heading}\n{gap}{''.join(lines)}{gap}")
+    for count, rest in ((older, OLDER_MORE), (more, MORE)):
+        if count:
+            parts.append(f"{bullet}+{count} {rest}\n{gap}")
+    if not (items or older or more):
+        parts.append(f"{bullet}{NOTHING}\n{gap}")
+    return "".join([*parts, f"{bullet}## {NOTES}\n"])
+
+
+def _line(item: Item) -> str:
+    """A task as the Tasks plugin reads it. Time and repetition are words: no plugin shall ring a second time, or add
+    the next one below."""
+    day, clock = day_and_time(item.due)
+    box = "" if item.section == PREFERENCES else "[ ] "
+    date_field = f" 📅 {day}" if day else ""
+    return f"- {box}{' '.join(_parts(item, clock))}{date_field} ^{item.id}\n"
+
+
+def _block(item: Item) -> str:
+    day, clock = day_and_time(item.due)
+    marker = "" if item.section == PREFERENCES else "TODO "
+    lines = [f"\t- {marker}{' '.join(_parts(item, ''))}"]
+    if day:
+        weekday = _WEEKDAYS[date.fromisoformat(day).weekday()]
+        lines.append(f"\t  DEADLINE: <{day} {weekday}{f' {clock}' if clock else ''}>")
+    lines.append(f"\t  vm-id:: {item.id}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _parts(item: Item, clock: str) -> list[str]:
+    """The words, then the time, the repetition and the author, then a link to the note."""
+    by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
+    details = ", ".join(part for part in (clock, one_line(item.repeat or "", _SHORT), by) if part)
+    parts = (shown_text(item), f"({details})" if details else "", _link(item.title))
+    return [part for part in parts if part]
+
+
+def own_words(item: Item) -> list[str]:
+    """What in the line of an item is ours, however it is shown: all else a person has typed."""
+    return list(dict.fromkeys([*_parts(item, day_and_time(item.due)[1]), *_parts(item, "")]))
+
+
+def _link(title: str) -> str:
+    """A link to the note; a title that no link can hold is shown as words."""
+    plain = one_line(title)
+    if not plain or plain != title or _NOT_IN_LINKS & set(title):
+        return plain and f"({plain})"
+    return f"[[{title}]]"

@@ -1,0 +1,399 @@
+"""What a person should look at, and which preferences an assistant should know: read from the index and the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.errors import DamagedError
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.memories import reads
+from vaultmem.memories.draft import HALTED, LEAVING
+from vaultmem.memories.item_answers import (
+    Answers,
+    approval_id,
+    author_of,
+    completion_id,
+    halted_id,
+    is_approved,
+    is_closed,
+    is_named,
+    is_refused,
+    item_id,
+    leaving_id,
+)
+from vaultmem.memories.ledger import Ledger
+from vaultmem.memories.model import is_private, scope_of
+from vaultmem.reminders import person_facts
+from vaultmem.reminders.due import Due
+from vaultmem.reminders.items import (
+    DAYS,
+    PRIVATE,
+    Item,
+    carried_out_ids,
+    days_later,
+    open_items,
+    place_of,
+    section_of,
+    words_of,
+)
+from vaultmem.text.times import seconds
+from vaultmem.text.values import plural
+from vaultmem.vault.conflicts import conflict_original
+from vaultmem.vault.frontmatter import PLACEHOLDER
+from vaultmem.vault.places import ENTRIES, GENERATED, INBOX, category_of, named
+
+MOST = 3  # single lines of a kind
+MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
+_ASKED = ("approve", "remember")  # kinds that only the person may answer
+PERSONAL = ("vanished", HALTED, "leaving", *_ASKED)  # for the page; the others are chores
+MOST_PREFERENCES = 8
+_NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
+_KINDS = (*PERSONAL, *_NOTICED, "proposals", "copies", "unreadable", "stray", "inbox")
+_RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
+_COUNTED = {
+    HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
+    "contradiction": "{} contradictions between memories",
+    "fading": "{} memories that notes build on are fading",
+    "copies": "{} sync conflict copies: vaultmem doctor names them",
+    "unreadable": "{} notes cannot be read: vaultmem doctor names them",
+    "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
+}
+CHORES = "{} for the memory to be looked after: vaultmem review"
+STRAY = "is in no folder of a category, and is left alone"
+_MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
+    AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
+        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text
+_STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
+    AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
+
+
+class Context(NamedTuple):
+    """Where to look."""
+
+    catalog: Catalog
+    ledger: Ledger
+    vault: str
+    folder: str  # of the memories
+    now: datetime  # the clock on the wall, with its zone
+    page: str = ""  # the path of the page itself
+
+
+class _Memory(NamedTuple):
+    id: str
+    path: str
+    title: str
+    category: str
+    dialect: str
+    properties: dict[str, Value]
+
+    def text(self, key: str) -> str:
+        value = self.properties.get(key)
+        return value.strip() if isinstance(value, str) else ""
+
+    @property
+    def is_procedural(self) -> bool:
+        """Whether it says how to do something."""
+        if self.category == INBOX:
+            return False
+        return self.category == "preferences" or self.text("memory_type") == "procedural"
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it comes from outside."""
+        agent = self.properties.get("agent")
+        outside = any(self.properties.get(key) for key in ("source", "url"))
+        return outside or (bool(agent) and not is_named(agent))
+
+
+class Review:
+    """What there is to review at a moment. `vanished` says why the vault cannot be believed."""
+
+    def __init__(
+        self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
+    ) -> None:
+        self._context, self._dues = context, list(dues)
+        self._answers, self._vanished = answers, vanished
+
+    def items(self) -> list[Item]:
+        """What is on the page and was not answered: what only the person can say, a little at a time, and one line that
+        counts all else. A tick on it holds until there is something else."""
+        kinds = self._kinds
+        turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
+        questions = [one for one in turns if one is not None]
+        asked, rest = questions[:MOST_ASKED], questions[MOST_ASKED:]  # an answer brings up the next
+        rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
+        shown = [*kinds["vanished"], *kinds[HALTED], *kinds["leaving"], *asked]
+        if rest:
+            key = "\0".join(sorted(item.id for item in rest))
+            text = CHORES.format(plural(len(rest), "thing"))
+            rank = _RANK[_NOTICED[0]]
+            shown.append(Item(item_id("chores", key), "review", text, rank=rank))
+        return self._unanswered(shown)
+
+    def chores(self) -> list[Item]:
+        """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
+        return self._unanswered(
+            one
+            for kind, items in {**self._kinds, "proposals": []}.items()
+            for one in (items if kind in PERSONAL else _counted(items, _COUNTED.get(kind, "{}")))
+        )
+
+    def preferences(self) -> list[Item]:
+        """What a person told how to do, the newest first: filed memories of the person and of assistants, and what was
+        approved."""
+        known = [
+            each
+            for each in self._memories
+            if each.is_procedural
+            and self._is_believed(each)
+            and not is_closed(self._answers, _preference_id(each))
+            and not is_private(each.properties)
+        ]
+        newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
+        return [
+            Item(
+                _preference_id(each),
+                "preferences",
+                self._content(each),
+                scope=scope_of(each.properties, memory=True),
+                rank=number,
+                author=author_of(each.properties),
+                memory=each.id,
+            )
+            for number, each in enumerate(newest[:MOST_PREFERENCES])
+        ]
+
+    def answerable_ids(self) -> set[str]:
+        """The ids of all that can have been answered and is there still: what must not be forgotten however old it
+        is."""
+        ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
+        ids |= {approval_id(due.id) for due in self._dues}
+        ids |= {completion_id(due.path) for due in self._dues}
+        for each in self._memories:
+            ids |= {approval_id(each.id), _preference_id(each)} if each.is_procedural else set()
+        context = self._context
+        learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
+        ids |= {one.question for one in learned}
+        everything = Review(context, self._dues, {}, self._vanished)
+        items = [*chain.from_iterable(everything._kinds.values()), *everything.items()]
+        return (ids | {item.id for item in [*items, *everything.chores()]}) - {""}
+
+    @cached_property
+    def _kinds(self) -> dict[str, list[Item]]:
+        """All that is to review and was not answered, by kind, the most urgent first."""
+        why = self._vanished
+        kinds = {
+            "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
+            HALTED: self._halted(),
+            "leaving": self._leaving(),
+            "approve": self._to_approve(),
+            "remember": self._to_remember(),
+            **self._noticed(),
+            "proposals": self._proposals(),
+            "copies": self._conflict_copies(),
+            "unreadable": self._unreadable(),
+            "stray": self._strays(),
+            "inbox": self._inbox(),
+        }
+        return {kind: self._unanswered(items) for kind, items in kinds.items()}
+
+    def _unanswered(self, items: Iterable[Item]) -> list[Item]:
+        return open_items(items, self._answers, self._context.now.replace(tzinfo=None))
+
+    # --- Memories
+
+    @cached_property
+    def _findings(self) -> list[dict[str, object]]:
+        """What dreams and jobs noticed."""
+        try:
+            return reads.findings(self._context.ledger)
+        except DamagedError:
+            return []  # whoever writes next replaces the ledger
+
+    @cached_property
+    def _memories(self) -> list[_Memory]:
+        """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
+        folder = self._context.folder
+        wanted = json.dumps([str(each.get("subject")) for each in self._findings])
+        rows = self._context.catalog.db.execute(_MEMORIES, (*below(folder), wanted)).fetchall()
+        memories = []
+        for path, title, dialect, properties in rows:
+            own, inner = named(json.loads(properties)), path[len(folder) + 1 :]
+            id_ = own.get("id")
+            if isinstance(id_, str) and id_.strip() and not inner.startswith(f"{ENTRIES}/"):
+                category = category_of(inner, own.get("category"))
+                memories.append(_Memory(id_.strip(), path, title, category, dialect, own))
+        return memories
+
+    def _is_believed(self, memory: _Memory) -> bool:
+        if memory.is_foreign:
+            return is_approved(memory.id, self._answers)
+        return not is_refused(memory.id, self._answers)
+
+    def _content(self, memory: _Memory) -> str:
+        """The beginning of what it says, as far as an item shows it."""
+        if is_private(memory.properties):
+            return PRIVATE
+        content = person_facts.content(self._context.vault, memory.path, memory.dialect)
+        return content or memory.title
+
+    # --- Kinds
+
+    def _to_approve(self) -> list[Item]:
+        """What comes from outside."""
+        today = self._context.now.date()
+        last = days_later(today, DAYS)
+        items = []
+        for due in self._dues:
+            if due.foreign and section_of(due, today.isoformat(), last):
+                day = (due.due or due.at).replace("T", " ")
+                text = f"from outside, {day}; tick to let it in: {words_of(due)}"
+                items.append(_item("approve", approval_id(due.id), text, place_of(due), due.title))
+        for each in self._memories:
+            id_ = approval_id(each.id)
+            if each.is_procedural and each.is_foreign and not is_closed(self._answers, id_):
+                writer = each.text("agent") or "another source"
+                private = is_private(each.properties)
+                words = self._content(each) if len(items) < MOST or private else each.title
+                text = f"a preference from {writer}; tick to trust it: {words}"
+                items.append(_item("approve", id_, text, each.path, each.title))
+        return items
+
+    def _to_remember(self) -> list[Item]:
+        """What conversations learned about the person."""
+        context = self._context
+        proposed = person_facts.proposed_facts(
+            context.catalog, context.vault, context.folder, self._answers
+        )
+        zone = context.now.tzinfo
+        return [
+            _item("remember", one.question, one.as_question(_day(one.created, zone)), one.path)
+            for one in proposed
+        ]
+
+    def _noticed(self) -> dict[str, list[Item]]:
+        """What dreams noticed, as far as it still is so."""
+        by_path = {each.path: each for each in self._memories}
+        items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
+        for each in self._findings:
+            memory, kind = by_path.get(str(each.get("subject"))), str(each.get("kind"))
+            if memory is None or kind not in items:
+                continue
+            listed = each.get("others")
+            others = [str(other) for other in listed] if isinstance(listed, list) else []
+            ids = sorted(by_path[other].id if other in by_path else other for other in others)
+            id_ = item_id(memory.id, "\0".join([kind, *(ids if kind == "contradiction" else [])]))
+            text = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
+            items[kind].append(_item(kind, id_, text, memory.path, memory.title))
+        return items
+
+    def _halted(self) -> list[Item]:
+        """What jobs have asked before they go on."""
+        return [
+            _item(HALTED, halted_id(one), f"{one['said']}; tick if that is right")
+            for one in self._findings
+            if one.get("kind") == HALTED
+        ]
+
+    def _leaving(self) -> list[Item]:
+        """What jobs archive soon, the next first."""
+        notices = [one for one in self._findings if one.get("kind") in LEAVING]
+        by_id = {each.id: each for each in self._memories}
+        items = []
+        for one in sorted(notices, key=lambda one: str(one["leaves"])):
+            if memory := by_id.get(str(one["id"])):
+                text = f"leaves on {one['leaves']}; tick to keep it: {self._content(memory)}"
+                title = "" if is_private(memory.properties) else memory.title
+                items.append(_item("leaving", leaving_id(one), text, memory.path, title))
+        return items
+
+    def _proposals(self) -> list[Item]:
+        """For the count: vaultmem review shows them itself."""
+        open_ = (one for one in reads.kept(self._context.ledger) if one.state == reads.OPEN)
+        return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
+
+    def _conflict_copies(self) -> list[Item]:
+        """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+        context = self._context
+        ours = {context.page, *(f"{context.folder}/{name}" for name in GENERATED)}
+        items = []
+        for path, original in catalog_read.conflict_pairs(context.catalog):
+            if (original or conflict_original(path)) not in ours:
+                rest = f" of {original}" if original else "; its original is gone"
+                items.append(_file("copies", "conflict copy", path, f"a sync conflict copy{rest}"))
+        return items
+
+    def _unreadable(self) -> list[Item]:
+        """Notes that cannot be read, or not wholly."""
+        return [
+            _file("unreadable", "unreadable", path, f"{path}: {reason}")
+            for path, reason in catalog_read.troubles(self._context.catalog)
+            if PLACEHOLDER not in reason  # on purpose, and no work for anybody
+        ]
+
+    def _strays(self) -> list[Item]:
+        """Notes that lie in the memory folder itself and have no id: no job minds them."""
+        folder = self._context.folder
+        values = (*below(folder), len(folder) + 2)
+        rows = self._context.catalog.db.execute(_STRAYS, values).fetchall()
+        paths = [path for path, properties in rows if not json.loads(properties or "{}").get("id")]
+        return [_file("stray", "stray", path, STRAY) for path in paths]
+
+    def _inbox(self) -> list[Item]:
+        """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
+        now = self._context.now
+        days = [
+            (_day(each.properties.get("created_at"), now.tzinfo), each.id)
+            for each in self._memories
+            if each.category == INBOX
+        ]
+        old = [one for one in days if one[0] < now.date().isoformat()]
+        if not old:
+            return []
+        count = plural(len(old), "memory waits", "memories wait")
+        text = f"{count} in the inbox: vaultmem list --phase inbox"
+        return [_item("inbox", item_id("inbox", "\0".join(max(old))), text)]
+
+
+def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
+    asks = kind in (*_ASKED, "leaving")
+    return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
+
+
+def _file(kind: str, key: str, path: str, text: str) -> Item:
+    name = path.rpartition("/")[2]
+    title = name[:-3] if name.lower().endswith(".md") else name
+    return _item(kind, item_id(path, key), text, path, title)
+
+
+def _counted(items: list[Item], text: str) -> list[Item]:
+    """Those of one kind as they are; of many only one line that counts them, such as "{} copies". A tick on it means
+    that the person has seen them, and holds until there are others."""
+    if len(items) <= MOST:
+        return items
+    key = "\0".join(sorted(item.id for item in items))
+    rank = min(item.rank for item in items)
+    return [Item(item_id(text, key), "review", text.format(f"{len(items):,}"), rank=rank)]
+
+
+def _preference_id(memory: _Memory) -> str:
+    return item_id(memory.id, "preference")
+
+
+def _advice(kind: str, short: str, others: list[str]) -> str:
+    if kind == "fading":
+        return f": vaultmem reinforce {short} keeps it"
+    return f" ({', '.join(others)})" if others else ""
+
+
+def _day(moment: object, zone: tzinfo | None) -> str:
+    """The day of a moment on the clock on the wall; "" where there is none."""
+    at = moment if isinstance(moment, float) else seconds(moment)
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()

@@ -1,0 +1,319 @@
+"""When things are due by what a note says: its tasks, dated blocks and sentences, and its properties due, deadline,
+remind, scheduled, repeat, and the date of a reminder. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, tzinfo
+from functools import partial
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.languages import intentions, recurrence, reminder_phrase
+from vaultmem.languages.when import Moment, find, iso
+from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
+from vaultmem.text.values import lazy
+
+Fields = Mapping[str, object]
+BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
+FURTHEST_DAYS = 3660  # what is further away nobody plans in words
+GRACE_DAYS = 7  # that a sentence, or a dated block that is no task, is late
+_MOST = 50  # values of one property
+_LONGEST = 200  # characters of a value
+_ISO = lazy(
+    r"(\d{4}-\d\d-\d\d)(?:(?:T|\s+)(\d{1,2}:\d\d)(?::\d\d(?:\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+)
+_LINK = lazy(r"!?\[\[([^\[\]|]{1,200})(?:\|[^\[\]]{0,200})?\]\]")
+_REPEATER = lazy(r"(\.\+|\+\+|\+)(\d{1,4})([hdwmy])")
+_UNITS = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
+_CLOSED = frozenset(
+    "done completed complete closed finished cancelled canceled dropped archived 完成 已完成 取消 已取消".split()
+)
+_TEMPLATE = lazy(r"(?:^|[/ _-])(?:templates?|模板)(?:[ _-][^/]*)?(?:/|\.[a-z]+$|$)", re.IGNORECASE)
+_WRITTEN_KEYS = (
+    "created", "created_at", "created-at", "date created", "updated", "modified", "published", "创建时间",
+)  # fmt: skip
+_NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)")
+
+
+# --- Since when words are there: the day from which "tomorrow" is reckoned
+
+
+class Source(NamedTuple):
+    """What tells when the words of a note were written."""
+
+    stem: str  # see vault.conflicts
+    day: str  # that the note speaks of; "" for none
+    own: bool  # the day is that of a journal, or in the name: it holds whenever the note is edited
+    mtime: datetime  # when the note was last written, in the zone of the person
+
+
+class Written:
+    """When the words of one note were written, by what was met before (key: local day and minute)."""
+
+    def __init__(self, source: Source, met: Mapping[str, str]) -> None:
+        self._source = source
+        self._met = met
+        self.used: dict[str, str] = {}  # what this note has, to be remembered
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The zone of the person."""
+        return self._source.mtime.tzinfo
+
+    def moment(self, text: str, read: Callable[[datetime], Moment | None]) -> Moment | None:
+        """What `read` makes of a text on the day it was written."""
+        key = self._key(text)
+        written = self._since(key)
+        moment = read(written)
+        if moment is None or abs((moment.when - written).days) > FURTHEST_DAYS:
+            return None
+        if moment.relative or moment.repeat:
+            self.used[key] = f"{written:%Y-%m-%dT%H:%M}"
+        return moment
+
+    def first_seen(self, text: str) -> str:
+        """The ISO day on which a text was there for the first time."""
+        key = self._key(text)
+        self.used[key] = self._met.get(key) or f"{self._source.mtime:%Y-%m-%dT%H:%M}"
+        return self.used[key][:10]
+
+    def _since(self, key: str) -> datetime:
+        source, known = self._source, self._met.get(key, "")
+        since = self._day_of_note() if source.day else source.mtime
+        if not known or (source.own and known[:10] != source.day):
+            return since
+        return self._local(known) or since
+
+    def _day_of_note(self) -> datetime:
+        """The day of the note, unless it was written to since we know it: words may be added to any note."""
+        source, mtime = self._source, self._source.mtime
+        began = self._met.get(BEGAN, "")
+        if f"{mtime:%Y-%m-%d}" == source.day:
+            return mtime
+        if not source.own and began and f"{mtime:%Y-%m-%dT%H:%M}" > began:
+            return mtime
+        return self._local(source.day) or mtime
+
+    def _local(self, text: str) -> datetime | None:
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=self.zone)
+        except ValueError:
+            return None
+
+    def _key(self, text: str) -> str:
+        data = f"{self._source.stem}\0{text}".encode("utf-8", "surrogatepass")
+        return hashlib.sha256(data).hexdigest()[:20]
+
+
+def names_day(path: str, day: str) -> bool:
+    """Whether the name of a note has that ISO day."""
+    match = _NAME_DAY.search(path.rpartition("/")[2])
+    return match is not None and "-".join(match.groups()) == day
+
+
+# --- Tasks, dated blocks and sentences
+
+
+class Place(NamedTuple):
+    """The note that something stands in."""
+
+    path: str
+    title: str
+    stem: str
+    foreign: bool
+    written: Written
+
+    def due(self, kind: str, text: str, line: int) -> Due:
+        """Something that stands there, and has no time yet."""
+        return Due("", kind, text, "", "", self.path, line, self.title, foreign=self.foreign)
+
+
+def of_task(place: Place, fields: Fields, *, plain: bool) -> Schedule | None:
+    """An open task; `plain` says whether its words may tell when, where it has no date."""
+    own_id = _own_id(fields)
+    due = place.due(TASK, _text(fields, "text"), _line(fields))
+    due = due._replace(repeat=_repeat(fields), own_id=own_id)
+    by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
+    planned = [moment for moment in (scheduled, remind) if moment]
+    first = by or min(planned, default="") or _text(fields, "start")
+    if not first:
+        return _in_words(place, due, partial(intentions.task_moment, due.text)) if plain else None
+    at = remind or by or scheduled
+    timed = at if "T" not in first and at.startswith(f"{first}T") else first
+    # The id is that of the day: a time that is added behind it makes no other task.
+    key = first if timed != first else ""
+    due = due._replace(due=timed, at=at)
+    return Schedule(due, own_id or place.stem, begins=not at, key=key)
+
+
+def of_block(place: Place, fields: Fields) -> Schedule | None:
+    """A dated block that is no task: what is planned for a day is over with it, a deadline soon after."""
+    limit = _text(fields, "due")
+    first = limit or _text(fields, "scheduled")
+    if not first:
+        return None
+    repeat, own_id = _repeat(fields), _own_id(fields)
+    rule = repeat if repeat and recurrence.read_rule(repeat) else ""
+    due = place.due(SAID if limit else NOTE, _text(fields, "text"), _line(fields))._replace(
+        due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit, own_id=own_id
+    )
+    return Schedule(due, own_id or place.stem, rule, days=GRACE_DAYS if limit else 0)
+
+
+def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
+    """A sentence that says when something is to be done."""
+    due = place.due(SAID, text, line)
+    schedule = _in_words(place, due, partial(intentions.moment, text))
+    return schedule and schedule._replace(days=GRACE_DAYS)
+
+
+def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None]) -> Schedule | None:
+    moment = place.written.moment(due.text, read)
+    if not moment:
+        return None
+    first, rule = iso(moment), moment.repeat or ""
+    due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule))
+    return Schedule(due, due.own_id or place.stem, rule)
+
+
+def _own_id(fields: Fields) -> str:
+    return _text(fields, "id") or _text(fields, "block_id")
+
+
+def _repeat(fields: Fields) -> str:
+    """How it repeats, in words; Logseq writes ++1w."""
+    words = _text(fields, "recurrence")
+    match = _REPEATER.fullmatch(_text(fields, "repeater"))
+    if words or not match or not int(match[2]):
+        return words
+    count, unit = int(match[2]), _UNITS[match[3]]
+    often = f"every {unit}" if count == 1 else f"every {count} {unit}s"
+    return f"{often} when done" if match[1] == ".+" else often
+
+
+def _text(fields: Fields, key: str) -> str:
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _line(fields: Fields) -> int:
+    value = fields.get("line")
+    return value if isinstance(value, int) else 0
+
+
+# --- Properties
+
+
+class Own(NamedTuple):
+    """What the note is itself."""
+
+    memory: str  # its id, if it is a memory
+    text: str  # how it begins
+    journal: bool
+    reminder: bool  # it is a memory that reminds
+
+
+def of_properties(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[Schedule]:
+    """What the properties of a note ask for."""
+    folded = {key.lower(): value for key, value in properties.items()}
+    if _is_closed(folded) or is_template(place.path):
+        return
+    dues = [day for key in ("due", "deadline") for day in _moments(place, folded.get(key))]
+    reminds = list(_moments(place, folded.get("remind")))
+    repeat = folded.get("repeat")
+    first = min((*dues, *reminds), default="2000-01-01")
+    since = datetime.fromisoformat(first[:10]).replace(tzinfo=place.written.zone)
+    words = repeat if isinstance(repeat, str) else ""
+    rule = rule_of(words, since)
+    start = place.due(REMINDER, own.text, 0) if own.memory else place.due(NOTE, place.title, 0)
+    start = start._replace(memory=own.memory, repeat=rule, rolls=bool(rule))
+    source = own.memory or place.stem
+    pairs = _pairs(dues, reminds)
+    for due, at in pairs:
+        yield Schedule(start._replace(due=due, at=at, repeat=rule or words), source, rule)
+    if own.journal:
+        return
+    written = {due[:10] for due, _ in pairs} | _days_of_writing(place.path, folded)
+    # Of any other note, its date says when something was, or what it is about.
+    for key in ("scheduled", "date") if own.reminder else ("scheduled",):
+        for day in _moments(place, folded.get(key)):
+            if day[:10] not in written:
+                seen = "" if "T" in day else place.written.first_seen(f"{key} {day}")
+                dated = start._replace(due=day, at=day, lapses=True)
+                yield Schedule(dated, source, rule, days=0, not_on=seen)
+
+
+def rule_of(words: str, now: datetime) -> str:
+    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or where more is said."""
+    text = words[:_LONGEST]
+    if not text or recurrence.read_rule(text):
+        return text
+    phrase = reminder_phrase.alone(text, now)
+    return (phrase.moment and not phrase.rest and phrase.moment.repeat) or ""
+
+
+def is_generated(properties: Mapping[str, Value]) -> bool:
+    """Whether we have written the note: a copy of pending.md, or the page of another machine with other settings.
+    What it lists is due where it comes from; read as tasks, it would bring itself forth again and again."""
+    mark = properties.get("generated")
+    return isinstance(mark, str) and mark.strip().lower() == "vaultmem"
+
+
+def is_template(path: str) -> bool:
+    """Whether a note is there to be copied, by its name or folder."""
+    return _TEMPLATE.search(path) is not None
+
+
+def _pairs(dues: list[str], reminds: list[str]) -> list[tuple[str, str]]:
+    """By when, and when to remind. One of each belong together; of more nobody knows."""
+    if len(dues) == 1 and len(reminds) == 1:
+        return [(dues[0], reminds[0])]
+    return [(each, each) for each in dict.fromkeys([*dues, *reminds])]
+
+
+def _moments(place: Place, value: Value) -> Iterator[str]:
+    for each in (value if isinstance(value, list) else [value])[:_MOST]:
+        if isinstance(each, str) and (moment := _moment(place, each.strip())):
+            yield moment
+
+
+def _moment(place: Place, text: str) -> str:
+    link = _LINK.fullmatch(text)
+    text = (link[1] if link else text).strip()
+    if len(text) > _LONGEST:
+        return ""
+    plain = _ISO.fullmatch(text)
+    if plain:
+        return _iso_moment(plain, place.written.zone)
+    moment = place.written.moment(text, lambda since: next(iter(find(text, since)), None))
+    return iso(moment) if moment else ""
+
+
+def _iso_moment(match: re.Match[str], zone: tzinfo | None) -> str:
+    day, clock, offset = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock or '0:00':0>5}{offset or ''}")
+        local = moment.astimezone(zone) if offset else moment
+    except (ValueError, OverflowError):
+        return ""
+    if local.year < 1000:
+        return ""
+    return f"{local:%Y-%m-%dT%H:%M}" if clock else day
+
+
+def _is_closed(folded: Mapping[str, Value]) -> bool:
+    status = folded.get("status")
+    states = status if isinstance(status, list) else [status]
+    if any(isinstance(each, str) and each.strip().lower() in _CLOSED for each in states):
+        return True
+    return any(folded.get(key) not in (None, False, "", "false") for key in ("done", "completed"))
+
+
+def _days_of_writing(path: str, folded: Mapping[str, Value]) -> set[str]:
+    """The days that tell when a note was written, not what it is about."""
+    values = [folded.get(key) for key in _WRITTEN_KEYS]
+    days = {each[:10] for each in values if isinstance(each, str)}
+    return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}

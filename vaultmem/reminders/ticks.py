@@ -1,0 +1,344 @@
+"""What a person did on pending.md: ticks, found by the id of their item wherever it is, and lines of their own.
+
+A line that is not ours goes to the notes, whatever has become of the page; where a merge has left both versions
+between its marks, the ticks of both count, and a line that both have comes once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
+from vaultmem.reminders.items import (
+    HEADINGS,
+    MARKS,
+    MORE,
+    NOTES,
+    NOTHING,
+    OLDER_MORE,
+    OUTLINE,
+    TITLE,
+    Item,
+    day_and_time,
+    own_words,
+    render,
+)
+from vaultmem.text.values import lazy
+
+
+class Tick(NamedTuple):
+    """An item as the page has it."""
+
+    id: str
+    state: str  # OPEN, DONE, DROPPED or SNOOZED
+    words: str  # behind the box
+    day: str  # of an outline's DEADLINE, or ""
+
+
+class Ack(NamedTuple):
+    """What a person decided about an item on the page."""
+
+    state: str
+    until: str | None = None  # an ISO day or time, of what is snoozed
+
+
+class Content(NamedTuple):
+    """What is on a page. Lines have their ends."""
+
+    ticks: list[Tick]
+    notes: list[str]  # below the heading Notes
+    strays: list[str]  # of a person, elsewhere
+    front: list[str]  # properties that a person added at the top
+    end: str  # of most lines
+    is_whole: bool  # False: the mark is gone, or a merge has left its own
+
+
+_LINE = lazy(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_BULLET = lazy(r"[ \t>]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$|(?=\\?\[))")
+_BOX = lazy(r"[> \t]*\\?\[[ \t]*([^\]\[\s]?)[ \t]*\\?\](?=[ \t]|$)")
+_MARKER = lazy(r"[> \t]*([A-Z][A-Z-]+)(?=[ \t]|$)")
+_ID = lazy(r"(?<!\S)\\?\^(vm-[a-z2-7]{6,})(?![\w-])", re.IGNORECASE)
+_ID_PROPERTY = lazy(r"[ \t]*vm-id::[ \t]*(vm-[a-z2-7]{6,})[ \t]*", re.IGNORECASE)
+_DEADLINE = lazy(r"[ \t]*(?:DEADLINE|SCHEDULED):[ \t]*<(\d{4}-\d\d-\d\d)[^<>]*>[ \t]*")
+_OF_BLOCK = lazy(
+    r"[ \t]*(?:id:: *[0-9a-f-]{36}|collapsed:: *\w+|:LOGBOOK:|CLOCK:.*|:END:)[ \t]*", re.IGNORECASE
+)
+_HEADING = lazy(r"[ \t]*(?:[-*+][ \t]+)?#{1,6}[ \t]+")
+_MARK = lazy(r"[ \t*+-]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
+_COUNTS = "|".join(map(re.escape, (MORE, OLDER_MORE)))
+_GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:\\?\+\d+ (?:{_COUNTS})|{re.escape(NOTHING)})[ \t]*")
+_CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
+_HEADINGS = frozenset(each.casefold() for each in (TITLE, *HEADINGS.values()))
+_STATES = {
+    **dict.fromkeys(["x", "X", "✓", "✔", "☑", "✅", "DONE"], DONE),
+    **dict.fromkeys(["-", "CANCELED", "CANCELLED"], DROPPED),
+    **dict.fromkeys([">", "LATER"], SNOOZED),
+    **dict.fromkeys(["TODO", "DOING", "NOW", "WAITING", "WAIT", "IN-PROGRESS", "STARTED"], OPEN),
+}
+_HEAD = 200  # lines in which properties may stand
+
+
+def read(text: str) -> Content:
+    """What is on a page, in either style: a folder can be open in both editors."""
+    end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    return _Reader(_LINE.findall(text)).content(end)
+
+
+def is_page(text: str) -> bool:
+    """Whether it is a page of ours, even a damaged or an empty one, and not a note of a person under its name."""
+    if not text.strip("\ufeff\0 \t\r\n"):
+        return True
+    lines = _LINE.findall(text)
+    if _is_marked(lines):
+        return True
+    titled = any(_heading(line) in _HEADINGS for line in lines)
+    return titled and any(_tick(lines, at) for at in range(len(lines)))
+
+
+def _is_marked(lines: Sequence[str]) -> bool:
+    """Whether the mark is a line of the page, and not an example in a note that tells of such pages."""
+    fenced = False
+    for line in map(_bare, lines[:_HEAD]):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and _MARK.fullmatch(line):
+            return True
+    return False
+
+
+class _Reader:
+    """Goes through the lines of a page."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._marked = _is_marked(lines)
+        self._ticks: list[Tick] = []
+        self._notes: list[str] = []
+        self._strays: list[str] = []
+        self._conflicts = False  # whether one began above the notes: below, a person settles it
+        self._versions: tuple[list[str], list[str]] | None = None  # what of it came before
+        ends = (at for at, line in enumerate(lines) if line.startswith(">" * 7))
+        self._last_end = max(ends, default=0)
+        self._front, self._start = self._properties()
+
+    def content(self, end: str) -> Content:
+        at, in_notes = self._start, False
+        while at < len(self._lines):
+            line = self._lines[at]
+            conflict = _CONFLICT.fullmatch(_bare(line))
+            begins = conflict and conflict[1][0] == "<" and not in_notes and at < self._last_end
+            if conflict and (self._versions or begins):
+                in_notes = self._next_version(conflict[1][0], in_notes)
+                at += 1
+            elif in_notes:
+                tick = _tick(self._lines, at)
+                self._ticks += [tick[0]] if tick else []
+                self._keep(line, in_notes=True)
+                at += 1
+            elif _heading(line) == NOTES.casefold():
+                in_notes, at = True, at + 1
+            else:
+                at = self._above(at)
+        whole = self._marked and not self._conflicts
+        return Content(self._ticks, self._notes, self._strays, self._front, end, whole)
+
+    def _properties(self) -> tuple[list[str], int]:
+        """What a person added to the properties at the top, and the number of the line below them."""
+        first = int(self._last_end > 0 and _bare(self._lines[0]).startswith("<" * 7))
+        top = [_bare(line).rstrip() for line in self._lines[first : first + _HEAD]]
+        fenced = top[:1] == ["---"] and "---" in top[1:]
+        if fenced:
+            end = top.index("---", 1) + 1
+        else:
+            end = next((at for at, line in enumerate(top) if "::" not in line), len(top))
+        if not any(map(_MARK.fullmatch, top[:end])):
+            return [], 0
+        if first:
+            self._conflicts, self._versions = True, ([], [])
+        inside = (
+            self._lines[first + 1 : first + end - 1] if fenced else self._lines[first : first + end]
+        )
+        return [line for line in inside if not _MARK.fullmatch(_bare(line))], first + end
+
+    def _next_version(self, sign: str, in_notes: bool) -> bool:
+        """Go on behind a mark of a conflict; whether the notes go on: each version has its own items and notes."""
+        self._conflicts = True
+        if sign == ">":
+            self._versions = None
+            return in_notes
+        self._versions = (list(self._notes), list(self._strays))
+        return False
+
+    def _above(self, at: int) -> int:
+        """Take what begins at a line above the notes; the number of the line after it."""
+        line = self._lines[at]
+        if item := _tick(self._lines, at):
+            tick, remarks, end = item
+            self._ticks.append(tick)
+            for remark in remarks:
+                if self._versions and _CONFLICT.fullmatch(_bare(remark)):
+                    self._versions = None  # the box alone is in conflict
+                else:
+                    self._keep(remark, in_notes=False)
+            return end
+        if _bare(line).strip() and not self._is_ours(line):
+            self._keep(line, in_notes=False)
+        return at + 1
+
+    def _is_ours(self, line: str) -> bool:
+        bare = _bare(line)
+        if _heading(line) in _HEADINGS or line in self._front:
+            return True
+        if any(form.fullmatch(bare) for form in (_GENERATED, _MARK, _ID_PROPERTY)):
+            return True
+        return self._marked and (bare.rstrip() == "---" or bool(_CONFLICT.fullmatch(bare)))
+
+    def _keep(self, line: str, *, in_notes: bool) -> None:
+        """Keep a line of a person; what another version has, too, only once."""
+        lines, before = (self._notes, 0) if in_notes else (self._strays, 1)
+        if self._versions and line in self._versions[before]:
+            self._versions[before].remove(line)
+        else:
+            lines.append(line)
+
+
+def _bare(line: str) -> str:
+    """A line without its end, and without what a wrong encoding has put between its letters."""
+    return line.rstrip("\r\n").replace("\0", "").replace("\ufeff", "").replace("\xa0", " ")
+
+
+def _heading(line: str) -> str:
+    """The words of a heading, lower case; "" for any other line."""
+    bare = _bare(line)
+    mark = _HEADING.match(bare)
+    return bare[mark.end() :].rstrip("# \t").casefold() if mark else ""
+
+
+def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
+    """The item with an id that begins at a line, the remarks of a person in its block, and the line after it."""
+    bare = _bare(lines[at])
+    bullet = _BULLET.match(bare)
+    if not bullet:
+        return None
+    own = _ID.search(bare)
+    state, text = _state(bare[bullet.end() :])
+    if own:
+        return Tick(own[1].lower(), state, _ID.sub("", text).strip(), ""), [], at + 1
+    id_ = day = ""
+    remarks: list[str] = []
+    for end in range(at + 1, len(lines) + 1):
+        below = _bare(lines[end]) if end < len(lines) else ""
+        named, dated = _ID_PROPERTY.fullmatch(below), _DEADLINE.fullmatch(below)
+        if not below.strip() or _BULLET.match(below) or _HEADING.match(below) or (named and id_):
+            break
+        if _CONFLICT.fullmatch(below) and not below.startswith(">"):
+            break
+        id_ = named[1].lower() if named else id_
+        day = dated[1] if dated else day
+        if not (named or dated or _OF_BLOCK.fullmatch(below)):
+            remarks.append(lines[end])
+    return (Tick(id_, state, text, day), remarks, end) if id_ else None
+
+
+def _state(text: str) -> tuple[str, str]:
+    """What a box or a marker says, and the words behind it."""
+    box = _BOX.match(text)
+    if box:
+        return _STATES.get(box[1], OPEN), text[box.end() :].strip()
+    marker = _MARKER.match(text)
+    if marker and marker[1] in _STATES:
+        return _STATES[marker[1]], text[marker.end() :].strip()
+    return OPEN, text.strip()
+
+
+# --- Put together
+
+
+def lines_of_person(content: Content) -> list[str]:
+    """What a person wrote on a page, besides ticks and properties."""
+    return [*content.notes, *content.strays]
+
+
+def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
+    """Those of the lines that a person did not write on the page as well."""
+    there = Counter(map(_bare, lines_of_person(content)))
+    missing = []
+    for line in lines:
+        if there[_bare(line)]:
+            there[_bare(line)] -= 1
+        else:
+            missing.append(line)
+    return missing if any(_bare(line).strip() for line in missing) else []
+
+
+def compose(content: Content, items: Iterable[Item], style: str, more: Sequence[str] = ()) -> str:
+    """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
+    notes = "".join(content.notes)
+    for line in (*content.strays, *missing_lines(content, more)):
+        gap = "" if not notes or notes.endswith(("\n", "\r")) else "\n"
+        notes = f"{notes}{gap}{line}"
+    page = render(items, style, notes)
+    ours = page[: len(page) - len(notes)]
+    if content.front:
+        mark = MARKS[style == OUTLINE]
+        front = "".join(
+            line if line.endswith(("\n", "\r")) else f"{line}\n" for line in content.front
+        )
+        ours = ours.replace(f"{mark}\n", f"{mark}\n{front}", 1)
+    return re.sub(r"\r?\n", content.end, ours) + notes
+
+
+_LOOKED_AT = 300  # characters
+_DAY = lazy(r"(?<![\d-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?(?![\d-])")
+_FIELD = r"📅\ufe0f? ?"
+_DATED = rf"{_FIELD}\d{{4}}-\d\d-\d\d"
+_UNTIL = lazy(r"\b(?:until|till|til)\b|[直延]?[到至]", re.IGNORECASE)
+_WIKILINK = lazy(r"\[\[([^\[\]]*)\]\]")
+_DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of these wins
+
+
+def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, Ack]:
+    """What a person decided on a page, by the ids of the items, as far as these are known."""
+    acks: dict[str, Ack] = {}
+    for tick in content.ticks:
+        if tick.state in _DECIDED:
+            is_snoozed = tick.state == SNOOZED
+            until = _snoozed_until(tick, items.get(tick.id), now) if is_snoozed else None
+            acks[tick.id] = stronger(acks.get(tick.id), Ack(tick.state, until))
+    return acks
+
+
+def stronger(one: Ack | None, other: Ack) -> Ack:
+    """The more decided of two; of two that are snoozed, the one with a day, and the later day."""
+    if one is None:
+        return other
+    first, second = _DECIDED.index(one.state), _DECIDED.index(other.state)
+    if first != second:
+        return one if first < second else other
+    return max(one, other, key=lambda ack: ack.until or "")
+
+
+def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
+    """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
+    own = day_and_time(item.due)[0] if item else ""
+    # Of an unknown item we cannot know whether the date is the one that we wrote.
+    ours = [*map(re.escape, own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
+    text = re.sub("|".join(ours), " ", tick.words)
+    until = _UNTIL.search(text)
+    # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
+    typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
+    if until or (item and text != tick.words):
+        from vaultmem.languages import when  # the grammar is only for who snoozes in words
+
+        days = [when.iso(moment) for moment in when.find(typed[:_LOOKED_AT], now)]
+    else:
+        days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
+    if not until:
+        days = [day for day in days if day[:10] != own]
+    if item and tick.day != own:
+        days.insert(0, tick.day)
+    return next((day for day in days if day_and_time(day)[0]), None)
