@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when
@@ -31,6 +30,9 @@ from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 LEAST = 4  # letters of an id that name an item
