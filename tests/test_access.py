@@ -21,8 +21,8 @@ from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.assistants.programs import HARNESSES
 from vaultmem.chat import memory_context
 from vaultmem.errors import VaultmemError
-from vaultmem.memories import model
-from vaultmem.memories.model import ALL, CONNECTED, OWN, Origin, viewer
+from vaultmem.memories import access
+from vaultmem.memories.access import ALL, CONNECTED, OWN, Origin, viewer
 from vaultmem.search.query import Ask
 from vaultmem.settings import SETTINGS
 
@@ -50,7 +50,7 @@ def test_the_table(reader: tuple[str, str]) -> None:
     seen = {
         scope
         for scope in SCOPES
-        if not model.hidden(
+        if not access.hidden(
             {"private": True} if scope == "private" else {"scope": scope}, who, memory=True
         )
     }
@@ -59,27 +59,27 @@ def test_the_table(reader: tuple[str, str]) -> None:
 
 def test_a_word_that_is_no_scope_limits_memories_alone() -> None:
     odd = {"Scope": "work"}
-    assert model.hidden(odd, viewer("claude"), memory=True) == model.OTHER_SCOPE
-    assert model.hidden(odd, viewer("claude"), memory=False) == ""
-    assert model.hidden({"Scope": "agent:codex"}, viewer("claude"), memory=False)
+    assert access.hidden(odd, viewer("claude"), memory=True) == access.OTHER_SCOPE
+    assert access.hidden(odd, viewer("claude"), memory=False) == ""
+    assert access.hidden({"Scope": "agent:codex"}, viewer("claude"), memory=False)
 
 
 @given(st.text(max_size=20), st.sampled_from(SCOPES), st.booleans())
 def test_the_person_sees_everything_and_nobody_what_is_private(
     name: str, scope: str, private: bool
 ) -> None:
-    assert model.reason(scope, model.PERSON, private=private) == ""
+    assert access.reason(scope, access.PERSON, private=private) == ""
     if name:
-        assert model.reason(scope, viewer(name), private=True) == model.PRIVATE
-        assert not model.reason("global", viewer(name), private=False)
+        assert access.reason(scope, viewer(name), private=True) == access.PRIVATE
+        assert not access.reason("global", viewer(name), private=False)
 
 
 def test_every_program_that_is_connected_is_a_known_assistant() -> None:
-    assert HARNESSES.keys() <= set(model.ASSISTANTS)
+    assert HARNESSES.keys() <= set(access.ASSISTANTS)
     for name, harness in HARNESSES.items():
-        assert model.known_as(harness.title) == name
+        assert access.known_as(harness.title) == name
     assert SETTINGS["recall.trust"].default == CONNECTED
-    assert [model.known_as(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
+    assert [access.known_as(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
         "codex", "gemini", "copilot", "me",
     ]  # fmt: skip
 
@@ -110,15 +110,17 @@ TRUSTED = [
 def test_whose_words_are_told_unapproved(
     properties: dict[str, object], by: str, under: set[str]
 ) -> None:
-    one = model.origin(properties)
-    assert {trust for trust in model.TRUST if model.is_trusted(one, viewer(by), trust)} == under
+    one = access.origin(properties)
+    assert {trust for trust in access.TRUST if access.is_trusted(one, viewer(by), trust)} == under
 
 
 def test_what_is_said_of_whose_words() -> None:
-    assert model.attribution(Origin("codex"), viewer("claude")) == "by codex, not approved"
-    assert model.attribution(Origin("claude"), viewer("claude-code")) == ""
-    assert model.attribution(Origin("", outside=True), viewer("")) == "from elsewhere, not approved"
-    assert model.attribution(Origin(), viewer("claude")) == ""
+    assert access.attribution(Origin("codex"), viewer("claude")) == "by codex, not approved"
+    assert access.attribution(Origin("claude"), viewer("claude-code")) == ""
+    assert (
+        access.attribution(Origin("", outside=True), viewer("")) == "from elsewhere, not approved"
+    )
+    assert access.attribution(Origin(), viewer("claude")) == ""
 
 
 # --- Doors

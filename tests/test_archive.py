@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.memories.model import viewer
+from vaultmem.memories.access import viewer
 from vaultmem.search.query import Ask, Filter, Hit
 
 Write = Callable[..., Path]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from vaultmem import MemoryClient
 from vaultmem.errors import UsageError
+from vaultmem.memories.access import SCOPE
 from vaultmem.memories.conversation import (
     ASSISTANT,
     LONGEST_ID,
@@ -33,7 +34,6 @@ from vaultmem.memories.conversation import (
     role_in,
     scope_of,
 )
-from vaultmem.memories.model import SCOPE
 from vaultmem.proxy.chats import Chats
 from vaultmem.settings import SETTINGS
 

@@ -11,7 +11,7 @@ from tests.cli_run import ran
 from vaultmem import Filter, Vault
 from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.memories.model import viewer
+from vaultmem.memories.access import viewer
 from vaultmem.search.query import Ask
 
 

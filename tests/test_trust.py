@@ -18,9 +18,9 @@ from vaultmem.api import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import approval_id, is_foreign
 from vaultmem.memories.merge import merge
-from vaultmem.memories.model import is_private
 
 WISH = (
     "The person prefers answers in plain English with short sentences, no bullet lists, and code examples in Python"

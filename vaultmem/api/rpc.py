@@ -165,7 +165,7 @@ def ask(vault: Opened, state: State, config: Config, name: str, params: Params) 
 
 def carry_out(desk: MemoryStore, reader: Reader, name: str, params: Params) -> object:
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
-    from vaultmem.memories import model
+    from vaultmem.memories import access
 
     arguments = _checked(name, params)
     one = declared_verb(name)
@@ -173,7 +173,7 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: Params) -> o
     if one.apart:
         return run(desk, reader, arguments)
     with desk.session(reader, writes=one.writes) as session:
-        session.viewer = model.viewer(arguments.text("by"), arguments.texts("scope"))
+        session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
         return run(session, arguments)
 
 

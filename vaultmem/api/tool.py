@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.api import params
 from vaultmem.api.rpc import BUSY
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.memories.model import Viewer, viewer
+from vaultmem.memories.access import Viewer, viewer
 from vaultmem.text.sanitize import one_line
 
 if TYPE_CHECKING:

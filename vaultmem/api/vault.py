@@ -29,7 +29,7 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import as_state_error
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
-from vaultmem.memories.model import Viewer, hidden, is_trusted, origin, viewer
+from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.search import query as language
 from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, value

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from vaultmem import paths
 from vaultmem.assistants.programs import HARNESSES
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.item_answers import item_id
-from vaultmem.memories.model import Origin, Viewer, attribution
-from vaultmem.text.sanitize import one_line
+from vaultmem.memories.access import Origin, Viewer, attribution
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -139,7 +137,9 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     if not words or not vault.is_indexed():
         return {}
     from vaultmem.api.rpc import Reader, carry_out
+    from vaultmem.memories.item_answers import item_id
     from vaultmem.memories.store import MemoryStore
+    from vaultmem.text.sanitize import one_line
 
     params = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,

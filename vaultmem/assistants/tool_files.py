@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
-from vaultmem.memories import model
+from vaultmem.memories import access
 from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path, safe
 from vaultmem.vault import frontmatter, pages
@@ -65,7 +65,7 @@ class Folder:
 
     def __init__(self, session: Session) -> None:
         if not session.viewer.name:  # only a model speaks to the tool
-            session.viewer = model.viewer(BY)
+            session.viewer = access.viewer(BY)
         self._session = session
         self.path = session.desk.folder
         self._named: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
@@ -113,7 +113,7 @@ class Folder:
         except OSError:
             return True
         page = pages.read(self.style(path) or "frontmatter", text)
-        hidden = model.hidden(page.properties, self._session.viewer, memory=True)
+        hidden = access.hidden(page.properties, self._session.viewer, memory=True)
         return page.error is not None or bool(hidden)
 
     def _has_link(self, path: str) -> bool:

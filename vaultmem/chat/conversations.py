@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vaultmem.adapter import Value
 from vaultmem.chat.conversing import conversation_of, put_away
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories.access import is_private
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -21,7 +22,7 @@ from vaultmem.memories.conversation import (
     Entry,
 )
 from vaultmem.memories.draft import Plan
-from vaultmem.memories.model import DEFAULT_SCOPE, is_private
+from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.summaries import is_edited, is_outdated

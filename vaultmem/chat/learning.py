@@ -23,6 +23,7 @@ from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
 from vaultmem.languages import facts as sentences
 from vaultmem.llm.request import Model
 from vaultmem.memories import importance
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
     FACTS,
@@ -34,7 +35,6 @@ from vaultmem.memories.conversation import (
     folder_of,
     scope_of,
 )
-from vaultmem.memories.model import is_private
 from vaultmem.search.query import Ask, Filter
 from vaultmem.search.recall_text import plain
 from vaultmem.text import secrets

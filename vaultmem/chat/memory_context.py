@@ -12,8 +12,8 @@ from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index import minilm
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import FINAL, SUMMARIES, scope_of
-from vaultmem.memories.model import is_private
 from vaultmem.search.recall_text import CLOSE, OPEN, inert, place, without_roles
 from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line

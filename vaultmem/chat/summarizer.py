@@ -18,6 +18,7 @@ from vaultmem.errors import LlmError
 from vaultmem.index import minilm
 from vaultmem.llm.request import Model, Question
 from vaultmem.memories import summaries
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
     FINAL,
@@ -35,7 +36,6 @@ from vaultmem.memories.conversation import (
     to_compress,
     to_evict,
 )
-from vaultmem.memories.model import is_private
 from vaultmem.memories.summaries import (
     BRIEF,
     HIERARCHICAL,

@@ -11,7 +11,7 @@ from vaultmem import now as clock
 from vaultmem.assistants.context import DAYS, context, fact_line, holding
 from vaultmem.assistants.programs import HARNESSES, answer
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
-from vaultmem.memories.model import viewer
+from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.reminders import listing
 from vaultmem.text.values import TYPE_CHECKING

@@ -9,7 +9,6 @@ from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 from vaultmem.reminders import listing
-from vaultmem.search.query import day_range
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 def tasks(args: Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
+    from vaultmem.search.query import day_range
+
     span = day_range(args.due) if args.due else None
     path = (args.path or "").lower()
     with open_vault(args, output) as vault:

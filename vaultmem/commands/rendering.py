@@ -6,10 +6,8 @@ import os
 import stat
 import sys
 from argparse import Namespace
-from datetime import datetime
 
 from vaultmem import now
-from vaultmem.api import Embedded, Vault
 from vaultmem.api.verbs import COMMAND, JSON, declared, resolve
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
@@ -19,6 +17,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 if TYPE_CHECKING:
     from typing import Any
 
+    from vaultmem.api import Embedded, Vault
     from vaultmem.index.sync import Report
 
     Answer = dict[str, Any]
@@ -108,6 +107,8 @@ def is_data_waiting() -> bool:
 
 def vault_of(args: Namespace, output: Output) -> Vault:
     """The vault, as it is: memories need no index. In the agent the vault is open."""
+    from vaultmem.api import Vault  # a listing answers without it
+
     vault = args.vault if isinstance(args.vault, Vault) else Vault(args.vault)
     if vault is not args.vault:
         now.use_zone(vault.config.text("notify.timezone"))
@@ -182,6 +183,8 @@ def count_of(number: int) -> str:
 
 def local_time(stamp: str) -> str:
     """A moment by the clock on the wall."""
+    from datetime import datetime  # a listing needs none
+
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
 
 

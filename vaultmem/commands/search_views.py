@@ -11,8 +11,8 @@ from vaultmem import now as clock
 from vaultmem.api import BY_WORDS, OFF, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
+from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.decay import policy
-from vaultmem.memories.model import Viewer, viewer
 from vaultmem.output import Output, table
 from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, plural

@@ -17,14 +17,7 @@ from vaultmem.memories.approving import take_back
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
-from vaultmem.memories.model import (
-    ARCHIVE,
-    CATEGORIES,
-    DEFAULT_SCOPE,
-    INBOX,
-    Memory,
-    category_of,
-)
+from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.similarity import content_hash

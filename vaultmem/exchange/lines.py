@@ -18,8 +18,9 @@ from typing import BinaryIO, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.access import SCOPE
 from vaultmem.memories.decay import POLICIES
-from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, SCOPE, MemoryRecord
+from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, MemoryRecord
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import ARCHIVE, is_kept_free, portable
 

@@ -17,11 +17,12 @@ from vaultmem.languages.statements import CAP, Statement, contradiction, contrad
 from vaultmem.llm import request
 from vaultmem.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 from vaultmem.memories import paraphrase, reads
+from vaultmem.memories.access import is_private
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.classify import UNSURE, due, times_of
 from vaultmem.memories.draft import Plan, is_own
 from vaultmem.memories.merge import join
-from vaultmem.memories.model import REMINDERS, Memory, is_private
+from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reads import ASKED, MODEL, OPEN
 from vaultmem.memories.reports import Report

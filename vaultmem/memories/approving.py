@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import reads
+from vaultmem.memories.access import Viewer, attribution, origin
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
-from vaultmem.memories.model import Memory, Viewer, attribution, origin
+from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report
 from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.reminders import carrying, person_facts

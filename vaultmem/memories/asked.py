@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from vaultmem import now as clock
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.memories.model import SCOPE
+from vaultmem.memories.access import SCOPE
 from vaultmem.text.times import moment
 from vaultmem.text.values import lazy
 

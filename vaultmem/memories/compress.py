@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.memories import summaries as extractive
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import NOTHING, TOKENS, derived_id, to_compress
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.links import entries, folded, link_to
-from vaultmem.memories.model import REMINDERS, Memory, is_private, link_targets
+from vaultmem.memories.model import REMINDERS, Memory, link_targets
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_title

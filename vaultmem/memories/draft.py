@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.memories.access import DREAM
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.memories.model import DREAM, INBOX, REMINDERS, Memory, link_targets
+from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path

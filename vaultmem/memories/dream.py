@@ -8,13 +8,14 @@ from functools import partial
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.memories.compress import Means, compress
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
-from vaultmem.memories.model import CATEGORIES, CONNECTED, INBOX, Memory
+from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
 from vaultmem.reminders.remind import found_reminders, stale_days

@@ -12,7 +12,7 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.memories import model, reads
+from vaultmem.memories import access, reads
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
@@ -82,7 +82,7 @@ def listed(session: Session, params: Asked) -> dict[str, object]:
 
 def _attributed(session: Session, memory: Memory) -> dict[str, str]:
     """The author, where the words are neither the viewer's own nor approved."""
-    texts = model.attribution(model.origin(memory.properties), session.viewer)
+    texts = access.attribution(access.origin(memory.properties), session.viewer)
     if not texts or session.is_approved(memory):
         return {}
     return {"attribution": one_line(texts)}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.memories.model import DREAM, is_connected
+from vaultmem.memories.access import DREAM, is_connected
 from vaultmem.vault.places import key_of
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"

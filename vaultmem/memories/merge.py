@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from vaultmem.adapter import Value
-from vaultmem.memories import model, paraphrase
+from vaultmem.memories import access, paraphrase
+from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.links import Linkers, folded, redirected, retargeted
-from vaultmem.memories.model import CONNECTED, INBOX, Memory
+from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, united
 from vaultmem.memories.short_texts import CAP
 from vaultmem.text.times import seconds, stamp
@@ -58,7 +59,7 @@ def _ranked(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
     def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
         dated = _DATED.search(memory.title)
         is_second = dated is not None and folded(memory.title[: dated.start()]) in titles
-        standing = model.standing(model.origin(memory.properties))
+        standing = access.standing(access.origin(memory.properties))
         return standing, -draft.reads(memory), is_second, memory.created, memory.path
 
     return sorted(memories, key=rank)

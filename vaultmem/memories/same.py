@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.languages.statements import contradiction
-from vaultmem.memories import model, paraphrase
+from vaultmem.memories import access, paraphrase
+from vaultmem.memories.access import is_private
 from vaultmem.memories.draft import Draft
-from vaultmem.memories.model import REMINDERS, Memory, is_private
+from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
 from vaultmem.text.similarity import bands, jaccard, resemblance
 
@@ -153,7 +154,7 @@ def kin(view: View, memory: Memory) -> tuple[str, ...]:
 
 def is_of_one_writer(one: Memory, other: Memory) -> bool:
     """Whether the words of both may stand under one name."""
-    return model.is_of_one_writer(model.origin(one.properties), model.origin(other.properties))
+    return access.is_of_one_writer(access.origin(one.properties), access.origin(other.properties))
 
 
 def _were_separated(one: Memory, other: Memory) -> bool:
@@ -265,8 +266,8 @@ class Likes:
         return self._tried.close[memory.path]
 
     def _may_take(self, survivor: Memory, memory: Memory) -> bool:
-        one, other = model.origin(survivor.properties), model.origin(memory.properties)
-        may = model.may_stand_for(one, other, self._trust)
+        one, other = access.origin(survivor.properties), access.origin(memory.properties)
+        may = access.may_stand_for(one, other, self._trust)
         return may and not _were_separated(survivor, memory)
 
 

@@ -17,11 +17,12 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
-from vaultmem.memories import item_answers, model, reads, records
+from vaultmem.memories import access, item_answers, reads, records
+from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.model import GENERATED, Memory, MemoryRecord, is_private
+from vaultmem.memories.model import GENERATED, Memory, MemoryRecord
 from vaultmem.memories.reads import Left, ReadCount
 from vaultmem.memories.records import Known
 from vaultmem.text.similarity import content_hash
@@ -301,12 +302,12 @@ class Session:
     def __init__(self, desk: MemoryStore, reader: Reader) -> None:
         self.desk, self.reader = desk, reader
         self.now = desk.now()
-        self.viewer = model.PERSON  # who asks
+        self.viewer = access.PERSON  # who asks
 
     def sees(self, memory: Memory) -> bool:
         """Whether who asks may see a memory."""
         private = bool(self.viewer.name) and is_private(memory.properties)
-        return not model.reason(memory.scope, self.viewer, private=private)
+        return not access.reason(memory.scope, self.viewer, private=private)
 
     @cached_property
     def reads(self) -> dict[str, ReadCount]:

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from vaultmem.llm.request import Message, Question
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
 from vaultmem.memories.importance import salience
-from vaultmem.memories.model import is_private
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
 

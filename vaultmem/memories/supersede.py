@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.languages.statements import contradicts
-from vaultmem.memories import model, paraphrase
+from vaultmem.memories import access, paraphrase
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.memories.short_texts import (
@@ -258,7 +258,7 @@ RECENT = 8 * 86_400.0  # seconds: what is older was compared in another dream
 RARE = 30  # memories; a word that more of them have says little
 MOST = 40  # older memories that one is compared with
 NEAR = 0.6  # cosine
-_ANYBODY = model.Viewer("an assistant that wrote nothing")
+_ANYBODY = access.Viewer("an assistant that wrote nothing")
 
 
 def supersede(draft: Draft) -> None:
@@ -304,11 +304,11 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
     return sorted(remaining, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
 
 
-def may_replace(old: Memory, new: Mapping[str, Value], trust: str = model.CONNECTED) -> bool:
+def may_replace(old: Memory, new: Mapping[str, Value], trust: str = access.CONNECTED) -> bool:
     """Whether one with these properties may replace an older one: the same scope, no two projects, and words that are
     told to everybody, so that nobody is told nothing in its place."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}
-    is_told = model.is_trusted(model.origin(new), _ANYBODY, trust)
+    is_told = access.is_trusted(access.origin(new), _ANYBODY, trust)
     return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_told
 
 

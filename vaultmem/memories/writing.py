@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.memories import importance, model, supersede
+from vaultmem.memories import access, importance, supersede
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
@@ -363,9 +363,9 @@ def _report(session: Session, memory: Memory, existing: Existing) -> dict[str, o
 def may_merge(session: Session, one: Memory, other: Memory) -> bool:
     """Whether a dream may make one of two memories that state the same."""
     trust = session.desk.config.text("recall.trust")
-    first, second = model.origin(one.properties), model.origin(other.properties)
+    first, second = access.origin(one.properties), access.origin(other.properties)
     return kin(session.view, one) == kin(session.view, other) and (
-        model.may_stand_for(first, second, trust) or model.may_stand_for(second, first, trust)
+        access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)
     )
 
 

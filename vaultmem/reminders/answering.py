@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when
-from vaultmem.memories import model, own_notes
+from vaultmem.memories import access, own_notes
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.item_answers import (
     DONE,
@@ -230,7 +230,7 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     hidden = {
         id_
         for id_, due in dues.items()
-        if model.reason(due.scope, session.viewer, private=due.private)
+        if access.reason(due.scope, session.viewer, private=due.private)
     }
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     texts = {one.id: one.text for one in items if one.id not in hidden}

@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
-from vaultmem.memories import model, reads
+from vaultmem.memories import access, reads
+from vaultmem.memories.access import CONNECTED, EVERYBODY, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.importance import memory_type
 from vaultmem.memories.item_answers import (
@@ -28,15 +29,7 @@ from vaultmem.memories.item_answers import (
     is_closed,
     item_id,
 )
-from vaultmem.memories.model import (
-    CONNECTED,
-    EVERYBODY,
-    OWN,
-    PASSING,
-    TYPES,
-    Origin,
-    is_private,
-)
+from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.memories.short_texts import CAP, is_about_person
 from vaultmem.memories.supersede import REPLACES, relations
 from vaultmem.text.sanitize import one_line
@@ -160,7 +153,7 @@ def _fact(
     ends, now = seconds(own.get("expires_at")), context.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, answer = model.origin(own), answers.get(approval_id(id_))
+    origin, answer = access.origin(own), answers.get(approval_id(id_))
     approved = answer is not None and answer.state == DONE
     if (origin.outside and not approved) or (answer is not None and answer.state == DROPPED):
         return None
@@ -170,7 +163,7 @@ def _fact(
         "text": title,
         "day": "" if created is None else _local(context, created)[:10],
         "author": "" if approved else origin.writer,
-        "scope": model.scope_of(own, memory=True),
+        "scope": access.scope_of(own, memory=True),
         "project": project,
         "ends": "" if ends is None else _local(context, ends),
     }
@@ -180,9 +173,9 @@ def _fact(
 def _told_scope(scope: str, author: str, trust: str) -> str:
     """The scope of those who are told; "" for nobody. Where the person wants to see first what assistants write, an
     assistant is told its own words alone."""
-    if not author or model.is_trusted(Origin(author), model.viewer("?"), trust):
+    if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
-    mine = model.viewer(author)
+    mine = access.viewer(author)
     return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
 
 
@@ -337,8 +330,8 @@ class _Near:
         known = []
         for note in (self._notes[number] for number in near[:CANDIDATES]):
             own = note.own
-            outside = model.origin(own).outside and not is_approved(str(own.get("id")), answers)
-            if not outside and model.scope_of(own, memory=True) == EVERYBODY:
+            outside = access.origin(own).outside and not is_approved(str(own.get("id")), answers)
+            if not outside and access.scope_of(own, memory=True) == EVERYBODY:
                 text = _content(self._root, note.path, note.dialect, note.hash)
                 known.append(_Known(text[:CAP], seconds(own.get("created_at")) or 0.0))
         return known

@@ -13,11 +13,12 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.languages import recurrence, reminder_phrase, when
 from vaultmem.languages.reminder_phrase import Phrase
 from vaultmem.languages.when import Moment, absolute, reminder
+from vaultmem.memories.access import DREAM
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.classify import due, is_plain, times_of
 from vaultmem.memories.draft import Draft, New, is_known, is_own
 from vaultmem.memories.links import entries, link_to
-from vaultmem.memories.model import DREAM, REMINDERS, Memory
+from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import Session
 from vaultmem.memories.writing import write
 from vaultmem.text.similarity import content_hash

@@ -14,6 +14,7 @@ from vaultmem.errors import DamagedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import reads
+from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.draft import HALTED, LEAVING
 from vaultmem.memories.item_answers import (
     Answers,
@@ -29,7 +30,6 @@ from vaultmem.memories.item_answers import (
     leaving_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.model import is_private, scope_of
 from vaultmem.reminders import person_facts
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 
 from vaultmem import now as clock
-from vaultmem.memories import decay, model
+from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.query import Ask, Hit
@@ -71,7 +71,7 @@ def archived(searcher: Searcher, ask: Ask) -> list[Hit]:
     results: list[tuple[float, str, Hit]] = []
     for share, path, text in question.answers(searcher.texts.read(newest(searcher))):
         hit = _hit(searcher, ask, path, text, question.words)
-        if hit is None or model.hidden(hit.properties, ask.viewer, memory=True):
+        if hit is None or access.hidden(hit.properties, ask.viewer, memory=True):
             continue
         if all(_passes(each, hit) is not each.negated for each in filters):
             results.append((-share, path, hit))

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
-from vaultmem.memories import decay, model
+from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.values import TYPE_CHECKING, encodable
@@ -223,16 +223,16 @@ class CatalogCache:
         inside = below(f"{self._memory_folder}/{ENTRIES}")
         return frozenset(ids(self._catalog, _INSIDE, inside))
 
-    def hidden_from(self, viewer: model.Viewer) -> dict[int, tuple[str, str]]:
+    def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
         """The notes that somebody may not see, with their paths and the reasons."""
         return self.once(("hidden", viewer.name, viewer.also), lambda: self._hidden_from(viewer))
 
-    def _hidden_from(self, viewer: model.Viewer) -> dict[int, tuple[str, str]]:
+    def _hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
         inside = self._memory_folder + "/"
         return {
             note: (path, reason)
             for note, path, own in self._catalog.db.execute(_RESTRICTED).fetchall()
-            if (reason := model.hidden(json.loads(own), viewer, memory=path.startswith(inside)))
+            if (reason := access.hidden(json.loads(own), viewer, memory=path.startswith(inside)))
         }
 
     def once(self, key: object, make: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from vaultmem.memories.model import PERSON, Viewer
+from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.values import TYPE_CHECKING, encodable, value
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
 from vaultmem.memories import reads
+from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.asked import Asked
 from vaultmem.memories.conversation import is_talk
-from vaultmem.memories.model import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.store import MemoryStore
 from vaultmem.search import recall_candidate
 from vaultmem.search.recall_candidate import (

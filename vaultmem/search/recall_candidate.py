@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from vaultmem.memories import model
+from vaultmem.memories import access
 from vaultmem.memories.conversation import MEMORY
 from vaultmem.memories.decay import recency
 from vaultmem.memories.model import DEFAULT_SCOPE
@@ -106,9 +106,9 @@ class Wanted(NamedTuple):
         return max(CANDIDATES, TIMES_K * self.top_k)
 
     @property
-    def viewer(self) -> model.Viewer:
+    def viewer(self) -> access.Viewer:
         """Who asks."""
-        return model.viewer(self.by, self.scopes)
+        return access.viewer(self.by, self.scopes)
 
     @property
     def known_scopes(self) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from vaultmem.adapter import Value
-from vaultmem.memories import decay, model
+from vaultmem.memories import access, decay
+from vaultmem.memories.access import is_private, says_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -20,7 +21,7 @@ from vaultmem.memories.conversation import (
 )
 from vaultmem.memories.item_answers import is_approved, is_foreign
 from vaultmem.memories.memory_file import provisional
-from vaultmem.memories.model import TYPES, is_private, says_private
+from vaultmem.memories.model import TYPES
 from vaultmem.search import archive, cache
 from vaultmem.search.query import Ask, Hit, parse
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
@@ -56,8 +57,8 @@ class Look(NamedTuple):
     answers: Callable[[], Mapping[str, Answer]]
     now: float
     remarks: list[str]
-    viewer: model.Viewer = model.PERSON
-    trust: str = model.CONNECTED  # the setting recall.trust
+    viewer: access.Viewer = access.PERSON
+    trust: str = access.CONNECTED  # the setting recall.trust
 
 
 class _Read(NamedTuple):
@@ -191,14 +192,14 @@ class Sources:
         line = _line_of(text, content)
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
-        origin = model.origin(own)
+        origin = access.origin(own)
         one = Candidate(
             path, line, line + content.count("\n"), content,
             id=str(own.get("id") or provisional(path)),
             title=path.rpartition("/")[2].removesuffix(".md"),
             memory_type=_type_of(own, category),
             category=category,
-            scope=model.scope_of(own, memory=True),
+            scope=access.scope_of(own, memory=True),
             created=self._mtime(path) if created is None else created,
             importance=float(weight) if isinstance(weight, (int, float)) else None,
             compressed=own.get("compressed") is True,
@@ -206,7 +207,7 @@ class Sources:
             until=seconds(own.get("until")) if own.get("replaced_by") else None,
             forgotten=own.get("by") in decay.FORGETTING and not own.get("replaced_by"),
             private=is_private(own),
-            vouched=origin == model.Origin(),
+            vouched=origin == access.Origin(),
             writer=origin.writer,
             outside=origin.outside,
             stored_reads=_reads_of(own),
@@ -235,7 +236,7 @@ class Sources:
             cast("Mapping[str, Value]", place.properties)
         )  # the catalog has what a dialect read
         day = seconds(place.day) if place.day else None
-        origin = model.origin(own)
+        origin = access.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
         content = cut_lines(text, place.line, place.end_line)
@@ -245,7 +246,7 @@ class Sources:
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
-            scope=model.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
+            scope=access.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
             created=self._mtime(place.path) if day is None else day,
             private=is_private(own) or (not own and says_private(text)),
             vouched=not (outside or origin.writer),
@@ -264,8 +265,8 @@ class Sources:
 
 def _with_trust(look: Look, one: Candidate) -> Candidate:
     """With whether the viewer may have it as it is."""
-    origin = model.Origin(one.writer, one.outside)
-    return one._replace(trusted=model.is_trusted(origin, look.viewer, look.trust))
+    origin = access.Origin(one.writer, one.outside)
+    return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
 
 def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> bool:

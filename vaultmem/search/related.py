@@ -8,7 +8,7 @@ from collections import Counter
 
 from vaultmem.errors import ModelError
 from vaultmem.index import ORD_BITS, catalog_read
-from vaultmem.memories.model import PERSON, Viewer
+from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.search import query as language
 from vaultmem.search import rank
 from vaultmem.search.cache import filter_notes

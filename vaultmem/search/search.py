@@ -11,7 +11,7 @@ from vaultmem.errors import ModelError, StateError
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
-from vaultmem.memories import decay, model
+from vaultmem.memories import access, decay
 from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as language
 from vaultmem.search.cache import CatalogCache, Pair
@@ -135,7 +135,7 @@ class Searcher:
             result.blocks = self._newest(ask, question)
         return result
 
-    def hidden_from(self, viewer: model.Viewer) -> dict[str, str]:
+    def hidden_from(self, viewer: access.Viewer) -> dict[str, str]:
         """The paths of notes that somebody may not see, with the reasons."""
         return dict(self.cache().hidden_from(viewer).values() if viewer.name else ())
 

@@ -19,7 +19,7 @@ from vaultmem.index.live_rows import LiveRows
 from vaultmem.index.models import Model, open_embedder
 from vaultmem.index.state import State
 from vaultmem.index.vectors import VectorStore, open_index
-from vaultmem.memories.model import is_private, says_private
+from vaultmem.memories.access import is_private, says_private
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import rank
 from vaultmem.search.search import Searcher

@@ -1,0 +1,175 @@
+"""Who may see what, and whose words may be quoted without approval: the one rule behind every door. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from vaultmem.text.values import lazy, value
+
+EVERYBODY = "global"
+SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
+_AGENT, _NAMED = "agent:", ("conversation:", "user:")
+DREAM = "dream"  # the property `source` of the memories that dreams make
+# Programs that run assistants, and the two whose memories can be taken in; vaultmem connect knows the first ones.
+ASSISTANTS = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver")  # fmt: skip
+UNKNOWN = frozenset(("", "assistant", "mcp", "unknown"))  # names of clients that give none
+PRIVATE, OTHER_SCOPE = "private", "of another scope"  # reasons
+CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.trust
+
+
+@value
+class Viewer:
+    """Who asks, and the conversations and users that it names as those it speaks for."""
+
+    name: str = ""  # "" for the person
+    also: frozenset[str] = frozenset()
+
+    @property
+    def scope(self) -> str:
+        """Their own scope; that of everybody for the person, who needs none."""
+        if not self.name:
+            return EVERYBODY
+        return self.name if self.name.startswith(_NAMED) else f"{_AGENT}{self.name}"
+
+    def sees(self, scope: str) -> bool:
+        """Whether what has this scope is for them."""
+        if not self.name or scope in (EVERYBODY, self.name) or scope in self.also:
+            return True
+        return scope.startswith(_AGENT) and is_same(scope.removeprefix(_AGENT), self.name)
+
+
+PERSON = Viewer()
+
+
+@value
+class Origin:
+    """Where a memory comes from."""
+
+    writer: str = ""  # the assistant that wrote it; "" for the person
+    outside: bool = False  # from the web, or from another program
+
+
+def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
+    """Who asks, by the name given. Of the scopes that a request names, those of other assistants give it nothing."""
+    return Viewer(by, frozenset(one for one in scopes if one.startswith(_NAMED)))
+
+
+def hidden(properties: Mapping[str, object], to: Viewer, *, memory: bool) -> str:
+    """Why `to` may not see a note with these properties; "" when it may. The person may see everything."""
+    if not to.name:
+        return ""
+
+    return reason(scope_of(properties, memory=memory), to, private=is_private(properties))
+
+
+def reason(scope: str, to: Viewer, *, private: bool) -> str:
+    """The same for what has this scope, and is kept private or not."""
+    if private and to.name:
+        return PRIVATE
+    return "" if to.sees(scope) else OTHER_SCOPE
+
+
+def scope_of(properties: Mapping[str, object], *, memory: bool) -> str:
+    """The scope of a note. In a memory an unknown word hides it from all assistants; in any other note it is the
+    person's own word and limits nothing."""
+    from vaultmem.vault.places import key_of  # a start-up hook does without
+
+    raw = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
+    scope = raw.strip() if isinstance(raw, str) else ""
+    return scope if scope and (memory or SCOPE.fullmatch(scope)) else EVERYBODY
+
+
+def known_as(name: str) -> str:
+    """One name for an assistant, however its program spells it: Claude Code calls itself claude-code, Codex
+    codex-mcp-client."""
+    if name.startswith(_NAMED):
+        return name
+    folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")
+    return next(
+        (one for one in ASSISTANTS if f"{folded}-".startswith(f"{one}-")), name.lower().strip()
+    )
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are those of one assistant."""
+    return one == other or known_as(one) == known_as(other)
+
+
+def origin(properties: Mapping[str, object]) -> Origin:
+    """The origin of a memory, by its properties in our spelling. The name of an assistant as its source means the
+    writer, and nothing of the web."""
+    source, writer = properties.get("source"), str(properties.get("agent") or "")
+    named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
+    outside = any(one not in (None, "", DREAM, named) for one in (source, properties.get("url")))
+    return Origin(writer or named, outside)
+
+
+def _is_assistant(source: str, writer: str) -> bool:
+    return known_as(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
+
+
+def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
+    """Whether it may be quoted without approval."""
+    if trust == ALL or (to.name and one.writer and is_same(one.writer, to.name)):
+        return True
+    if one.outside:
+        return False
+    return not (one.writer and to.name) or (trust == CONNECTED and is_connected(one.writer))
+
+
+def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
+    """Whether everybody who may read the other may read the one in its place."""
+    if _is_public(one, trust):
+        return True
+    return is_of_one_writer(one, other) and not _is_public(other, trust)
+
+
+def standing(one: Origin) -> int:
+    """Whose words stay where several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
+    return 0 if one == Origin() else 1 if is_connected(one.writer) and not one.outside else 2
+
+
+def is_of_one_writer(one: Origin, other: Origin) -> bool:
+    """Whether the words of both may stand under one name."""
+    return one.outside == other.outside and is_same(one.writer, other.writer)
+
+
+def _is_public(one: Origin, trust: str) -> bool:
+    return trust == ALL or is_trusted(one, Viewer("an assistant that wrote nothing"), trust)
+
+
+def is_connected(writer: str) -> bool:
+    """Whether a writer is an assistant with a name. A conversation stays private."""
+    return known_as(writer) not in UNKNOWN and not writer.startswith(_NAMED)
+
+
+def attribution(one: Origin, to: Viewer) -> str:
+    """The note beside unapproved words of others; "" for one's own."""
+    if one.writer.startswith(_NAMED) or (to.name and is_same(one.writer, to.name)):
+        return ""
+    if not (one.writer or one.outside):
+        return ""
+    return f"{f'by {one.writer}' if one.writer else 'from elsewhere'}, not approved"
+
+
+# Private notes.
+
+_NO = ("false", "no", "0", "none", "")
+_HEAD = 4_000  # characters
+_LINE = lazy(r"^[ \t\"']*private[ \t\"']*::?[ \t]*(\S*)", re.IGNORECASE | re.MULTILINE)
+
+
+def is_private(properties: Mapping[str, object]) -> bool:
+    """Whether its property `private` is set, in whatever letters; who writes anything but no there means it."""
+    return any(
+        key.strip().lower() == "private" and str(value).strip().lower() not in _NO
+        for key, value in properties.items()
+    )
+
+
+def says_private(text: str) -> bool:
+    """Whether a note whose properties cannot be read is marked as private at its beginning: when in doubt, it is."""
+    if not text.lstrip("\ufeff").startswith("---"):
+        return False
+    return any(match[1].strip("\"',").lower() not in _NO for match in _LINE.finditer(text[:_HEAD]))
