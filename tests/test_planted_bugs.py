@@ -91,7 +91,7 @@ PLANTED = [
     ),
     (
         "vaultmem/memories/same.py",
-        "model.may_stand_for(one, other, self._trust)",
+        "access.may_stand_for(one, other, self._trust)",
         "True",
         "tests/test_plan_merge.py",
     ),

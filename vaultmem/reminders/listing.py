@@ -87,10 +87,13 @@ def read(named: str | None, now: float) -> Listed | None:
     listing = _read(os.path.join(paths.state_folder(folder), NAME))
     if listing.get("for") != _surroundings(folder, now):
         return None
-    until, stats = listing["until"], listing["files"]
-    if (until and minute(now) >= until) or stats != _stats(stats):
+    try:
+        until, stats = listing["until"], listing["files"]
+        if (until and minute(now) >= until) or stats != _stats(stats):
+            return None
+        return Listed(listing["items"], listing["warnings"], listing["facts"])
+    except (KeyError, TypeError, AttributeError):  # of another shape, so it is gathered again
         return None
-    return Listed(listing["items"], listing["warnings"], listing["facts"])
 
 
 def vault_of(named: str | None) -> str:
