@@ -8,7 +8,7 @@
 * `url`: what goes into llm.base_url, or into the openai client.
 * `play(*replies)`: each POST of a chat takes the next one. When none is left, `otherwise` answers: a reply (at first
   text("OK")) or a function of the request: `scripted_llm.otherwise = lambda asked: as_json(...)`.
-* `requests`: everything that came, in order: `Asked(method, path, headers, body, at)`, with `.data` (the body as JSON),
+* `requests`: everything that came, in order: `Arguments(method, path, headers, body, at)`, with `.data` (the body as JSON),
   `.messages`, `.schema_mode` ("json_schema", "json_object" or ""), `.schema`. `chats` are those that were chats.
   Names of headers are in lower case.
 * `refuses`: words such as "json_schema", "max_tokens", "temperature": a request with that field, or with a
@@ -51,7 +51,7 @@ CREATED = 1_700_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class Arguments:
     """One request as it came."""
 
     method: str
@@ -180,8 +180,8 @@ class ScriptedLlm:
     """The server; see the top of this file."""
 
     def __init__(self) -> None:
-        self.requests: list[Asked] = []
-        self.otherwise: Reply | Callable[[Asked], Reply] = text("OK")
+        self.requests: list[Arguments] = []
+        self.otherwise: Reply | Callable[[Arguments], Reply] = text("OK")
         self.refuses: set[str] = set()
         self.models = [MODEL]
         self.models_status = 200
@@ -200,11 +200,11 @@ class ScriptedLlm:
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
-    def responses(self) -> list[Asked]:
+    def responses(self) -> list[Arguments]:
         return [one for one in self.requests if one.path.endswith("/responses")]
 
     @property
-    def chats(self) -> list[Asked]:
+    def chats(self) -> list[Arguments]:
         return [one for one in self.requests if one.path.endswith("/chat/completions")]
 
     def play(self, *replies: Reply) -> None:
@@ -224,7 +224,7 @@ class ScriptedLlm:
         """How much of the script has not been played."""
         return len(self._script)
 
-    def wait_for(self, count: int, seconds: float = 5.0) -> list[Asked]:
+    def wait_for(self, count: int, seconds: float = 5.0) -> list[Arguments]:
         with self._lock:
             self._lock.wait_for(lambda: len(self.chats) >= count, seconds)
             assert len(self.chats) >= count, f"{len(self.chats)} chats came, not {count}"
@@ -236,12 +236,12 @@ class ScriptedLlm:
         self._thread.join()
         self._server.server_close()
 
-    def heard(self, asked: Asked) -> None:
+    def heard(self, asked: Arguments) -> None:
         with self._lock:
             self.requests.append(asked)
             self._lock.notify_all()
 
-    def next(self, asked: Asked) -> Reply:
+    def next(self, asked: Arguments) -> Reply:
         refused = _refused(asked, self.refuses)
         if refused:
             return status(400, f"'{refused}' is not supported with this model")
@@ -250,7 +250,7 @@ class ScriptedLlm:
         return reply(asked) if callable(reply) else reply
 
 
-def _refused(asked: Asked, words: set[str]) -> str:
+def _refused(asked: Arguments, words: set[str]) -> str:
     with suppress(ValueError, AttributeError):
         if asked.schema_mode in words:
             return f"response_format.type {asked.schema_mode}"
@@ -318,9 +318,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    def _heard(self, body: bytes) -> Asked:
+    def _heard(self, body: bytes) -> Arguments:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(self.command, self.path, headers, body, time.monotonic())
+        asked = Arguments(self.command, self.path, headers, body, time.monotonic())
         self.server.llm.heard(asked)
         return asked
 

@@ -15,7 +15,7 @@ from tests.agent_run import agent_on
 from tests.cli_run import ran
 from tests.real_llm import RealLlm
 from tests.scripted_llm import (
-    Asked,
+    Arguments,
     Reply,
     ScriptedLlm,
     as_json,
@@ -163,17 +163,17 @@ def pairs_in(model: ScriptedLlm) -> list[dict[str, str]]:
     return [one for asked in model.chats for one in items_of(asked) if "first" in one]
 
 
-def items_of(asked: Asked) -> list[dict[str, str]]:
+def items_of(asked: Arguments) -> list[dict[str, str]]:
     found: list[dict[str, str]] = json.loads(asked.messages[-1]["content"])
     return found
 
 
 def advice(
     text: str = "none", pair: str = "none", reason: str = "because"
-) -> Callable[[Asked], Reply]:
+) -> Callable[[Arguments], Reply]:
     """A model that chooses this of every text, and that of every pair, that it is asked about."""
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: Arguments) -> Reply:
         choices = {one["id"]: pair if "first" in one else text for one in items_of(asked)}
         return as_json(
             {
@@ -559,7 +559,7 @@ def test_nobody_waits_while_a_model_thinks(
     open_vault.write(ODD)
     written = []
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: Arguments) -> Reply:
         with Vault(str(vault)) as another:  # would wait for a minute, and then give up
             written.append(another.write(f"Anne prefers trains {len(written)}")["id"])
         return advice("people")(asked)

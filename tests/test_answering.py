@@ -14,7 +14,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.errors import NoteNotFoundError, UsageError
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -355,7 +355,7 @@ def test_who_takes_an_answer_back_may_give_it_again(bench: Open) -> None:
 
 
 def test_until_is_told_by_the_clock_of_the_person() -> None:
-    asked = Asked({"until": "2026-11-22T23:30+00:00"})
+    asked = Arguments({"until": "2026-11-22T23:30+00:00"})
     berlin = dt.timezone(dt.timedelta(hours=1))
     now = dt.datetime(2026, 11, 22, 10, tzinfo=berlin)
     assert answering._until(asked, now) == "2026-11-23T00:30"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli_run import ran
 from tests.index_dump import synced
-from tests.scripted_llm import Asked, ScriptedLlm, as_json, status, text
+from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, ago, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value
@@ -381,7 +381,7 @@ def test_there_are_no_more_calls_than_set_and_the_rest_waits(
     monkeypatch.setenv("VAULTMEM_LLM_CALLS", "1")
     remember(vault, 0, 1, 2, 3, 4)
 
-    def answer(_: Asked) -> object:
+    def answer(_: Arguments) -> object:
         return text(f"Summary {len(with_model.chats)}.")
 
     with_model.otherwise = answer  # type: ignore[assignment] # of a reply
@@ -406,7 +406,7 @@ def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
         assert not any("compression_source" in said for said in tree(vault).values())
     assert with_model.requests == []
 
-    def answer(asked: Asked) -> object:
+    def answer(asked: Arguments) -> object:
         return as_json({"answers": []}) if asked.schema_mode else text("Anne moved the server.")
 
     with_model.otherwise = answer  # type: ignore[assignment] # of a reply

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli_run import ran
 from tests.index_dump import synced
-from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text
 from vaultmem import MemoryClient, Vault
 from vaultmem.memories.short_texts import is_about_person
 
@@ -69,7 +69,7 @@ def said(vault: Vault) -> list[str]:
 
 
 def test_a_chat_teaches_the_vault_one_tick_later(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    def by_purpose(one: Asked) -> Reply:
+    def by_purpose(one: Arguments) -> Reply:
         is_facts = one.schema_mode and "facts" in str(one.schema)
         return as_json({"facts": [LISBON]}) if is_facts else text("Nice.")
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli_run import one_line, ran
 from tests.scripted_llm import (
-    Asked,
+    Arguments,
     Reply,
     ScriptedLlm,
     as_json,
@@ -38,7 +38,7 @@ from vaultmem.errors import LlmError, UsageError, VaultmemError
 FACT = "The user's wife is named Anne"
 
 
-def by_purpose(asked: Asked) -> Reply:
+def by_purpose(asked: Arguments) -> Reply:
     """Chats are answered, facts found, nothing reconciled."""
     if not asked.schema_mode:
         return text("That is good to know.")
@@ -127,7 +127,7 @@ def test_learning_waits_for_the_thread_that_is_at_it(
     """And counts each turn once, whoever has learned from it."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def answered(asked: Asked) -> Reply:
+    def answered(asked: Arguments) -> Reply:
         if asked.schema_mode:
             begun.set()
             assert go_on.wait(30)

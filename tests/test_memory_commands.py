@@ -28,7 +28,7 @@ from vaultmem.agent.jobs import JOBS
 from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.index.state import State
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.changed_note import standing
 from vaultmem.vault.identity import MARKER
 
@@ -765,7 +765,7 @@ def test_words_mean_a_day_that_fits() -> None:
         ("3 May", "2027-05-03T00:00", "2026-05-03T00:00"),
         ("next month", "2026-12-01T00:00", "2026-12-01T00:00"),
     ):
-        params = Asked({"since": words})
+        params = Arguments({"since": words})
         times = [params.moment("since", now, ahead=each) for each in (True, False)]
         read = [datetime.fromtimestamp(at, UTC).isoformat()[:16] for at in times]
         assert read == [ahead, back], words

@@ -22,7 +22,7 @@ from tests.cli_run import ran
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import (
-    Asked,
+    Arguments,
     Reply,
     ScriptedLlm,
     hang,
@@ -306,7 +306,7 @@ def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
 def test_words_are_kept_before_they_go_on(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
     there: list[list[tuple[str, bool]]] = []
 
-    def answer(_: Asked) -> Reply:
+    def answer(_: Arguments) -> Reply:
         there.append([(one.user, one.is_open) for one in proxy.turns()])
         return text("ok")
 
@@ -491,7 +491,7 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
 ) -> None:
     synced(vault)
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: Arguments) -> Reply:
         return text(
             "Bees are fine." if asked.headers.get("user-agent") != "vaultmem" else "no JSON"
         )
@@ -584,7 +584,7 @@ def test_the_official_client_streams_with_tools_and_images(
 
 
 def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: Arguments) -> Reply:
         return text("echo " + " ".join([asked.messages[-1]["content"]] * 20)).slowly(0.01)
 
     scripted_llm.otherwise = answer

@@ -11,7 +11,7 @@ from tests.agent_run import until
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.proxy_run import proxied
-from tests.scripted_llm import Asked, Reply, ScriptedLlm, as_json, text
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text
 from vaultmem import Vault
 from vaultmem.chat import memory_context
 from vaultmem.proxy import proxy
@@ -36,7 +36,7 @@ WORDS = (
 )
 
 
-def by_purpose(asked: Asked) -> Reply:
+def by_purpose(asked: Arguments) -> Reply:
     return as_json({"facts": ["The user's boiler leaks"]}) if asked.schema_mode else text("I see.")
 
 

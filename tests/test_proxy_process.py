@@ -20,7 +20,7 @@ from tests.agent_run import _dies_with_us, until
 from tests.cli_run import one_line, process, ran
 from tests.index_dump import synced
 from tests.proxy_run import user
-from tests.scripted_llm import Asked, Reply, ScriptedLlm, scripted_llm, status, text
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, scripted_llm, status, text
 from vaultmem import Vault
 from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.proxy.serving import listen
@@ -139,7 +139,7 @@ def test_a_kill_loses_no_turn(vault: Path, scripted_llm: ScriptedLlm) -> None:
     synced(vault)
     ours: list[str] = []
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: Arguments) -> Reply:
         if asked.headers.get("user-agent") == "vaultmem":
             return status(400, "nothing is learned now")
         ours.append(asked.messages[-1]["content"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
-from tests.scripted_llm import Asked, Reply, ScriptedLlm, raw, running, status, text, tool_calls
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, running, status, text, tool_calls
 from vaultmem.chat.bodies import read_response, with_memory
 from vaultmem.llm.replies import ResponsesAnswer
 from vaultmem.search.recall_text import CLOSE, OPEN
@@ -56,7 +56,7 @@ def message(role: str, said: str) -> dict[str, object]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": said}]}
 
 
-def told(asked: Asked) -> list[str]:
+def told(asked: Arguments) -> list[str]:
     """The texts of the items that the proxy has put in."""
     items = asked.data["input"]
     return [

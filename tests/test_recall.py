@@ -282,7 +282,7 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.wanted_of(
-            recall.Asked(check("recall", {"query": "x", "as_of": given})),
+            recall.Arguments(check("recall", {"query": "x", "as_of": given})),
             Config({}),
             NOW,
         ).as_of

@@ -128,7 +128,7 @@ def test_kill_at_any_moment_leaves_only_right_vectors(folder: Path) -> None:
             time.sleep(rng.uniform(0.01, 0.25))
             child.send_signal(signal.SIGKILL)
         with opened(folder) as store:
-            # Asked of the store itself: how far the child came depends on the machine.
+            # Arguments of the store itself: how far the child came depends on the machine.
             hashes = [store.hash_at(row) for row in range(len(store))]
             known = assert_right(store, [key for key in hashes if key is not None])
             assert len(known) == len(hashes)

@@ -12,7 +12,7 @@ from vaultmem.api.rpc import Reader, carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
-from vaultmem.memories.asked import Params
+from vaultmem.memories.arguments import Params
 from vaultmem.memories.store import MemoryStore
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from vaultmem.config import Config
     from vaultmem.index.state import State
-    from vaultmem.memories.asked import Asked, Params
+    from vaultmem.memories.arguments import Arguments, Params
     from vaultmem.memories.store import MemoryStore
     from vaultmem.search.related import Related
     from vaultmem.search.search import Searcher
@@ -183,10 +183,10 @@ def only_reads(name: str) -> bool:
     return one is not None and bool(one.run) and not one.writes
 
 
-def _checked(name: str, params: Params) -> Asked:
-    from vaultmem.memories.asked import Asked
+def _checked(name: str, params: Params) -> Arguments:
+    from vaultmem.memories.arguments import Arguments
 
-    return Asked(declared.check(name, params), declared.speller(declared.of_verb(name)))
+    return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)))
 
 
 def _check_size(name: str, params: Params) -> None:

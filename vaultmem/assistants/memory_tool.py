@@ -24,7 +24,7 @@ from vaultmem.assistants.tool_files import (
     inner_path,
 )
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
@@ -46,12 +46,12 @@ _AROUND = 2  # lines before and behind a change in the answer
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def view(session: Session, params: Asked) -> Report:
+def view(session: Session, params: Arguments) -> Report:
     """A file with line numbers, or a folder."""
     return {"text": _Tool(session, params).view()}
 
 
-def change(session: Session, params: Asked) -> Report:
+def change(session: Session, params: Arguments) -> Report:
     """create, str_replace, insert, delete or rename; "text" is the answer to the model."""
     tool = _Tool(session, params)
     commands: dict[str, Callable[[], str]] = {
@@ -67,7 +67,7 @@ def change(session: Session, params: Asked) -> Report:
 class _Tool:
     """One command, with what it works on."""
 
-    def __init__(self, session: Session, params: Asked) -> None:
+    def __init__(self, session: Session, params: Arguments) -> None:
         try:
             command = json.loads(params.needed("command"))
         except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ from vaultmem.adapter import Value
 from vaultmem.chat.conversing import conversation_of, put_away
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.access import is_private
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import (
     ASSISTANT,
     FACTS,
@@ -38,7 +38,7 @@ KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
 MOST = 1_000_000
 
 
-def entries(desk: MemoryStore, _: Reader, request: Asked) -> Report:
+def entries(desk: MemoryStore, _: Reader, request: Arguments) -> Report:
     """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
     conversation = conversation_of(request)
     kinds = request.texts("kinds")
@@ -56,7 +56,7 @@ def entries(desk: MemoryStore, _: Reader, request: Asked) -> Report:
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
-def conversations(desk: MemoryStore, _: Reader, request: Asked) -> Report:  # noqa: ARG001 - every verb has the same form
+def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> Report:  # noqa: ARG001 - every verb has the same form
     """All conversations, the one that spoke last first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
@@ -114,7 +114,7 @@ def title(one: Entry) -> str:
     return value if isinstance(value, str) and value else name
 
 
-def promote(session: Session, request: Asked) -> Report:
+def promote(session: Session, request: Arguments) -> Report:
     """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
     fact = _living(session, request)
     if fact.role != MEMORY:
@@ -124,7 +124,7 @@ def promote(session: Session, request: Asked) -> Report:
         "category": request.text("category"),
         "by": request.text("by") or None,
     }
-    own = Asked(params)
+    own = Arguments(params)
     content = own.content()
     result = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
@@ -168,10 +168,10 @@ def promote(session: Session, request: Asked) -> Report:
 
 def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
     """Make a fact a memory because the person has ticked it."""
-    return promote(session, Asked({"id": id_, "dry_run": dry_run}))
+    return promote(session, Arguments({"id": id_, "dry_run": dry_run}))
 
 
-def forget(session: Session, request: Asked) -> Report:
+def forget(session: Session, request: Arguments) -> Report:
     """Put an entry away, and with it the summaries in which it is told on; they are made again without it."""
     one = _living(session, request)
     who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
@@ -214,7 +214,7 @@ def _is_session_of(each: Entry, link: str) -> bool:
     return is_sum and isinstance(links, list) and link in links
 
 
-def _living(session: Session, request: Asked) -> Entry:
+def _living(session: Session, request: Arguments) -> Entry:
     """The living entry that is meant. Raises NoteNotFoundError."""
     id_ = request.needed("id")
     result = session.desk.talks.find(id_)

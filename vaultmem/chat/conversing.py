@@ -15,7 +15,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.exchange.lines import checked_properties
 from vaultmem.memories import conversation as talk
-from vaultmem.memories.asked import CONTROL, MAX_TEXT, Asked
+from vaultmem.memories.arguments import CONTROL, MAX_TEXT, Arguments
 from vaultmem.memories.conversation import ASSISTANT, ROLES, SUMMARY, Entry
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.reports import Report, header, planned
@@ -58,7 +58,7 @@ class _New(NamedTuple):
         return {"content_hash": content_hash(self.content)} if is_ours else {}
 
 
-def converse(session: Session, params: Asked) -> Report:
+def converse(session: Session, params: Arguments) -> Report:
     """Write new entries, put others away, and set properties of others. Raises where an entry is none of this
     conversation's, and then nothing is done."""
     batch = _Batch(session, params)
@@ -71,7 +71,7 @@ def converse(session: Session, params: Asked) -> Report:
     return batch.carry_out()
 
 
-def conversation_of(params: Asked) -> str:
+def conversation_of(params: Arguments) -> str:
     """The id of the conversation that is meant. Raises UsageError in one line."""
     conversation = params.needed("conversation")
     if why := talk.problem(conversation):
@@ -94,7 +94,7 @@ def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Ch
 class _Batch:
     """One request as it comes together."""
 
-    def __init__(self, session: Session, params: Asked) -> None:
+    def __init__(self, session: Session, params: Arguments) -> None:
         self._session, self._params = session, params
         self._conversation = conversation_of(params)
         self._changes: dict[str, Change] = {}  # by the target

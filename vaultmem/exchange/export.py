@@ -23,7 +23,7 @@ from vaultmem.exchange.lines import (
     parsed,
     written,
 )
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report
 from vaultmem.memories.store import Session
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
     path: str
 
 
-def export(session: Session, params: Asked) -> Report:
+def export(session: Session, params: Arguments) -> Report:
     """The lines `after` a place ("[]" for the first ones): "lines", "next" (None at the end), and of how many files
     nothing can be told, "left_out"."""
     shape = params.text("shape") or JSONL
@@ -69,7 +69,7 @@ def export(session: Session, params: Asked) -> Report:
     return {"lines": lines, "next": None, "left_out": len(session.desk.collection.troubles())}
 
 
-def _after(params: Asked) -> _Place | None:
+def _after(params: Arguments) -> _Place | None:
     try:
         value = json.loads(params.needed("after"))
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _after(params: Asked) -> _Place | None:
     raise UsageError('"after" must be "[]", or what "next" was')
 
 
-def _chosen(session: Session, params: Asked) -> list[tuple[_Place, Memory]]:
+def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
     """What is wanted, the oldest first."""
     collection = session.desk.collection
     result = list(collection.live())

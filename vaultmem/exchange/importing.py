@@ -14,7 +14,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
 from vaultmem.memories.approving import take_back
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
@@ -68,7 +68,7 @@ class _Outcome(NamedTuple):
 class _Run:
     """One import: what was there when it began, and what became of each line."""
 
-    def __init__(self, params: Asked) -> None:
+    def __init__(self, params: Arguments) -> None:
         self.params = params
         self.by = params.text("by")
         self.conflict = params.text("on_conflict")
@@ -81,7 +81,7 @@ class _Run:
         self.reports: list[Report] = []
 
 
-def import_lines(desk: MemoryStore, reader: Reader, params: Asked) -> Report:
+def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
     "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
     name, writes = params.needed("file"), not params.flag("dry_run")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vaultmem.exchange import chunks
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.memories import importance
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.ledger import take, taken
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
 
 
-def ingest_text(session: Session, params: Asked) -> Report:
+def ingest_text(session: Session, params: Arguments) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
     clean = secrets.redacted(without_editor_markup(params.whole_text("text")))
@@ -84,7 +84,9 @@ def _part_report(part: Part) -> dict[str, object]:
 # What is new in a text
 
 
-def judge(session: Session, params: Asked, text: str, known: Known = lambda _: None) -> list[Part]:
+def judge(
+    session: Session, params: Arguments, text: str, known: Known = lambda _: None
+) -> list[Part]:
     """Each paragraph for itself: whether it is known, or stands in the text twice. What is left between those joins
     into parts, which are weighed."""
     scope = params.scope() or DEFAULT_SCOPE
@@ -109,7 +111,7 @@ def judge(session: Session, params: Asked, text: str, known: Known = lambda _: N
     return parts
 
 
-def whole_text(session: Session, params: Asked, text: str) -> Part:
+def whole_text(session: Session, params: Arguments, text: str) -> Part:
     """A text that is short enough for one memory, whatever its importance: somebody has written it down."""
     matches = look(session, text, params.scope() or DEFAULT_SCOPE, contradictions=False)
     if same := _same(session, text, matches):
@@ -141,7 +143,7 @@ def _repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Par
     return None
 
 
-def _weigh(session: Session, params: Asked, text: str, scope: str) -> Part:
+def _weigh(session: Session, params: Arguments, text: str, scope: str) -> Part:
     matches = look(session, text, scope, contradictions=False)
     if same := _same(session, text, matches):
         return Part(text, known=same.id)
@@ -237,7 +239,7 @@ def hash_of(text: str) -> str:
     return similarity.content_hash(text)[:_HASH_LENGTH]
 
 
-def take_in(session: Session, params: Asked) -> Report:
+def take_in(session: Session, params: Arguments) -> Report:
     """Take in what is new of the items of one source; "results" tells of each what became of it, in their order. At
     most `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it.
     """
@@ -280,7 +282,7 @@ def _limited(result: _Result, room: int) -> _Result:
     return result._replace(parts=parts, hashes=hashes, rest=len(fresh) - room)
 
 
-def _judge_item(session: Session, params: Asked, item: Item, seen: _Seen) -> _Result:
+def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) -> _Result:
     clean = secrets.redacted(item.text)
     text = similarity.normal(without_editor_markup(clean.text))
     if not text.strip():

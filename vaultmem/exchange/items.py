@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.text import secrets
 from vaultmem.text.secrets import Redacted
 from vaultmem.text.times import seconds, stamp
@@ -32,13 +32,13 @@ class Item(NamedTuple):
     path: str
     text: str  # as it is: it may hold secrets
     title: str
-    about: Asked
+    about: Arguments
     properties: dict[str, Value]  # without tags
     date: str = ""  # when it was written, as far as its properties or its name say
     redacted: tuple[str, ...] = ()  # what was taken out of all that names the text
 
 
-def item_of(params: Asked, record: Mapping[str, object]) -> Item:
+def item_of(params: Arguments, record: Mapping[str, object]) -> Item:
     """The text with what is said about it; what is odd there is left out. Raises UsageError when there is no text."""
     text = record.get("text")
     if not isinstance(text, str):
@@ -60,7 +60,7 @@ def item_of(params: Asked, record: Mapping[str, object]) -> Item:
     name = secrets.title_without_marks(title.text)
     kinds = (*lines.kinds, *secrets.in_either(title, path))
     return Item(
-        path.text, text, name, Asked(about), properties, _date(record, held, path.text), kinds
+        path.text, text, name, Arguments(about), properties, _date(record, held, path.text), kinds
     )
 
 

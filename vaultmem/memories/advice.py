@@ -18,7 +18,7 @@ from vaultmem.llm import request
 from vaultmem.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.access import is_private
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import UNSURE, due, times_of
 from vaultmem.memories.draft import Plan, is_own
 from vaultmem.memories.merge import join
@@ -42,7 +42,7 @@ ByPath = Mapping[str, Memory]
 # Questions
 
 
-def doubts(session: Session, _: Asked) -> Report:
+def doubts(session: Session, _: Arguments) -> Report:
     """The doubts for one question: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are without
     secrets, and cut."""
     known = {one.id for one in reads.kept(session.desk.ledger)}
@@ -173,7 +173,7 @@ class Opinion(NamedTuple):
         return f"a model says that it no longer holds, because of “{other}”"
 
 
-def advise(session: Session, params: Asked) -> Report:
+def advise(session: Session, params: Arguments) -> Report:
     """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed.
     The numbers of new and of open proposals."""
     by_id = _by_id(session)

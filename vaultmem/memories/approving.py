@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import reads
 from vaultmem.memories.access import Viewer, attribution, origin
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report
@@ -30,7 +30,7 @@ SHORTEST_ID = 4  # characters of an id that can mean a fact
 _FOREIGN = ("agent", "source", "url")
 
 
-def approve(session: Session, params: Asked) -> Report:
+def approve(session: Session, params: Arguments) -> Report:
     """Approve one memory, or all of one writer or source; or take that back."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
@@ -83,7 +83,7 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved(desk: MemoryStore, reader: Reader, params: Asked) -> Report:  # noqa: ARG001 - the form of verbs that run apart
+def approved(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
     answers = desk.pending.record.answers()
     return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
@@ -102,7 +102,7 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
         record.add(results, [], session.now)
 
 
-def _meant(session: Session, params: Asked) -> list[Memory]:
+def _meant(session: Session, params: Arguments) -> list[Memory]:
     if params.text("id"):
         return [session.find(params.needed("id"))]
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
@@ -137,7 +137,7 @@ def attributions(vault: Door, items: Iterable[Mapping[str, object]], to: Viewer)
 WAITING = ("contradiction", "fading")  # a person may want to do something about it
 
 
-def waiting(session: Session, params: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+def waiting(session: Session, params: Arguments) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
     """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
     collection = session.desk.collection
     results = []
@@ -149,7 +149,7 @@ def waiting(session: Session, params: Asked) -> dict[str, object]:  # noqa: ARG0
     return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
 
 
-def overview(session: Session, params: Asked) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+def overview(session: Session, params: Arguments) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
     """Counts by phase, category and scope."""
     collection = session.desk.collection
     live = collection.live()

@@ -13,7 +13,7 @@ from vaultmem.errors import (
     VaultmemError,
 )
 from vaultmem.memories import access, reads
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen
@@ -31,7 +31,7 @@ _NO_REINFORCING = {
 }
 
 
-def read(session: Session, params: Asked) -> dict[str, object]:
+def read(session: Session, params: Arguments) -> dict[str, object]:
     """One memory; each read is counted."""
     try:
         memory = session.find(params.needed("id"))
@@ -58,7 +58,7 @@ def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
     return None
 
 
-def listed(session: Session, params: Asked) -> dict[str, object]:
+def listed(session: Session, params: Arguments) -> dict[str, object]:
     """Memories, the newest first."""
     wanted = Wanted(
         {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS},
@@ -88,7 +88,7 @@ def _attributed(session: Session, memory: Memory) -> dict[str, str]:
     return {"attribution": one_line(texts)}
 
 
-def delete(session: Session, params: Asked) -> Report:
+def delete(session: Session, params: Arguments) -> Report:
     """Move a memory to the archive."""
     memory = session.find(params.needed("id"))
     who = header(params, f"delete {memory.title}", session.now)
@@ -100,7 +100,7 @@ def delete(session: Session, params: Asked) -> Report:
     }  # fmt: skip
 
 
-def restore(session: Session, params: Asked) -> Report:
+def restore(session: Session, params: Arguments) -> Report:
     """Bring a memory back from the archive."""
     try:
         memory = session.find(params.needed("id"), archived=True)
@@ -142,19 +142,19 @@ def _removed_by_hand(session: Session, text: str) -> tuple[str, bytes] | None:
     return None
 
 
-def _written_again(session: Session, params: Asked, path: str, data: bytes) -> Report:
+def _written_again(session: Session, params: Arguments, path: str, data: bytes) -> Report:
     target = free_path(path, session.desk.new_id(), session.view.exists)
     why = "restored from the history"
     return _restored(session, params, Change(CREATE, "", None, target, {}, None, None, why, data))
 
 
-def _restored(session: Session, params: Asked, change: Change) -> Report:
+def _restored(session: Session, params: Arguments, change: Change) -> Report:
     title = change.target.rpartition("/")[2].removesuffix(".md")
     plan = Plan("restore", (change,))
     return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
 
 
-def tag(session: Session, params: Asked) -> Report:
+def tag(session: Session, params: Arguments) -> Report:
     """Add and remove tags."""
     memory = session.find(params.needed("id"))
     if not params.tags("add") and not params.tags("remove"):
@@ -169,7 +169,7 @@ def tag(session: Session, params: Asked) -> Report:
     return _edited(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
 
 
-def upgrade(session: Session, params: Asked) -> Report:
+def upgrade(session: Session, params: Arguments) -> Report:
     """From the inbox to a category: the requested one, else the likeliest."""
     memory = session.find(params.needed("id"))
     value = params.text("category")
@@ -190,17 +190,17 @@ def upgrade(session: Session, params: Asked) -> Report:
     return _edited(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
 
 
-def link(session: Session, params: Asked) -> Report:
+def link(session: Session, params: Arguments) -> Report:
     """Link two memories, both ways."""
     return _linked(session, params, linked=True)
 
 
-def unlink(session: Session, params: Asked) -> Report:
+def unlink(session: Session, params: Arguments) -> Report:
     """Take the links between two memories away."""
     return _linked(session, params, linked=False)
 
 
-def _linked(session: Session, params: Asked, *, linked: bool) -> Report:
+def _linked(session: Session, params: Arguments, *, linked: bool) -> Report:
     one, other = session.find(params.needed("id")), session.find(params.needed("other"))
     if one.path == other.path:
         raise VaultmemError("a memory cannot be linked with itself")
@@ -214,7 +214,7 @@ def _linked(session: Session, params: Asked, *, linked: bool) -> Report:
     }  # fmt: skip
 
 
-def reinforce(session: Session, params: Asked) -> Report:
+def reinforce(session: Session, params: Arguments) -> Report:
     """Reset the decay of a memory."""
     memory = session.find(params.needed("id"))
     refused = _NO_REINFORCING.get(memory.decay_policy)
@@ -231,14 +231,14 @@ def reinforce(session: Session, params: Asked) -> Report:
     }  # fmt: skip
 
 
-def _edited(session: Session, params: Asked, plan: Plan, memory: Memory, why: str) -> Report:
+def _edited(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> Report:
     target = plan.changes[0].target if plan.changes else memory.path
     return _finish(session, params, plan, why) or {
         **_record_at(session, target), "changed": bool(plan.changes),
     }  # fmt: skip
 
 
-def _finish(session: Session, params: Asked, plan: Plan, why: str) -> Report | None:
+def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> Report | None:
     """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
     if params.flag("dry_run"):
         return planned(session, plan)

@@ -11,7 +11,7 @@ from vaultmem.adapter import Completion, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
 from vaultmem.languages import recurrence
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
 from vaultmem.memories.model import GENERATED, key_of
@@ -30,7 +30,7 @@ _MOST_NAMED = 5
 # --- Properties
 
 
-def set_property(session: Session, params: Asked) -> Report:
+def set_property(session: Session, params: Arguments) -> Report:
     """Set a property of a note, or with "add" give its list one more item."""
     if not params.has("value"):
         raise UsageError("give a value; vaultmem unset removes the property")
@@ -40,7 +40,7 @@ def set_property(session: Session, params: Asked) -> Report:
     return _edited(session, params, lambda _: value)
 
 
-def unset(session: Session, params: Asked) -> Report:
+def unset(session: Session, params: Arguments) -> Report:
     """Remove a property from a note, or one item from its list."""
     if not params.has("value"):
         return _edited(session, params, lambda _: None)
@@ -48,7 +48,7 @@ def unset(session: Session, params: Asked) -> Report:
     return _edited(session, params, lambda was: [one for one in was if one != value] or None)
 
 
-def _edited(session: Session, params: Asked, new: Callable[[list[Value]], Value]) -> Report:
+def _edited(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> Report:
     """The property becomes what `new` makes of its items."""
     path, key = path_of(session, params.needed("note")), params.needed("key")
     data = session.desk.bytes_of(path) or b""
@@ -80,7 +80,7 @@ def _items(form: str, value: Value) -> list[Value]:
     return [] if value is None else [value]
 
 
-def _carry_out(session: Session, params: Asked, plan: Plan, why: str) -> None:
+def _carry_out(session: Session, params: Arguments, plan: Plan, why: str) -> None:
     if plan.changes:
         outcome = session.carry_out(plan, header(params, why[:200], session.now))
         if outcome.skipped:
@@ -96,7 +96,7 @@ def place(session: Session, text: str) -> tuple[str, int] | None:
     return (path_of(session, match[1]), int(match[2])) if match else None
 
 
-def tick(session: Session, params: Asked, path: str, line: int) -> Report:
+def tick(session: Session, params: Arguments, path: str, line: int) -> Report:
     """Tick the task on a line of a note. The report is like that of an answer."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:

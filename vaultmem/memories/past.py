@@ -19,7 +19,7 @@ from vaultmem.errors import (
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import Record
 from vaultmem.memories import reads
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
 from vaultmem.memories.reports import Report, header, unified
 from vaultmem.memories.store import Session
@@ -36,7 +36,7 @@ ALL = 10_000  # that are searched for some of them
 UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
 
 
-def history(session: Session, params: Asked) -> Report:
+def history(session: Session, params: Arguments) -> Report:
     """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
     requested: they would be most of it."""
     _catch_up(session)
@@ -48,7 +48,7 @@ def history(session: Session, params: Asked) -> Report:
     return {"history": [_commit_to_json(one) for one in commits], "count": len(commits)}
 
 
-def diff(session: Session, params: Asked) -> Report:
+def diff(session: Session, params: Arguments) -> Report:
     """What one commit changed."""
     _catch_up(session)
     history_ = session.desk.history
@@ -56,7 +56,7 @@ def diff(session: Session, params: Asked) -> Report:
     return {**_commit_to_json(history_.show(commit)), "diff": history_.diff(commit)}
 
 
-def undo(session: Session, params: Asked) -> Report:
+def undo(session: Session, params: Arguments) -> Report:
     """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
     refused with the reason."""
     _remember(session)
@@ -149,7 +149,7 @@ def _remember(session: Session) -> None:
     session.desk.remember()
 
 
-def _chosen(session: Session, params: Asked) -> list[Record]:
+def _chosen(session: Session, params: Arguments) -> list[Record]:
     past = session.desk.history
     commit, name = params.text("commit"), params.text("name")
     if sum(map(bool, (commit, params.flag("last"), name))) != 1:
@@ -182,7 +182,7 @@ def is_said(one: Record) -> bool:
     return is_talk(one.by)
 
 
-def _since(session: Session, params: Asked) -> float | None:
+def _since(session: Session, params: Arguments) -> float | None:
     value = params.text("since")
     return params.moment("since", session.local_time, ahead=False) if value else None
 

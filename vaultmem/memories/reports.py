@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Change, Finding, Plan
 from vaultmem.memories.store import YOU, Session, rendering
 from vaultmem.vault.batches import Header, Outcome
@@ -17,7 +17,7 @@ MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text
 NOTHING = Outcome(None, (), ())
 
 
-def header(params: Asked, why: str, now: float) -> Header:
+def header(params: Arguments, why: str, now: float) -> Header:
     """Who does it: the assistant that says its name, else the person."""
     name = params.text("by") or params.text("agent")
     return Header(name or YOU, "assistant" if name else "person", why, now)

@@ -11,7 +11,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, Vau
 from vaultmem.memories import advice, reads
 from vaultmem.memories import proposals as finder
 from vaultmem.memories.advice import Opinion
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
 from vaultmem.memories.reads import ACCEPTED, OPEN, REJECTED
@@ -36,13 +36,13 @@ def propose(session: Session) -> int:
     return len(_open_as_json(session))
 
 
-def proposals(session: Session, _: Asked) -> Report:
+def proposals(session: Session, _: Arguments) -> Report:
     """The open proposals, each with what it would change."""
     rows = _open_as_json(session)
     return {"proposals": rows, "count": len(rows)}
 
 
-def accept(session: Session, params: Asked) -> Report:
+def accept(session: Session, params: Arguments) -> Report:
     """Make a proposed change. It is in the history, and can be undone."""
     proposal = _named(session, params)
     plan = _plan(session, proposal)
@@ -58,7 +58,7 @@ def accept(session: Session, params: Asked) -> Report:
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
 
-def reject(session: Session, params: Asked) -> Report:
+def reject(session: Session, params: Arguments) -> Report:
     """Never propose it again."""
     proposal = _named(session, params)
     if not params.flag("dry_run"):
@@ -102,7 +102,7 @@ def _diff(session: Session, change: Change) -> str:
     return text if text.strip() else f"{change.path} -> {change.target}\n"
 
 
-def _named(session: Session, params: Asked) -> Proposal | Opinion:
+def _named(session: Session, params: Arguments) -> Proposal | Opinion:
     id_ = params.needed("id")
     matching = [each for each in _open(session) if each.id.startswith(id_)]
     if not matching:

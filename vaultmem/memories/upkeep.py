@@ -12,7 +12,7 @@ from vaultmem.index import minilm
 from vaultmem.memories import changed_note, classify, leaving, links, reads, review
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
@@ -33,7 +33,7 @@ class Done(NamedTuple):
     report: Report
 
 
-def dream(session: Session, params: Asked) -> Report:
+def dream(session: Session, params: Arguments) -> Report:
     """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
     level, name = params.whole("level"), f"dream {params.whole('level')}"
     desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
@@ -52,7 +52,7 @@ def dream(session: Session, params: Asked) -> Report:
     return {**report, "level": level}
 
 
-def _is_old_news(session: Session, params: Asked, level: int) -> bool:
+def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
     """Whether nothing has changed since a dream of that level had nothing more to do."""
     desk = session.desk
     dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
@@ -81,17 +81,17 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     reads.keep_findings(ledger, kinds, rows, session.now)
 
 
-def expire(session: Session, params: Asked) -> Report:
+def expire(session: Session, params: Arguments) -> Report:
     """Archive what has been in the inbox for too long, and what ends by its own word."""
     return _run(session, params, "expire", steps.expire).report
 
 
-def decay(session: Session, params: Asked) -> Report:
+def decay(session: Session, params: Arguments) -> Report:
     """Archive what has faded and was never read."""
     return _run(session, params, "decay", steps.decay).report
 
 
-def promote(session: Session, params: Asked) -> Report:
+def promote(session: Session, params: Arguments) -> Report:
     """File what is read again and again."""
 
     def step(draft: Draft, options: Options) -> None:
@@ -100,18 +100,18 @@ def promote(session: Session, params: Asked) -> Report:
     return _run(session, params, "upgrade", step).report
 
 
-def resolve_links(session: Session, params: Asked) -> Report:
+def resolve_links(session: Session, params: Arguments) -> Report:
     """Link memories both ways where one names another in its text."""
     return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft)).report
 
 
-def compress(session: Session, params: Asked) -> Report:
+def compress(session: Session, params: Arguments) -> Report:
     """Sum up old sessions."""
     means = _means(session, params)
     return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means)).report
 
 
-def consolidate(session: Session, params: Asked) -> Report:
+def consolidate(session: Session, params: Arguments) -> Report:
     """Expire, decay, upgrade and merge, once."""
     report = _run(session, params, "consolidate", steps.consolidate).report
     if not params.flag("dry_run") and not session.desk.history.trouble():
@@ -119,7 +119,7 @@ def consolidate(session: Session, params: Asked) -> Report:
     return report
 
 
-def old_sessions(session: Session, params: Asked) -> Report:
+def old_sessions(session: Session, params: Arguments) -> Report:
     """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
     if _is_old_news(session, params, DEEP):
         return {"sessions": []}
@@ -132,7 +132,7 @@ def old_sessions(session: Session, params: Asked) -> Report:
     return {"sessions": rows}
 
 
-def _means(session: Session, params: Asked) -> summing.Means:
+def _means(session: Session, params: Arguments) -> summing.Means:
     """How old sessions are summed up: those that a model was asked about, else all that there are."""
     threshold = session.desk.config.number("conversations.compress_after")
     texts = {
@@ -141,7 +141,7 @@ def _means(session: Session, params: Asked) -> summing.Means:
     return summing.Means(threshold, minilm.count, texts if params.has("summaries") else None)
 
 
-def _options(session: Session, params: Asked) -> Options:
+def _options(session: Session, params: Arguments) -> Options:
     config = session.desk.config
     return Options(
         session.desk.seen(),
@@ -154,7 +154,7 @@ def _options(session: Session, params: Asked) -> Options:
     )
 
 
-def _run(session: Session, params: Asked, name: str, step: Step) -> Done:
+def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     job, dry_run = name.partition(" ")[0], params.flag("dry_run")
     is_unattended = params.flag("unattended") or params.flag("only_news")
     _count_listed(session)

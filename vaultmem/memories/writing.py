@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.memories import access, importance, supersede
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.memories.records import is_visible_to
@@ -57,7 +57,7 @@ class Against(NamedTuple):
 
 
 def write(
-    session: Session, params: Asked, times: Mapping[str, Value] | None = None
+    session: Session, params: Arguments, times: Mapping[str, Value] | None = None
 ) -> dict[str, object]:
     """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder; the
     report on one that is there already has its own."""
@@ -99,7 +99,7 @@ def write(
     raise NoteChangedError(f"the memory was not written: {reason}")
 
 
-def superseded(session: Session, params: Asked, new: New, existing: Existing) -> list[Memory]:
+def superseded(session: Session, params: Arguments, new: New, existing: Existing) -> list[Memory]:
     """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
     if params.text("replaces"):
         return [_named(session, params.needed("replaces"))]
@@ -121,7 +121,7 @@ def _named(session: Session, text: str) -> Memory:
         return session.find(text, archived=True)
 
 
-def _without_secrets(params: Asked) -> tuple[str, dict[str, object]]:
+def _without_secrets(params: Arguments) -> tuple[str, dict[str, object]]:
     """The content, and what of it looks like secrets: the kinds of what was taken out ("redacted"). An assistant
     writes what it has read somewhere; a person may keep a password on purpose, and is only warned ("secrets")."""
     content = params.content()
@@ -131,13 +131,13 @@ def _without_secrets(params: Asked) -> tuple[str, dict[str, object]]:
     return content, {"redacted": [], "secrets": list(redacted.kinds)}
 
 
-def _is_assistant(params: Asked) -> bool:
+def _is_assistant(params: Arguments) -> bool:
     return bool(params.text("by") or params.text("agent"))
 
 
 def new_memory(
     session: Session,
-    params: Asked,
+    params: Arguments,
     content: str,
     existing: Existing,
     times: Mapping[str, Value] | None = None,
@@ -190,7 +190,7 @@ def _times(session: Session, content: str) -> dict[str, Value]:
     return {"remind": when.iso(moment), **({"repeat": moment.repeat} if moment.repeat else {})}
 
 
-def _end(session: Session, params: Asked) -> float:
+def _end(session: Session, params: Arguments) -> float:
     """When it expires."""
     at = params.moment("expires", session.local_time, ahead=True)
     if at <= session.now:

@@ -10,7 +10,7 @@ from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when
 from vaultmem.memories import access, own_notes
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -43,7 +43,7 @@ _MOST_NAMED = 5
 # --- Without a turn at the desk: a look, and the desktop, need not wait for a dream
 
 
-def pending(desk: MemoryStore, reader: Reader, params: Asked) -> dict[str, object]:
+def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> dict[str, object]:
     """All pending items, each with its id, section, words, time and source; the chores that these only count; and,
     on request, the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
@@ -59,7 +59,7 @@ def pending(desk: MemoryStore, reader: Reader, params: Asked) -> dict[str, objec
     }
 
 
-def notify(desk: MemoryStore, reader: Reader, params: Asked) -> dict[str, object]:
+def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> dict[str, object]:
     """Take the answers from the page, write it, and notify of what is due."""
     catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
     dry_run, vanished = params.flag("dry_run"), params.told("vanished")
@@ -109,13 +109,13 @@ class _Target(NamedTuple):
     last: Answer | None  # the last answer so far
 
 
-def settle(session: Session, params: Asked) -> Report:
+def settle(session: Session, params: Arguments) -> Report:
     """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
     session.desk.pending.check_vault(params.told("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
-def answer(session: Session, params: Asked) -> Report:
+def answer(session: Session, params: Arguments) -> Report:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
     now = datetime.fromtimestamp(session.now).astimezone()
@@ -153,7 +153,7 @@ def answer(session: Session, params: Asked) -> Report:
     return report | _carry_out(session, params, target, now)
 
 
-def _series(session: Session, target: _Target, state: str, params: Asked) -> str:
+def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
     """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
     if params.flag("series") and state == DROPPED:
         due = target.due or _unanswered_due(session, target.id)
@@ -189,7 +189,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
 
 
-def _carry_out(session: Session, params: Asked, target: _Target, now: datetime) -> Report:
+def _carry_out(session: Session, params: Arguments, target: _Target, now: datetime) -> Report:
     """What follows from an answer that is on record."""
     more: Report = {}
     state = params.needed("state")
@@ -314,7 +314,7 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
 # --- Until when
 
 
-def _until(params: Asked, now: datetime) -> str:
+def _until(params: Arguments, now: datetime) -> str:
     """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
     text, option = params.text("until"), params.spelled("until")
     if not params.has("until"):

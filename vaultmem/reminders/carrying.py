@@ -11,7 +11,7 @@ from vaultmem.adapter import Task, Value
 from vaultmem.chat import conversations
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories import leaving, own_notes
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import RESTORE, Change, Plan
 from vaultmem.memories.item_answers import (
     DONE,
@@ -262,7 +262,7 @@ def restore_plan(session: Session, id_: str) -> Plan | None:
     return Plan("restore", (change,))
 
 
-def restore(session: Session, params: Asked, id_: str) -> str | None:
+def restore(session: Session, params: Arguments, id_: str) -> str | None:
     """Bring it back; where it is now."""
     plan = restore_plan(session, id_)
     if plan is None:

@@ -14,7 +14,7 @@ from vaultmem.languages import recurrence, reminder_phrase, when
 from vaultmem.languages.reminder_phrase import Phrase
 from vaultmem.languages.when import Moment, absolute, reminder
 from vaultmem.memories.access import DREAM
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import due, is_plain, times_of
 from vaultmem.memories.draft import Draft, New, is_known, is_own
 from vaultmem.memories.links import entries, link_to
@@ -29,7 +29,7 @@ from vaultmem.text.values import lazy
 # --- Set by somebody: what, when, and how often
 
 
-def remind(session: Session, params: Asked) -> dict[str, object]:
+def remind(session: Session, params: Arguments) -> dict[str, object]:
     """Write a reminder. Its words say when, unless `at` does; a repetition is in the words or in `repeat`. What is not
     understood is refused: half of it would be another time."""
     now = session.view.now
@@ -46,7 +46,7 @@ def remind(session: Session, params: Asked) -> dict[str, object]:
     return {**times, "understood": phrase.words, **write(session, params, times)}
 
 
-def _phrase_in_words(params: Asked, now: datetime) -> Phrase:
+def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
     phrase = reminder_phrase.read(params.content(), now)
     if phrase.rest and not params.text("repeat"):
         named = ", ".join(f'"{each}"' for each in phrase.rest)

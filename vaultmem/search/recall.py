@@ -16,7 +16,7 @@ from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
 from vaultmem.memories import reads
 from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
-from vaultmem.memories.asked import Asked
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.store import MemoryStore
 from vaultmem.search import recall_candidate
@@ -46,7 +46,7 @@ _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def recall(desk: MemoryStore, reader: Reader, request: Asked) -> dict[str, object]:
+def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> dict[str, object]:
     """The answer, best first after the preferences; with `explain`, what each step did."""
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
@@ -65,7 +65,7 @@ def recall(desk: MemoryStore, reader: Reader, request: Asked) -> dict[str, objec
     return {**result, "explain": run.steps} if request.flag("explain") else result
 
 
-def wanted_of(request: Asked, config: Config, now: float) -> Wanted:
+def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
     """What a request wants. Raises UsageError."""
     threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Wanted(
@@ -80,7 +80,7 @@ def wanted_of(request: Asked, config: Config, now: float) -> Wanted:
     )  # fmt: skip
 
 
-def _as_of(request: Asked, now: float) -> float | None:
+def _as_of(request: Arguments, now: float) -> float | None:
     """The end of the day that is named, or the moment."""
     if not request.text("as_of"):
         return None
@@ -93,11 +93,11 @@ def _as_of(request: Asked, now: float) -> float | None:
     )
 
 
-def _query(request: Asked) -> str:
+def _query(request: Arguments) -> str:
     return request.long_text("query")[:LONGEST]
 
 
-def _scopes(request: Asked) -> tuple[str, ...]:
+def _scopes(request: Arguments) -> tuple[str, ...]:
     scopes = request.texts("scope")
     for scope in scopes:
         if not SCOPE.fullmatch(scope):

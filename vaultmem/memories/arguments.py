@@ -25,7 +25,7 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-class Asked:
+class Arguments:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
     def __init__(self, params: Params, spelled: Callable[[str], str] = _quoted) -> None:
@@ -125,7 +125,7 @@ class Asked:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Short texts of one line each: one, or a list."""
-        each = (Asked({name: one}, self.spelled).text(name) for one in self._list(name))
+        each = (Arguments({name: one}, self.spelled).text(name) for one in self._list(name))
         return tuple(dict.fromkeys(one for one in each if one))
 
     def _list(self, name: str) -> list[str]:
