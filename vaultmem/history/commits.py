@@ -232,6 +232,7 @@ class Intake:
             touched |= {step.path or step.target, step.target}
         at = min((batch.header.at for batch in batches), default=now)
         self._by_person(before | self._edited(touched), self._lost(touched), at)
+        self._first_why = ""  # what comes later was not found, but done
         for batch in batches:
             self._batch(batch)
         self._by_person(self._edited(set()), self._lost(set()), now)
