@@ -196,11 +196,6 @@ def installed(before: str, text: str) -> str:
     return text
 
 
-def uninstalled(before: str) -> str:
-    """Nothing, where it was ours. Raises VaultmemError when it is somebody else's."""
-    return installed(before, "")
-
-
 _THEIRS = "it is not as vaultmem wrote it, and was left alone"
 
 

@@ -26,7 +26,6 @@ from vaultmem.assistants.tool_files import (
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
 from vaultmem.memories.reports import Report, header
 from vaultmem.memories.store import Session
@@ -265,7 +264,7 @@ class _Tool:
         a person has approved must not become something else under their word."""
         if memory is None:
             return {"agent": self.by}
-        if is_approved(memory.id, self.session.desk.pending.record.answers()):
+        if self.session.is_approved(memory):
             raise VaultmemError(
                 f"{memory.title!r} was approved by a person and cannot be edited; write another file"
             )

@@ -242,7 +242,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     if category == REMINDERS:
         moment = due(draft, memory, text)
         is_timed = any(map(memory.properties.get, ("remind", "due")))
-        is_timed = is_timed or bool(find(prose(text), _written(draft, memory)))
+        is_timed = is_timed or bool(find(prose(text), draft.written_at(memory)))
         category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
@@ -285,7 +285,7 @@ def is_plain(text: str) -> bool:
 def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
     """When a text wants to remind, reckoned from the day it was written; None when that is over. Where no words say
     that something is to be done then, it is the first time to come that the text names."""
-    now, since = draft.view.now, _written(draft, memory)
+    now, since = draft.view.now, draft.written_at(memory)
     moment = reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
         if not reminder_phrase.is_whole(text, since):
@@ -299,11 +299,6 @@ def _to_come(text: str, now: datetime) -> Moment | None:
         if moment.when > now or (moment.all_day and moment.when.date() == now.date()):
             return moment
     return None
-
-
-def _written(draft: Draft, memory: Memory) -> datetime:
-    now = draft.view.now
-    return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
 
 
 def times_of(moment: Moment) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
@@ -127,6 +127,11 @@ class Draft:
         if state and state.content is not None:
             return state.content
         return self.view.content(memory)
+
+    def written_at(self, memory: Memory) -> datetime:
+        """When it was written, in the person's zone."""
+        now = self.view.now
+        return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
 
     def reads(self, memory: Memory) -> int:
         """How often it was read, by its file or by what this machine knows."""

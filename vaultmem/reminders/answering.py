@@ -118,7 +118,7 @@ def settle(session: Session, params: Arguments) -> Report:
 def answer(session: Session, params: Arguments) -> Report:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
-    now = datetime.fromtimestamp(session.now).astimezone()
+    now = session.local_time
     record = session.desk.pending.record
     session.desk.pending.check_vault(params.told("vanished"))
     until = _until(params, now) if state == SNOOZED else ""
@@ -170,7 +170,7 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
     """What would be due under this id had nothing been answered: what repeats may have moved on since."""
-    searcher, now = session.reader.searcher(), datetime.fromtimestamp(session.now).astimezone()
+    searcher, now = session.reader.searcher(), session.local_time
     dues = session.desk.pending.dues(searcher.catalog, now, {}) if searcher else []
     return next((due for due in dues if due.id == id_), None)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from vaultmem.adapter import Task, Value
 from vaultmem.chat import conversations
@@ -66,8 +65,8 @@ def dues(session: Session) -> list[Due]:
     searcher = session.reader.searcher()
     if searcher is None:
         return []
-    now = datetime.fromtimestamp(session.now).astimezone()
-    return session.desk.pending.dues(searcher.catalog, now, session.desk.pending.record.answers())
+    pending = session.desk.pending
+    return pending.dues(searcher.catalog, session.local_time, pending.record.answers())
 
 
 def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = ()) -> Settled:
@@ -109,7 +108,7 @@ class _Work:
         searcher, desk = self._session.reader.searcher(), self._session.desk
         if searcher is None:
             return
-        now = datetime.fromtimestamp(self._session.now).astimezone()
+        now = self._session.local_time
         for fact in desk.pending.facts_to_promote(searcher.catalog, now, self._answers):
             try:
                 self._promote(fact)

@@ -96,7 +96,7 @@ def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
         if looked is not None and is_known(memory, looked):
             continue
         content = draft.content(memory)
-        dated = absolute(content, _written(draft, memory))
+        dated = absolute(content, draft.written_at(memory))
         if dated != content and draft.may(memory):
             draft.rewrite(memory, dated, "relative days got their date")
 
@@ -104,12 +104,6 @@ def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
 def _was_edited(memory: Memory) -> bool:
     """Whether its words may be from another day than its beginning."""
     return memory.updated - memory.created > STALE
-
-
-def _written(draft: Draft, memory: Memory) -> datetime:
-    """When it was written, in the person's zone."""
-    now = draft.view.now
-    return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
 
 
 # --- Found in memories
@@ -236,7 +230,7 @@ def _is_all(sentence: _Sentence, text: str) -> bool:
 
 
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
-    now, since = draft.view.now, _written(draft, memory)
+    now, since = draft.view.now, draft.written_at(memory)
     bare = _DATED.sub("", text)
     text = bare if absolute(bare, since) == text else text  # without what stale_days has put in
     for _ in range(MOST):
