@@ -270,8 +270,13 @@ def test_embedding_is_use(
 
 
 def test_a_save_in_a_round_that_goes_to_its_end(
-    queue: EmbeddingQueue, opened: Vault, model: Model, looks: list[set[int] | None],
-) -> None:  # fmt: skip
+    queue: EmbeddingQueue,
+    opened: Vault,
+    model: Model,
+    looks: list[set[int] | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET", PATIENCE)
     note = ids(opened)["n3.md"]
 
     def save() -> None:
@@ -280,6 +285,7 @@ def test_a_save_in_a_round_that_goes_to_its_end(
 
     model.between = save
     queue.start()
+    until(lambda: len(model.texts) == NOTES)
     assert queue.wait(PATIENCE)
     assert looks == [None, {note}]
 

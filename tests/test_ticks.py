@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
@@ -352,6 +352,7 @@ ANY = (
 
 
 @given(st.lists(ANY, max_size=25).map("".join), st.sampled_from(STYLES))
+@example("---\nbuy milk\ngenerated: vaultmem\n---", "outline")
 @settings(max_examples=600, deadline=None)
 def test_a_page_that_was_written_is_settled(text: str, style: str) -> None:
     new, acks = merged(text, ITEMS, style)

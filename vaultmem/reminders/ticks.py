@@ -277,18 +277,20 @@ def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
 
 def compose(content: Content, items: Iterable[Item], style: str, more: Sequence[str] = ()) -> str:
     """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
+    front = content.front
+    if style == OUTLINE:  # there, a line that is no property would end them
+        front = [line for line in front if "::" in line]
     notes = "".join(content.notes)
-    for line in (*content.strays, *missing_lines(content, more)):
+    lines_elsewhere = (line for line in content.front if line not in front)
+    for line in (*lines_elsewhere, *content.strays, *missing_lines(content, more)):
         gap = "" if not notes or notes.endswith(("\n", "\r")) else "\n"
         notes = f"{notes}{gap}{line}"
     page = render(items, style, notes)
     ours = page[: len(page) - len(notes)]
-    if content.front:
+    if front:
         mark = MARKS[style == OUTLINE]
-        front = "".join(
-            line if line.endswith(("\n", "\r")) else f"{line}\n" for line in content.front
-        )
-        ours = ours.replace(f"{mark}\n", f"{mark}\n{front}", 1)
+        top = "".join(line if line.endswith(("\n", "\r")) else f"{line}\n" for line in front)
+        ours = ours.replace(f"{mark}\n", f"{mark}\n{top}", 1)
     return re.sub(r"\r?\n", content.end, ours) + notes
 
 
