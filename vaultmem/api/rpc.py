@@ -286,9 +286,11 @@ class Reader:
         searcher = self.searcher()
         return [] if searcher is None else related(searcher, path, limit)
 
-    def near(self, text: str, folder: str, limit: int) -> dict[str, float | None]:
+    def near(
+        self, text: str, folder: str, limit: int, meaning: str = ""
+    ) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, best first, with their cosines where those
-        are known: by words, and by meaning if a model is warm."""
+        are known: by words, and by `meaning` if a model is warm."""
         from vaultmem.search.query import Ask, Filter
         from vaultmem.search.recall_text import plain
 
@@ -302,8 +304,9 @@ class Reader:
             words = _telling(searcher, plain(text))
             # Who asks leaves out what a summary stands for: to find that out takes a look at all memories.
             ask = Ask(
-                words, limit, found is not None, "note", below, 0.0, compressed=True, is_typed=False
-            )
+                words, limit, found is not None, "note", below, 0.0,
+                compressed=True, is_typed=False, meaning=meaning,
+            )  # fmt: skip
             results = searcher.search(ask, texts=False).results
             return {hit.path: hit.similarity for hit in results}
         except StateError:  # a memory can be written, whatever became of the index

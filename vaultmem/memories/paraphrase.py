@@ -64,6 +64,7 @@ class _Plain(NamedTuple):
 
     words: tuple[str, ...]  # stems and single Chinese characters, in their order
     known: Mapping[str, float]  # what each word weighs: a Chinese character is half a word
+    weight: float  # of all of them, at least that of one character
     prefixes: Mapping[str, tuple[str, ...]]
     signs: frozenset[str]  # Chinese characters
     pairs: frozenset[str]  # of them, side by side
@@ -211,9 +212,11 @@ def _plain(text: str) -> _Plain:
     for word in words:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
     signs = [sign for run in _HANS.findall(spelled) for sign in run if sign not in STOP]
+    known = {word: 0.5 if _HANS.fullmatch(word) else 1.0 for word in words}
     return _Plain(
         words,
-        {word: 0.5 if _HANS.fullmatch(word) else 1.0 for word in words},
+        known,
+        max(0.5, sum(known.values())),
         {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX},
         frozenset(signs),
         frozenset(map("".join, pairwise(signs))),
@@ -250,26 +253,26 @@ def _hour(match: re.Match[str]) -> str:
 
 def _missing(one: _Plain, other: _Plain) -> list[str]:
     """Words of one that the other has in no form."""
-    return [word for word in one.known if word not in other.known and not _has_form(other, word)]
-
-
-def _has_form(text: _Plain, word: str) -> bool:
-    others = text.prefixes.get(word[:_PREFIX])
-    return others is not None and any(_is_form(word, other) for other in others)
+    alone = [word for word in one.known if word not in other.known]
+    forms = other.prefixes
+    return [
+        word
+        for word in alone
+        if (near := forms.get(word[:_PREFIX])) is None
+        or not any(_is_form(word, each) for each in near)
+    ]
 
 
 def _is_form(word: str, other: str) -> bool:
-    alike = next(
-        (at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b),
-        min(len(word), len(other)),
-    )
-    return alike >= _PART * min(len(word), len(other))
+    shorter = min(len(word), len(other))
+    alike = math.ceil(_PART * shorter)
+    return word[:alike] == other[:alike]
 
 
 def _covered(text: _Plain, missing: Sequence[str]) -> float:
     """The share of its words that the other has."""
     lacking = sum(text.known[word] for word in missing)
-    return 1 - lacking / max(0.5, sum(text.known.values()))
+    return 1 - lacking / text.weight
 
 
 def difference(a: Sequence[str], b: Sequence[str]) -> Place:
@@ -289,7 +292,7 @@ def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
     if len(shared) < 2:
         return 0.0, False
     inverted = sum(first > second for first, second in combinations(shared, 2))
-    turned = any(x > y > z for x, y, z in combinations(shared, 3))
+    turned = inverted > 2 and any(x > y > z for x, y, z in combinations(shared, 3))
     return 2 * inverted / (len(shared) * (len(shared) - 1)), turned
 
 

@@ -165,7 +165,7 @@ def features(
 ) -> dict[str, float]:
     """What the models look at, each from 0 to 1; `common` words tell nothing. `is_nearest`: no other one is
     closer to the newer text."""
-    a, b = _without(read(old[:CAP]), common), _without(read(new[:CAP]), common)
+    a, b = _read_without(old, common), _read_without(new, common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
     place = paraphrase.difference(
         [each.stem for each in a.tokens], [each.stem for each in b.tokens]
@@ -203,14 +203,16 @@ def features(
     return {name: float(value) for name, value in results.items()}
 
 
-def _without(text: Reading, common: frozenset[str]) -> Reading:
-    if text.stems.isdisjoint(common):
-        return text
-    return text._replace(
-        tokens=tuple(token for token in text.tokens if token.stem not in common),
-        stems=text.stems - common,
-        names=text.names - common,
-        numbers=text.numbers - common,
+@lru_cache(64)  # the newer text is compared with many older ones
+def _read_without(text: str, common: frozenset[str]) -> Reading:
+    reading = read(text[:CAP])
+    if reading.stems.isdisjoint(common):
+        return reading
+    return reading._replace(
+        tokens=tuple(token for token in reading.tokens if token.stem not in common),
+        stems=reading.stems - common,
+        names=reading.names - common,
+        numbers=reading.numbers - common,
     )
 
 

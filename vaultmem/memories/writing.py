@@ -303,7 +303,7 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
     """Paths of memories that may speak of the same, with cosines where they are known."""
     if session.reader.searcher() is not None:
         text = f"{content[:CAP]} {supersede.properties(content)}"
-        return session.reader.near(text, session.desk.folder, ABOUT)
+        return session.reader.near(text, session.desk.folder, ABOUT, content[:WEIGHED])
     newest = sorted(
         session.desk.collection.live(), key=lambda memory: (-memory.created, memory.path)
     )
@@ -324,12 +324,8 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
     meaning = session.reader.warm_meaning()
     if meaning is None:
         return None
-    from vaultmem.memories import prototypes
-
     centroid = _centroid(session, session.desk)
-    return (
-        None if centroid is None else prototypes.cosines(meaning, [content[:WEIGHED]], centroid)[0]
-    )
+    return None if centroid is None else float(meaning.embedder.query(content[:WEIGHED]) @ centroid)
 
 
 def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None:

@@ -65,6 +65,7 @@ class Ask:
     talks: bool = False  # also what was said in conversations, as a filter by scope or path may
     viewer: Viewer = PERSON
     is_typed: bool = True  # misspelt words are corrected
+    meaning: str = ""  # what is searched by meaning, where it is more than the words
 
     def decided(self, semantic: bool) -> Ask:
         """The same, by meaning or not."""

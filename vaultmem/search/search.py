@@ -161,7 +161,7 @@ class Searcher:
             faded = faded | known.spoken
         if ask.viewer.name:
             faded = faded | known.hidden_from(ask.viewer).keys()
-        text = language.wanted_text(ask.text, query)
+        text = ask.meaning or language.wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes
         elif ask.notes is not None:
