@@ -53,7 +53,7 @@ class Content(NamedTuple):
     notes: list[str]  # below the heading Notes
     strays: list[str]  # of a person, elsewhere
     front: list[str]  # properties that a person added at the top
-    end: str  # of most lines
+    end: str  # of the lines that are ours: that of the first one
     is_whole: bool  # False: the mark is gone, or a merge has left its own
 
 
@@ -84,8 +84,8 @@ _HEAD = 200  # lines in which properties may stand
 
 def read(text: str) -> Content:
     """What is on a page, in either style: a folder can be open in both editors."""
-    end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    return _Reader(_LINE.findall(text)).content(end)
+    lines = _LINE.findall(text)
+    return _Reader(lines).content("\r\n" if lines and lines[0].endswith("\r\n") else "\n")
 
 
 def is_page(text: str) -> bool:
