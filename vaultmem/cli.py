@@ -6,7 +6,7 @@ import os
 import sys
 
 from vaultmem import __version__
-from vaultmem.api.verbs import GROUPS, LOOK_AFTER, commands, verb
+from vaultmem.api.verbs import GROUPS, LOOK_AFTER, commands, every, verb
 
 __all__ = ["entry", "main", "usage"]
 
@@ -31,7 +31,8 @@ def usage(*, everything: bool = False) -> str:
         "usage: vaultmem COMMAND [...]", "",
         "The memory that people and their AI agents keep for life, in their own notes.",
     ]  # fmt: skip
-    shown = {name: one for name, one in commands().items() if everything or one.first}
+    first = {name: one for name, one in every().items() if one.first}
+    shown = commands() if everything else first
     for group in GROUPS:
         own = {
             name: one.summary
@@ -46,7 +47,7 @@ def usage(*, everything: bool = False) -> str:
 
 def upkeep() -> dict[str, str]:
     """The commands under `vaultmem maintain`, with their summaries."""
-    return {name: one.summary for name, one in commands().items() if one.upkeep}
+    return {name: one.summary for name, one in every().items() if one.upkeep}
 
 
 def _rows(summaries: dict[str, str]) -> list[str]:

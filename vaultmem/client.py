@@ -80,7 +80,7 @@ def call(
 def _connected(vault: str) -> _socket.socket | None:
     try:
         path = paths.socket_path(vault)
-        if not _is_ours(path):
+        if not is_ours(path):
             return None
         import _socket  # the whole socket module would bring selectors and enum
 
@@ -96,7 +96,7 @@ def _connected(vault: str) -> _socket.socket | None:
     return link
 
 
-def _is_ours(path: str) -> bool:
+def is_ours(path: str) -> bool:
     """Whether no other user could have made the socket."""
     folder, socket = os.lstat(os.path.dirname(path)), os.lstat(path)
     return (

@@ -169,7 +169,7 @@ class Protocol:
 
     def _list_tools(self, _params: Params, settled: Settled) -> Result:
         hidden = ("title",) if settled.version in UNTITLED else ()
-        tools = self._service.toolbox.listed()
+        tools = [tool.to_json() for tool in self._service.tools()]
         return {
             "tools": [{key: one[key] for key in one if key not in hidden} for one in tools]
         }  # fmt: skip

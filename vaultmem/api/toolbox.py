@@ -319,11 +319,26 @@ class ToolService:
         self, toolbox: Toolbox, opened: Callable[[], AbstractContextManager[Vault]], peer: str = ""
     ) -> None:
         self.toolbox, self._opened, self._peer = toolbox, opened, peer
+        self._client, self._reads_only = "", False
+
+    def of_client(self, client: str, *, reads_only: bool) -> ToolService:
+        """The same for a client whose name is known, whatever it calls itself, and that perhaps only reads."""
+        service = ToolService(self.toolbox, self._opened)
+        service._client, service._reads_only = client, reads_only
+        return service
+
+    def tools(self) -> list[Tool]:
+        """The tools that the client may call."""
+        known = self.toolbox.tools()
+        return [one for one in known if one.annotations.read_only or not self._reads_only]
 
     def call(self, name: str, arguments: Mapping[str, object], client: str) -> Outcome:
         """Call a tool; errors as Toolbox.call()."""
+        if self._reads_only and name not in (tool.name for tool in self.tools()):
+            raise BlockedError(f"{name[:40]} changes notes, and this client may only read them")
         with self._opened() as vault:
-            return self.toolbox.call(vault, Call(name, arguments, client, "", self._peer))
+            call = Call(name, arguments, self._client or client, "", self._peer)
+            return self.toolbox.call(vault, call)
 
     def recall(self, query: str, client: str) -> Outcome:
         """The `<memory>` block for a query. It counts as a call."""

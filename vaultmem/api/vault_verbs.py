@@ -215,6 +215,12 @@ VERBS = {
         (
             Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.lifecycle:PERIODIC"),
             Param("log_format", "how the log is written", choices=("text", "json"), default="text"),
+            Param("vault", "the folder that holds the notes; with --http it may be repeated", kind="repeated", metavar="FOLDER"),
+            Param("http", "answer on this address, too, who has a token", metavar="HOST:PORT", section="the HTTP door"),
+            Param("name", "a name that clients use for this machine", kind="repeated", metavar="HOST", section="the HTTP door"),
+            Param("tls_cert", "the certificate, as PEM", metavar="FILE", section="the HTTP door"),
+            Param("tls_key", "its key, as PEM", metavar="FILE", section="the HTTP door"),
+            flag("behind_proxy", "a web server in front ends TLS", section="the HTTP door"),
         ),
         command="lifecycle:serve",
     ),

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+ENTRY_POINTS = "vaultmem.verbs"  # a dict of verbs by name each; their functions are named as "package.module:name"
+_SHELF = "vaultmem_"  # packages that bring verbs
+_installed: list[dict[str, Verb]] = []  # once they are read
+
 FIND, REMEMBER, REMINDED, ASSISTANTS, LOOK_AFTER, SET_UP, NONE = GROUPS = (
     "Find", "Remember", "Be reminded", "Assistants", "Look after", "Set up", "",
 )  # fmt: skip
@@ -111,7 +115,13 @@ def resolve(name: object) -> Any:
     from importlib import import_module
 
     module, _, attribute = name.partition(":")
-    return getattr(import_module(f"vaultmem.{module}"), attribute)
+    is_ours = not module.startswith(_SHELF)
+    return getattr(import_module(f"vaultmem.{module}" if is_ours else module), attribute)
+
+
+def resolve_command(name: str) -> Any:
+    """The function of a command: "module:name" below vaultmem.commands, or of another package."""
+    return resolve(name if name.startswith(_SHELF) else f"commands.{name}")
 
 
 def verb(name: str) -> Verb | None:
@@ -122,7 +132,26 @@ def verb(name: str) -> Verb | None:
         return VERBS[name]
     from vaultmem.api.vault_verbs import VERBS as OTHERS
 
-    return OTHERS.get(name)
+    return OTHERS.get(name) or installed().get(name)
+
+
+def installed() -> dict[str, Verb]:
+    """The verbs that other packages bring, by name: their entry points lead to tables like ours. What cannot be loaded
+    is named on stderr and left out."""
+    if _installed:
+        return _installed[0]
+    import sys
+    from importlib.metadata import entry_points
+
+    found: dict[str, Verb] = {}
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        try:
+            found |= point.load()
+        except Exception as error:  # noqa: BLE001 - the border to code of third parties
+            why = " ".join(str(error).split()) or type(error).__name__
+            sys.stderr.write(f"vaultmem: the commands of {point.name} are left out: {why}\n")
+    _installed.append(found)
+    return found
 
 
 def declared(name: str) -> Verb:
@@ -141,8 +170,8 @@ def every() -> dict[str, Verb]:
 
 
 def commands() -> dict[str, Verb]:
-    """Those that can be typed, by name."""
-    return {name: one for name, one in every().items() if one.group}
+    """Those that can be typed, by name, with those of other packages."""
+    return {name: one for name, one in {**installed(), **every()}.items() if one.group}
 
 
 def memory_verbs() -> dict[str, Verb]:

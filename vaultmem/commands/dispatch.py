@@ -119,7 +119,12 @@ class _Dispatcher:
         from vaultmem.api.mcp import Protocol, Settled
 
         line, settled = request.text("line"), Settled.of(request.params.get("settled"))
-        lines, settled = Protocol(self._service(request)).answer(line, settled)
+        service, params = self._service(request), request.params
+        if isinstance(
+            client := params.get("client"), str
+        ):  # of another door, which knows who it is
+            service = service.of_client(client, reads_only=params.get("reads_only") is True)
+        lines, settled = Protocol(service).answer(line, settled)
         return {"said": lines, "settled": settled.as_json()}
 
     # --- commands

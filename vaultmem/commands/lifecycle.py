@@ -25,6 +25,7 @@ from vaultmem.text.values import TYPE_CHECKING
 if TYPE_CHECKING:
     from vaultmem.index.state import State
 
+DOORS = "vaultmem.doors"  # entry points: a function of arguments and output each, which serves until it is stopped
 LOOK_AGAIN = 0.2
 PERIODIC = ("expire", "upgrade", "decay", "consolidate")
 SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
@@ -35,6 +36,11 @@ SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at e
 
 def serve(args: Namespace, output: Output) -> int:
     """Hold the lock, keep the index true, answer requests."""
+    if args.http:
+        return _open_door(args, output)
+    if len(args.vault or ()) > 1:
+        raise UsageError("an agent is for one vault; with --http one door serves several")
+    args.vault = args.vault[0] if args.vault else None
     from vaultmem.agent.agent import Agent, Settings
     from vaultmem.agent.events import END
     from vaultmem.commands.dispatch import methods
@@ -68,6 +74,16 @@ def serve(args: Namespace, output: Output) -> int:
         words += ["--interval", args.interval] if args.interval else []
         os.execv(sys.executable, words)  # noqa: S606 - our own
     return 0
+
+
+def _open_door(args: Namespace, output: Output) -> int:
+    """Serve over HTTP, by the package that knows how."""
+    from importlib.metadata import entry_points
+
+    points = {point.name: point for point in entry_points(group=DOORS)}
+    if "http" not in points:
+        raise UsageError("no package for --http is installed; pip install 'vaultmem[server]'")
+    return int(points["http"].load()(args, output))
 
 
 def _schedules(interval: str | None) -> dict[str, str]:

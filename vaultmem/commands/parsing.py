@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve, resolve_command
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TYPE_CHECKING
 
@@ -74,7 +74,8 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     made.command = name
     _add_params(made, one)
     shared = made.add_argument_group("shared options")
-    shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
+    if not any(param.name == "vault" for param in one.params):
+        shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
         "--format",
         choices=("auto", "text", "json", *resolve(one.formats)),
@@ -180,8 +181,8 @@ def _namespace(
     with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
     empty = {param.name: _default(param) for param in one.params}
-    shared = {name: read.get(name) for name in ("vault", "format")}
-    return Namespace(**{**empty, **checked, **shared}, command=name)
+    shared = {name: read.get(name) for name in ("vault", "format") if name not in checked}
+    return Namespace(**{**empty, **shared, **checked}, command=name)
 
 
 def _typed(param: Param) -> Param:
@@ -203,7 +204,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     command = declared(own).command
     with params.at_door(COMMAND):
         if command:
-            return int(resolve(f"commands.{command}")(args, output))
+            return int(resolve_command(command)(args, output))
         from vaultmem.commands import rendering
 
         return rendering.run(own, args, output)

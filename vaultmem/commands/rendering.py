@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 
 from vaultmem import now
-from vaultmem.api.verbs import COMMAND, JSON, declared, resolve
+from vaultmem.api.verbs import COMMAND, JSON, declared, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
@@ -45,9 +45,9 @@ def run(name: str, args: Namespace, output: Output) -> int:
     if getattr(args, "dry_run", False) and "changes" in answer:
         show_report(answer, output)
     else:
-        resolve(f"commands.{verb.show}")(answer, args, output)
+        resolve_command(verb.show)(answer, args, output)
     if verb.remarks:
-        resolve(f"commands.{verb.remarks}")(answer, output)
+        resolve_command(verb.remarks)(answer, output)
     return 0
 
 

@@ -113,8 +113,12 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def server(app: Callable[..., Awaitable[None]]) -> Server:
-    """What serves an application; `should_exit` ends it. It says nothing by itself, and adds no header to answers."""
+def server(
+    app: Callable[..., Awaitable[None]], certificate: tuple[str, str] | None = None
+) -> Server:
+    """What serves an application, with TLS by a certificate and its key (PEM files); `should_exit` ends it. It says
+    nothing by itself, and adds no header to answers."""
+    cert, key = certificate or (None, None)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logging.getLogger(name).disabled = True
     return Server(
@@ -123,5 +127,6 @@ def server(app: Callable[..., Awaitable[None]]) -> Server:
             http=Connection, ws="none", loop="asyncio", lifespan="on", interface="asgi3", log_config=None,
             access_log=False, proxy_headers=False, server_header=False, date_header=False,
             timeout_graceful_shutdown=LAST_BYTES, timeout_keep_alive=75, backlog=_BACKLOG,
+            ssl_certfile=cert, ssl_keyfile=key,
         )
     )  # fmt: skip

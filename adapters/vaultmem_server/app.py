@@ -1,0 +1,281 @@
+"""The application behind the door (owner of starlette here): who asks, what is refused, and the addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vaultmem import __version__, paths
+from vaultmem.errors import StateError
+from vaultmem.proxy import guard
+from vaultmem_server.link import LinkError
+from vaultmem_server.tokens import Caller
+
+if TYPE_CHECKING:
+    from vaultmem_server.door import Door
+
+log = logging.getLogger("vaultmem.http")
+
+Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+MOUNTS = "vaultmem.http"  # entry points: door -> routes, below /NAME, which let in whom they like
+HEALTH = "/health"
+MOST_BODY = 1_200_000  # bytes
+CALLS, WRITES = 6_000, 600  # of one token, a minute
+_TRIES, _TRIES_KEPT, _SLOWEST = 5, 10_000, 4.0
+_PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
+          405: "this address has no such method"}  # fmt: skip
+
+
+def caller_of(request: Request, door: Door) -> Caller | None:
+    """Who asks, None where nobody whom we know does. The one place where a request becomes a client: OAuth would go
+    here."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    token = door.tokens.holder(text.strip()) if scheme.lower() == "bearer" else None
+    return Caller(token, _address(request)) if token else None
+
+
+def require(caller: Caller, scope: str) -> None:
+    """Raise HTTPException where the token has not that scope."""
+    if not caller.may(scope):
+        raise HTTPException(
+            403, f"this token has the scope {caller.token.scope}; {scope} is needed"
+        )
+
+
+def known(request: Request) -> Caller:
+    """Who asks, behind the check."""
+    caller = request.scope["vaultmem.caller"]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def vault_for(door: Door, caller: Caller, name: str = "") -> str:
+    """The vault that a request means: by its name, or the only one that the token opens. Raises HTTPException."""
+    mine = [
+        one for one, folder in door.vaults.items() if caller.token.opens(paths.vault_id(folder))
+    ]
+    if name in mine:
+        return name
+    if name or not mine:
+        raise HTTPException(404, "no such vault for this token")
+    if len(mine) > 1:
+        raise HTTPException(400, f"say which vault: {', '.join(mine)}")
+    return mine[0]
+
+
+def build(door: Door, lifespan: Lifespan) -> Starlette:
+    """The application."""
+    from vaultmem_server import rest, streamable
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    mounted = list(_mounted(door))
+    handlers = {HTTPException: _http_error, LinkError: _link_error, StateError: _state_error}
+    prefixes = tuple(route.path for route in mounted if hasattr(route, "path"))
+    app = Starlette(
+        routes=[Route(HEALTH, health), *rest.routes(door), *streamable.routes(door), *mounted],
+        middleware=[Middleware(_Door, door, (HEALTH, *prefixes))],
+        exception_handlers={**handlers, Exception: _failure},
+        lifespan=lifespan,
+    )  # fmt: skip
+    app.router.redirect_slashes = False
+    return app
+
+
+def _mounted(door: Door) -> Iterable[BaseRoute]:
+    """The routes of other packages. What cannot be loaded is left out, and stands in the log."""
+    for point in sorted(entry_points(group=MOUNTS), key=lambda point: point.name):
+        try:
+            yield from point.load()(door)
+        except Exception as error:  # noqa: BLE001 - the border to code of third parties
+            log.warning("%s is left out: %s", point.name, error)
+
+
+class _Door:
+    """Stands before all addresses: the host, the token, the size, the rate; counts what goes through."""
+
+    def __init__(self, app: ASGIApp, door: Door, free: tuple[str, ...]) -> None:
+        self._app, self._door, self._free = app, door, free
+        self._tries = _Tries()
+        self._rates = _Rates()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+            await send(message)
+
+        request = Request(scope, receive)
+        try:
+            if refusal := await self._refusal(request):
+                await refusal(scope, receive, counted)
+            else:
+                await self._app(scope, _limited(receive), counted)
+        finally:
+            self._door.metrics.count(_route(scope), status, time.perf_counter() - began)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        if why := _foreign(request, self._door):
+            self._door.metrics.refused[why] += 1
+            return _error(403, f"the {why} is not one of this server")
+        if int(_number(request.headers.get("content-length"))) > MOST_BODY:
+            return _error(413, f"a request may have {MOST_BODY:,} bytes")
+        path = request.url.path
+        if any(path == one or path.startswith(f"{one}/") for one in self._free):
+            return None
+        caller = caller_of(request, self._door)
+        if caller is None:
+            self._door.metrics.refused["token"] += 1
+            if "authorization" in request.headers:
+                await asyncio.sleep(self._tries.failed(_address(request)))
+            return _error(401, _PLAIN[401], {"www-authenticate": "Bearer"})
+        request.scope["vaultmem.caller"] = caller
+        if wait := self._rates.take(caller.token.key):
+            self._door.metrics.refused["rate"] += 1
+            return _error(
+                429,
+                f"more than {CALLS} requests a minute; try again in {wait} s",
+                {"retry-after": str(wait)},
+            )
+        return None
+
+
+def _route(scope: Scope) -> str:
+    """The address as it is counted: without what a client made up."""
+    parts = scope["path"].split("/")[1:3]
+    return (
+        "/" + "/".join(parts)
+        if "vaultmem.caller" in scope or parts[:1] == ["health"]
+        else "refused"
+    )
+
+
+def _foreign(request: Request, door: Door) -> str:
+    """What of a request shows that a web page made it, or that it was sent to somebody else: a page in a browser can
+    send requests here, but not hide where it comes from."""
+    host = request.headers.get("host", "").lower()
+    name, _, port = host.rpartition(":")
+    name = (name if port.isdecimal() else host).strip("[]")
+    if name not in door.names and not (door.names & guard.WILDCARDS and _is_address(name)):
+        return "Host"
+    origin = request.headers.get("origin")
+    if origin is not None and origin.lower().partition("://")[2] != host:
+        return "Origin"
+    return ""
+
+
+def _is_address(name: str) -> bool:
+    return bool(name) and all(c in "0123456789abcdef.:" for c in name)
+
+
+def _limited(receive: Receive) -> Receive:
+    """The body, up to a size: its length may be untold."""
+    size = 0
+
+    async def limited() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MOST_BODY:
+            raise HTTPException(413, f"a request may have {MOST_BODY:,} bytes")
+        return message
+
+    return limited
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() else 0
+
+
+class _Tries:
+    """How often an address failed of late: each failure after the first ones waits longer."""
+
+    def __init__(self) -> None:
+        self._failed: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def failed(self, address: str) -> float:
+        """Seconds to wait before the answer."""
+        count, since = self._failed.pop(address, (0, time.monotonic()))
+        count = max(0, count - int((time.monotonic() - since) / 60)) + 1
+        self._failed[address] = (count, time.monotonic())
+        while len(self._failed) > _TRIES_KEPT:
+            self._failed.popitem(last=False)
+        return 0.0 if count <= _TRIES else min(_SLOWEST, 0.1 * 2.0 ** (count - _TRIES))
+
+
+class _Rates:
+    """Requests of each token, in bursts up to a minute's worth."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, key: str) -> int:
+        """Count one; 0, or the seconds to wait."""
+        now = time.monotonic()
+        left, since = self._left.get(key, (float(CALLS), now))
+        left = min(float(CALLS), left + (now - since) * CALLS / 60)
+        if left < 1:
+            return math.ceil((1 - left) * 60 / CALLS)
+        self._left[key] = (left - 1, now)
+        return 0
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse({"error": message}, status, headers)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    is_plain = error.detail in ("Not Found", "Method Not Allowed")
+    return _error(
+        error.status_code,
+        _PLAIN[error.status_code] if is_plain else error.detail,
+        dict(error.headers or {}),
+    )
+
+
+async def _link_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LinkError)
+    return _error(error.status, str(error))
+
+
+async def _state_error(_: Request, error: Exception) -> Response:
+    log.error("%s", error)
+    return _error(500, "the server cannot read its tokens; its log says more")
+
+
+async def _failure(_: Request, error: Exception) -> Response:
+    log.exception("a request failed", exc_info=error)
+    return _error(500, f"the server failed: {type(error).__name__}")

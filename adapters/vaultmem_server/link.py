@@ -1,0 +1,180 @@
+"""Connections to the agents: requests of the door go over a few open sockets to each vault's agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vaultmem import client, paths
+from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS
+from vaultmem.errors import VaultmemError
+
+MOST_OPEN = 24  # connections to one agent, which takes 110 in all
+PATIENCE = 60.0  # seconds for an answer
+START_WITHIN = 20.0  # seconds for an agent that was just started
+_LONGEST = 1 << 26  # bytes of a reply
+_RETRY = 0.05
+
+JsonObject = dict[str, object]
+OnProgress = Callable[[JsonObject], None]
+
+
+class LinkError(VaultmemError):
+    """The agent's answer is an error; `status` is how HTTP calls it."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = {
+            WRONG_PARAMS: 400,
+            NOT_FOUND: 404,
+            UNKNOWN_METHOD: 404,
+            client.NO_ANSWER: 503,
+        }.get(code, 422)
+
+
+class _Connection(NamedTuple):
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def is_usable(self) -> bool:
+        return not (self.reader.at_eof() or self.writer.is_closing())
+
+
+class Link:
+    """The way to the agent of one vault. For one event loop."""
+
+    def __init__(self, vault: str) -> None:
+        self.vault = vault
+        self._free: list[_Connection] = []
+        self._room = asyncio.Semaphore(MOST_OPEN)
+        self.in_flight = 0
+
+    async def call(
+        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
+    ) -> object:
+        """The result of a method. Raises LinkError; a request that was sent is never sent twice."""
+        request: JsonObject = {
+            "id": 1,
+            "method": method,
+            "params": params,
+            "progress": on_progress is not None,
+        }
+        line = f"{json.dumps(request, separators=(',', ':'))}\n".encode()
+        self.in_flight += 1
+        try:
+            async with self._room:
+                connection = await self._connection()
+                is_whole = False
+                try:
+                    reply = await asyncio.wait_for(
+                        _exchange(connection, line, on_progress), PATIENCE
+                    )
+                    is_whole = True
+                except (OSError, EOFError, ValueError, TimeoutError) as error:
+                    why = str(error) or type(error).__name__
+                    raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
+                finally:
+                    if is_whole:
+                        self._free.append(connection)
+                    else:
+                        connection.writer.close()
+        finally:
+            self.in_flight -= 1
+        problem = reply.get("error")
+        if isinstance(problem, dict):
+            raise LinkError(int(problem.get("code", 0)), str(problem.get("message")))
+        return reply.get("result")
+
+    def close(self) -> None:
+        """Close what is open."""
+        for connection in self._free:
+            connection.writer.close()
+        self._free.clear()
+
+    async def _connection(self) -> _Connection:
+        while self._free:
+            connection = self._free.pop()
+            if connection.is_usable():
+                return connection
+            connection.writer.close()
+        try:
+            path = paths.socket_path(self.vault)
+            if not client.is_ours(path):
+                raise PermissionError("its socket belongs to somebody else")
+            return _Connection(*await asyncio.open_unix_connection(path, limit=_LONGEST))
+        except OSError as error:
+            raise LinkError(
+                client.NO_ANSWER, "the agent of this vault does not run; vaultmem start"
+            ) from error
+
+
+async def _exchange(
+    connection: _Connection, line: bytes, on_progress: OnProgress | None
+) -> JsonObject:
+    connection.writer.write(line)
+    await connection.writer.drain()
+    while True:
+        answer = await connection.reader.readline()
+        if not answer.endswith(b"\n"):
+            raise EOFError("it ended too soon")
+        reply: JsonObject = json.loads(answer)
+        state = reply.get("progress")
+        if not isinstance(state, dict):
+            return reply
+        if on_progress is not None:
+            on_progress(state)
+
+
+class Companion:
+    """The agent of a vault, started where none runs, and again when it ends; it ends with the door."""
+
+    def __init__(self, vault: str, command: list[str]) -> None:
+        self.vault, self._command = vault, command
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def watch(self) -> None:
+        """Keep an agent running until this is cancelled."""
+        wait = 1.0
+        while True:
+            if not await asyncio.to_thread(self._answers):
+                if self._process is None or self._process.poll() is not None:
+                    self._process = subprocess.Popen(
+                        self._command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                    )
+                wait = min(30.0, wait * 2)
+            else:
+                wait = 1.0
+            await asyncio.sleep(wait)
+
+    async def ready(self) -> bool:
+        """Whether an agent answers before too long."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + START_WITHIN
+        while loop.time() < until:
+            if await asyncio.to_thread(self._answers):
+                return True
+            await asyncio.sleep(_RETRY)
+        return False
+
+    def end(self) -> None:
+        """End the agent, if it is ours."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+
+    def _answers(self) -> bool:
+        try:
+            return client.call(self.vault, "ping", {}, timeout=2.0) is not client.NOBODY
+        except client.AgentError:
+            return os.path.exists(paths.socket_path(self.vault))

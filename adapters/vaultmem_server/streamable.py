@@ -1,0 +1,329 @@
+"""The Model Context Protocol over streamable HTTP (revision 2025-11-25 of its section "Transports").
+
+A line of the protocol goes to the agent as it came, and its answers come back likewise. An answer that comes soon is
+JSON; for one that takes longer the response becomes a stream of server-sent events, which a client whose connection
+broke takes up again with Last-Event-ID.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from vaultmem.api.mcp import ENVELOPES, HANDSHAKES
+from vaultmem_server.app import known, vault_for
+from vaultmem_server.link import JsonObject, LinkError
+from vaultmem_server.tokens import WRITE, Caller
+
+if TYPE_CHECKING:
+    from vaultmem_server.door import Door
+
+SESSION, VERSION, LAST = "mcp-session-id", "mcp-protocol-version", "last-event-id"
+SOON = 1.0  # seconds for an answer as plain JSON
+QUIET = 15.0  # seconds after which a stream shows that it lives
+MOST_SESSIONS, MOST_STREAMS = 2_000, 32  # in all, and of one session
+IDLE = 3_600.0  # seconds after which a session is forgotten
+_STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+_CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
+_INTERNAL = -32603
+
+
+@dataclass
+class Stream:
+    """What is sent in answer to one request: events with ids, for clients that come back for the rest."""
+
+    number: int
+    request: object  # its id
+    events: list[str] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def send(self, message: str) -> None:
+        """Add an event."""
+        self.events.append(message)
+        self.changed.set()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.is_over = True
+        self.changed.set()
+
+    async def after(self, seen: int) -> AsyncIterator[bytes]:
+        """The events after the first `seen` ones as bytes, until the last."""
+        while True:
+            for at, message in enumerate(self.events[seen:], seen + 1):
+                yield f"id: {self.number}-{at}\nevent: message\ndata: {message}\n\n".encode()
+            seen = max(seen, len(self.events))
+            if self.is_over and seen == len(self.events):
+                return
+            self.changed.clear()
+            try:
+                await asyncio.wait_for(self.changed.wait(), QUIET)
+            except TimeoutError:
+                yield b": still here\n\n"
+
+
+@dataclass
+class Session:
+    """What a client has agreed on, and the streams it may come back to."""
+
+    id: str
+    token: str  # the key of the token that began it
+    vault: str
+    settled: object = None
+    used: float = field(default_factory=time.monotonic)
+    streams: OrderedDict[int, Stream] = field(default_factory=OrderedDict)
+    _count: int = 0
+
+    def stream(self, request: object) -> Stream:
+        """A new stream; the oldest one that is over makes room."""
+        self._count += 1
+        new = self.streams[self._count] = Stream(self._count, request)
+        over = [number for number, one in self.streams.items() if one.is_over]
+        for number in over[: max(0, len(self.streams) - MOST_STREAMS)]:
+            del self.streams[number]
+        if len(self.streams) > MOST_STREAMS:
+            del self.streams[self._count]
+            raise HTTPException(429, f"a session has {MOST_STREAMS} requests at once")
+        return new
+
+
+class Sessions:
+    """The sessions by id; each belongs to the token that began it."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+
+    def begin(self, caller: Caller, vault: str) -> Session:
+        """A new session."""
+        now = time.monotonic()
+        for id_ in [id_ for id_, one in self._sessions.items() if now - one.used > IDLE]:
+            self.end(self._sessions[id_])
+        while len(self._sessions) >= MOST_SESSIONS:
+            self.end(next(iter(self._sessions.values())))
+        new = Session(secrets.token_urlsafe(24), caller.token.key, vault)
+        self._sessions[new.id] = new
+        return new
+
+    def named(self, id_: str, caller: Caller, vault: str) -> Session:
+        """The session that a request names. Raises HTTPException 404, by which a client knows to begin anew."""
+        session = self._sessions.get(id_)
+        if session is None or session.token != caller.token.key or session.vault != vault:
+            raise HTTPException(404, "no such session; initialize again")
+        session.used = time.monotonic()
+        self._sessions.move_to_end(id_)
+        return session
+
+    def end(self, session: Session) -> None:
+        """Forget a session, and stop what it waits for."""
+        self._sessions.pop(session.id, None)
+        for stream in session.streams.values():
+            if stream.task is not None:
+                stream.task.cancel()
+            stream.end()
+
+
+def routes(door: Door) -> list[BaseRoute]:
+    """/mcp for the one vault of a token, /mcp/NAME for each of several."""
+    endpoint = _Endpoint(door)
+    methods = ["POST", "GET", "DELETE"]
+    return [
+        Route("/mcp", endpoint.answer, methods=methods),
+        Route("/mcp/{vault}", endpoint.answer, methods=methods),
+    ]
+
+
+class _Endpoint:
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._sessions = Sessions()
+
+    async def answer(self, request: Request) -> Response:
+        """One request, by its method."""
+        caller = known(request)
+        vault = vault_for(self._door, caller, request.path_params.get("vault", ""))
+        version = request.headers.get(VERSION)
+        if version is not None and version not in (*HANDSHAKES, *ENVELOPES):
+            raise HTTPException(400, f"{VERSION} {version[:20]!r} is not spoken here")
+        id_ = request.headers.get(SESSION, "")
+        if request.method == "POST":
+            return await self._post(request, caller, vault, id_)
+        if not id_:
+            raise HTTPException(400, f"{SESSION} is missing")
+        session = self._sessions.named(id_, caller, vault)
+        if request.method == "DELETE":
+            self._sessions.end(session)
+            return Response(status_code=204)
+        return self._resume(request, session)
+
+    async def _post(self, request: Request, caller: Caller, vault: str, id_: str) -> Response:
+        accepted = request.headers.get("accept", "*/*")
+        if not any(kind in accepted for kind in ("application/json", "*/*", "application/*")):
+            raise HTTPException(
+                406, "the client must accept application/json and text/event-stream"
+            )
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPException(415, "the body must be application/json")
+        try:
+            line = (await request.body()).decode()
+            message = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise HTTPException(400, "the body is no JSON") from error
+        method = message.get("method") if isinstance(message, dict) else ""
+        session = self._session(message, method, caller, vault, id_)
+        if method == _CANCELLED:
+            _cancel(session, message)
+            return Response(status_code=202)
+        if isinstance(message, dict) and ("method" not in message or "id" not in message):
+            return Response(status_code=202)
+        stream = session.stream(message.get("id") if isinstance(message, dict) else None)
+        work = self._carry_out(session, stream, caller, " ".join(line.splitlines()), message)
+        stream.task = asyncio.create_task(work)
+        with contextlib.suppress(TimeoutError):
+            if "text/event-stream" in accepted:
+                await asyncio.wait_for(asyncio.shield(stream.task), SOON)
+            else:
+                await stream.task
+        headers = {SESSION: session.id} if method == "initialize" else {}
+        if stream.is_over and len(stream.events) == 1:
+            session.streams.pop(stream.number, None)
+            return Response(stream.events[0], media_type="application/json", headers=headers)
+        if stream.is_over and not stream.events:
+            return Response(status_code=202, headers=headers)
+        return StreamingResponse(
+            stream.after(0), media_type="text/event-stream", headers={**headers, **_STREAM}
+        )
+
+    def _session(
+        self, message: object, method: object, caller: Caller, vault: str, id_: str
+    ) -> Session:
+        if id_:
+            return self._sessions.named(id_, caller, vault)
+        if method == "initialize":
+            return self._sessions.begin(caller, vault)
+        if isinstance(message, dict) and _is_enveloped(message):
+            return Session("", caller.token.key, vault)
+        raise HTTPException(400, f"{SESSION} is missing: initialize first")
+
+    async def _carry_out(
+        self, session: Session, stream: Stream, caller: Caller, line: str, message: object
+    ) -> None:
+        """Ask the agent, and put its lines into the stream."""
+        can_write = caller.may(WRITE)
+        client = caller.client or caller.token.name
+        request: JsonObject = {
+            "line": line,
+            "settled": session.settled,
+            "client": client,
+            "reads_only": not can_write,
+        }
+        status, token = 500, _progress_token(message)
+
+        def on_progress(state: JsonObject) -> None:
+            params = {"progressToken": token, "progress": state.get("done", 0), "total": state.get("total", 0),
+                      "message": state.get("stage", "")}  # fmt: skip
+            stream.send(json.dumps({"jsonrpc": "2.0", "method": _PROGRESS, "params": params}))
+
+        try:
+            link = self._door.links[session.vault]
+            reply = await link.call("mcp", request, on_progress if token is not None else None)
+            assert isinstance(reply, dict)
+            for one in reply["said"]:
+                stream.send(str(one))
+            if isinstance(message, dict) and message.get("method") == "initialize":
+                session.settled = reply["settled"]
+            status = 200
+        except LinkError as error:
+            status = error.status
+            stream.send(
+                json.dumps(
+                    {
+                        "jsonrpc": "2.0",
+                        "id": stream.request,
+                        "error": {"code": _INTERNAL, "message": str(error)},
+                    }
+                )
+            )
+        finally:
+            stream.end()
+            if tool := _tool_of(message):
+                self._door.audit.write(caller, session.vault, tool, status)
+
+    def _resume(self, request: Request, session: Session) -> Response:
+        """The rest of a stream. Without Last-Event-ID there is nothing that we would send unasked."""
+        last = request.headers.get(LAST, "")
+        number, _, seen = last.partition("-")
+        if not (number.isdecimal() and seen.isdecimal()):
+            raise HTTPException(
+                405, "nothing is sent unasked; Last-Event-ID takes up a stream that broke off"
+            )
+        stream = session.streams.get(int(number))
+        if stream is None:
+            raise HTTPException(404, "that stream is over and forgotten")
+        return StreamingResponse(
+            stream.after(int(seen)), media_type="text/event-stream", headers=_STREAM
+        )
+
+
+def _is_enveloped(message: JsonObject) -> bool:
+    """Whether a request needs no session: it says its version itself."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return (
+        isinstance(meta, dict) and meta.get("io.modelcontextprotocol/protocolVersion") in ENVELOPES
+    )
+
+
+def _cancel(session: Session, message: JsonObject) -> None:
+    """Stop waiting for a request. What the agent has begun, it ends: a write is whole or not at all."""
+    params = message.get("params")
+    wanted = params.get("requestId") if isinstance(params, dict) else None
+    for stream in session.streams.values():
+        if (
+            stream.request == wanted
+            and wanted is not None
+            and stream.task is not None
+            and not stream.is_over
+        ):
+            stream.task.cancel()
+            stream.end()
+
+
+def _progress_token(message: object) -> object:
+    params = message.get("params") if isinstance(message, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, (str, int)) else None
+
+
+def _tool_of(message: object) -> str:
+    """The tool that a message calls, where it may write; "" for other messages."""
+    if not isinstance(message, dict) or message.get("method") != "tools/call":
+        return ""
+    params = message.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return name[:64] if isinstance(name, str) and name.removeprefix("memory_") in _WRITERS else ""
+
+
+def _writers() -> frozenset[str]:
+    from vaultmem.api.verbs import every
+
+    return frozenset(
+        name.replace("-", "_") for name, one in every().items() if one.tool and one.writes
+    )
+
+
+_WRITERS = _writers()

@@ -1,0 +1,184 @@
+"""Tokens: who may come through the HTTP door, as whom, to which vaults, and for how long.
+
+A token is shown once, when it is made; the file has only its SHA-256. 32 random bytes cannot be guessed, so a slow hash
+would protect nothing. The file belongs to the user alone (0600) and is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from vaultmem import paths
+from vaultmem.errors import StateError, UsageError
+
+READ, WRITE, ADMIN = SCOPES = ("read", "write", "admin")
+PREFIX = "vmt"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_SECRET_BYTES = 32
+_FIELDS = ("name", "key", "digest", "scope", "agent", "vaults", "created", "expires")
+
+
+class Token(NamedTuple):
+    """One token as the file has it. `key` is its public part; times are in seconds since 1970."""
+
+    name: str
+    key: str
+    digest: str
+    scope: str
+    agent: str  # the assistant it acts as; "" for its own name, or for the person with the scope `admin`
+    vaults: tuple[str, ...]  # their ids; none: all vaults of the door
+    created: float
+    expires: float | None
+
+    def is_expired(self, now: float) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and now >= self.expires
+
+    @property
+    def client(self) -> str:
+        """The assistant in whose name its requests are carried out; "" is the person."""
+        return self.agent or ("" if self.scope == ADMIN else self.name)
+
+    def opens(self, vault: str) -> bool:
+        """Whether it is for the vault with this id."""
+        return not self.vaults or vault in self.vaults
+
+    def to_json(self) -> dict[str, object]:
+        """What may be shown of it."""
+        fields = self._asdict()
+        del fields["digest"]
+        return fields
+
+
+class Caller(NamedTuple):
+    """Who asks: the holder of a token, from an address."""
+
+    token: Token
+    address: str
+
+    @property
+    def client(self) -> str:
+        """The assistant in whose name it is; "" for the person."""
+        return self.token.client
+
+    def may(self, scope: str) -> bool:
+        """Whether the token has that scope, or a wider one."""
+        return SCOPES.index(self.token.scope) >= SCOPES.index(scope)
+
+
+class TokenStore:
+    """The tokens in a file. Reading notices at once what another process has changed. Any thread may use it."""
+
+    def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
+        self.path = path or os.path.join(paths.state_root(), "tokens.json")
+        self._clock = clock
+        self._version: tuple[int, int, int] | None = None
+        self._tokens: dict[str, Token] = {}  # by key
+
+    def all(self) -> list[Token]:
+        """All tokens by name. Raises StateError for a file that cannot be read."""
+        self._refresh()
+        return sorted(self._tokens.values(), key=lambda token: token.name)
+
+    def add(
+        self, name: str, scope: str, agent: str = "", vaults: Sequence[str] = (), lifetime: float | None = None
+    ) -> str:  # fmt: skip
+        """Make a token; its text, which is nowhere else. `lifetime` is in seconds. Raises UsageError."""
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                "the name of a token has up to 40 letters, digits, dots, dashes and underscores"
+            )
+        if scope not in SCOPES:
+            raise UsageError(f"the scope of a token is one of {', '.join(SCOPES)}")
+        key, secret = secrets.token_hex(6), secrets.token_urlsafe(_SECRET_BYTES)
+        now = self._clock()
+        ends = None if lifetime is None else now + lifetime
+        with self._locked():
+            if any(token.name == name for token in self.all()):
+                raise UsageError(f"there is a token {name!r} already; vaultmem token revoke {name}")
+            new = Token(name, key, _digest(secret), scope, agent, tuple(vaults), now, ends)
+            self._write([*self._tokens.values(), new])
+        return f"{PREFIX}_{key}_{secret}"
+
+    def revoke(self, name: str) -> Token:
+        """Remove a token. Raises UsageError where there is none of that name."""
+        with self._locked():
+            known = self.all()
+            gone = next((token for token in known if token.name == name), None)
+            if gone is None:
+                names = ", ".join(token.name for token in known) or "none"
+                raise UsageError(f"there is no token {name!r}; known: {names}")
+            self._write([token for token in known if token is not gone])
+        return gone
+
+    def holder(self, text: str) -> Token | None:
+        """The token that a request shows; None where it is none of ours, or over. Takes the same time for every wrong
+        secret."""
+        self._refresh()
+        prefix, _, rest = text.partition("_")
+        key, _, secret = rest.partition("_")
+        token = self._tokens.get(key) if prefix == PREFIX else None
+        expected = token.digest if token else _digest("")
+        is_right = hmac.compare_digest(expected, _digest(secret))
+        return token if token and is_right and not token.is_expired(self._clock()) else None
+
+    def _refresh(self) -> None:
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            self._version, self._tokens = None, {}
+            return
+        version = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if version != self._version:
+            self._tokens = {token.key: token for token in self._read()}
+            self._version = version
+
+    def _read(self) -> list[Token]:
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                listed = json.load(file)["tokens"]
+            return [
+                Token(**{**{name: one[name] for name in _FIELDS}, "vaults": tuple(one["vaults"])})
+                for one in listed
+            ]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StateError(
+                f"{self.path} cannot be read, so no token is valid; remove it and make new tokens"
+            ) from error
+
+    def _write(self, tokens: Sequence[Token]) -> None:
+        text = json.dumps({"tokens": [token._asdict() for token in tokens]}, indent=1)
+        temporary = f"{self.path}.{os.getpid()}.tmp"
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        except OSError as error:
+            raise StateError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        paths.make_private(os.path.dirname(self.path))
+        handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
