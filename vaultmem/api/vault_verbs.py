@@ -173,6 +173,15 @@ VERBS = {
         ),
         first=True, command="set_up:init",
     ),
+    "backup": Verb(
+        "back up history, ledger and tokens; verify or restore a backup", LOOK_AFTER,
+        (
+            Param("folder", "a new folder; with --verify or --restore, a backup", place="1", metavar="DIR", needed=True),
+            flag("restore", "put it into place; what is there is moved aside", section="(what)"),
+            flag("verify", "read all of it, and change nothing", section="(what)"), DRY_RUN,
+        ),
+        command="set_up:backup",
+    ),
     "export": Verb(
         "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
         run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-",

@@ -1,8 +1,9 @@
-"""vaultmem init and sync: the index of a vault."""
+"""vaultmem init, sync and backup: the index of a vault, and what the index is not."""
 
 from __future__ import annotations
 
 import os
+import time
 from argparse import Namespace
 
 from vaultmem import paths
@@ -103,4 +104,38 @@ def sync(args: Namespace, output: Output) -> int:
             output.remark(f"vaultmem: {blocks} embedded with {done.model}")
         if output.as_json:
             output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
+    return 0
+
+
+def backup(args: Namespace, output: Output) -> int:
+    """Back up what the notes cannot give back; or verify a backup, or restore it."""
+    from vaultmem.memories import backup as backups
+
+    with Vault(args.vault) as vault:
+        folder = vault.config.text("memory_folder")
+        aside: list[str] = []
+        if args.verify:
+            done = backups.read(args.folder, prove=True)
+        elif args.restore:
+            done, aside = backups.restore(vault.path, folder, args.folder, dry_run=args.dry_run)
+        else:
+            done = backups.create(vault.path, folder, args.folder, dry_run=args.dry_run)
+    if output.as_json:
+        what = {**done._asdict(), "files": done.names, "moved_aside": aside}
+        output.data({**what, "dry_run": args.dry_run})
+        return 0
+    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(done.at))
+    files = plural(len(done.files), "file")
+    would = "would be " if args.dry_run else ""
+    if args.verify:
+        output.line(f"{done.folder} is whole: {files}, made {made}")
+    elif args.restore:
+        output.line(f"{would}restored from {done.folder}: {files}, made {made}")
+        for path in aside:
+            output.remark(f"vaultmem: {would}moved aside: {path}")
+        if not args.dry_run:
+            output.remark("vaultmem: run vaultmem sync, or vaultmem start")
+    else:
+        output.line(f"{would}backed up and verified in {done.folder}: {files}")
+        output.remark("vaultmem: your notes are not in it; back up the vault's folder as any other")
     return 0

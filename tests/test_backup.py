@@ -1,0 +1,164 @@
+"""vaultmem backup: what it copies is whole, private and enough; a restore replaces nothing for good."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from vaultmem_server.tokens import READ, TokenStore
+
+from tests.cli_run import one_line, ran, tree_hash
+from tests.conftest import Write
+from vaultmem import paths
+from vaultmem.index.state import State
+from vaultmem.memories import backup
+
+
+@pytest.fixture
+def lived(vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A vault in which something was written, with a state of its own."""
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    write("House.md", "The boiler is in the cellar.")
+    for text in ("The boiler is serviced in May", "Anne prefers trains"):
+        assert ran("write", text, "--vault", str(vault)).code == 0
+    assert ran("history", "--vault", str(vault)).data["count"] == 2
+    return vault
+
+
+def back_up(vault: Path, target: Path) -> Path:
+    ended = ran("backup", str(target), "--vault", str(vault))
+    assert ended.code == 0, ended.err
+    return target
+
+
+def history_of(vault: Path) -> list[str]:
+    entries = ran("history", "--vault", str(vault)).data["history"]
+    return [entry["commit"] for entry in entries]
+
+
+def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> None:
+    """Another place of the vault, an empty state: the history goes on, and what was done can be undone."""
+    token = TokenStore().add("laptop", READ)
+    before = history_of(lived)
+    notes = tree_hash(lived)
+    saved = back_up(lived, tmp_path / "saved")
+    assert tree_hash(lived) == notes
+    shutil.rmtree(paths.state_root())
+    moved = tmp_path / "elsewhere"
+    lived.rename(moved)
+    assert ran("backup", str(saved), "--restore", "--vault", str(moved)).code == 0
+    assert history_of(moved) == before
+    assert TokenStore().holder(token)
+    undone = ran("undo", "--last", "--vault", str(moved))
+    assert undone.code == 0, undone.err
+    assert not list(moved.glob("vaultmem/inbox/Anne*"))
+
+
+def test_nobody_else_can_read_it_and_no_token_is_in_it(lived: Path, tmp_path: Path) -> None:
+    token = TokenStore().add("laptop", READ)
+    saved = back_up(lived, tmp_path / "saved")
+    found = [saved, *saved.rglob("*")]
+    assert {one.name for one in found} >= {
+        "ledger.db",
+        "history.bundle",
+        "tokens.json",
+        ".vault-id",
+    }
+    for one in found:
+        assert one.stat().st_mode & 0o777 == (0o700 if one.is_dir() else 0o600), one
+        assert one.is_dir() or token.encode() not in one.read_bytes()
+
+
+def test_a_damaged_backup_is_refused(lived: Path, tmp_path: Path) -> None:
+    saved = back_up(lived, tmp_path / "saved")
+    state = tree_hash(Path(paths.state_folder(str(lived))))
+    for file in sorted(one for one in saved.rglob("*") if one.is_file()):
+        whole = file.read_bytes()
+        for damaged in (whole[:-1], b"x" + whole[1:], None):
+            file.unlink()
+            if damaged is not None:
+                file.write_bytes(damaged)
+            for how in ("--verify", "--restore"):
+                ended = ran("backup", str(saved), how, "--vault", str(lived))
+                assert ended.code == 1, file
+                assert str(saved) in one_line(ended)
+            file.write_bytes(whole)
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    assert ran("backup", str(saved), "--verify", "--vault", str(lived)).code == 1
+    assert tree_hash(Path(paths.state_folder(str(lived)))) == state
+
+
+def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_path: Path) -> None:
+    saved = back_up(lived, tmp_path / "saved")
+    with State(str(lived)).lock():
+        ended = ran("backup", str(saved), "--restore", "--vault", str(lived))
+    assert "vaultmem stop" in one_line(ended)
+    other = tmp_path / "other"
+    (other / ".obsidian").mkdir(parents=True)
+    assert ran("write", "Nothing in common", "--vault", str(other)).code == 0
+    assert "another vault" in one_line(
+        ran("backup", str(saved), "--restore", "--vault", str(other))
+    )
+
+
+def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
+    """Also by a link that leads out of it."""
+    (lived / "vaultmem/answers.md").write_text("of then")
+    saved = back_up(lived, tmp_path / "saved")
+    (lived / "vaultmem/answers.md").write_text("of now")
+    assert ran("backup", str(saved), "--restore", "--vault", str(lived)).code == 0
+    assert (lived / "vaultmem/answers.md").read_text() == "of now"
+    outside = tmp_path / "outside"
+    (lived / "vaultmem").rename(outside)
+    (outside / "answers.md").unlink()
+    (lived / "vaultmem").symlink_to(outside)
+    ran("backup", str(saved), "--restore", "--vault", str(lived))
+    assert not (outside / "answers.md").exists()
+
+
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_an_interrupted_restore_is_repeated(
+    nth: int, lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of its steps is the last one: nothing is lost, and the next restore is whole."""
+    saved = back_up(lived, tmp_path / "saved")
+    before = history_of(lived)
+    calls, rename = [], os.rename
+
+    def cut_off(source: str, target: str) -> None:
+        calls.append(source)
+        if len(calls) == nth:
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(backup.os, "rename", cut_off)
+    first = ran("backup", str(saved), "--restore", "--vault", str(lived))
+    monkeypatch.undo()
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    assert first.code == (len(calls) >= nth)
+    assert ran("backup", str(saved), "--restore", "--vault", str(lived)).code == 0
+    assert history_of(lived) == before
+
+
+def test_a_backup_is_there_as_a_whole_or_not_at_all(
+    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "saved"
+    ended = ran("backup", str(target), "--dry-run", "--vault", str(lived))
+    assert (ended.code, target.exists()) == (0, False)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(backup.os, "fsync", full)
+    assert "No space" in one_line(ran("backup", str(target), "--vault", str(lived)))
+    assert not target.exists()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".vaultmem-")]
+    monkeypatch.undo()
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    back_up(lived, target)
+    assert "not empty" in one_line(ran("backup", str(target), "--vault", str(lived)))
+    assert "inside" in one_line(ran("backup", str(lived / "saved"), "--vault", str(lived)))

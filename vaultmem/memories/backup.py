@@ -1,0 +1,297 @@
+"""A copy of what a vault's notes cannot give back: its history, ledger, answers and waiting turns, and the tokens.
+
+    DIR/vaultmem-backup.json   of which vault, when, and the SHA-256 of each file
+       /state/                 from the state folder: ledger.db, history.bundle, batches/, turns/, …
+       /vault/                 from the memory folder: what machines tell each other
+       /shared/                of all vaults of this user: tokens.json (hashes, no token), config.yaml
+
+The index is not in it, nor the notes: the one is built again, the others are files that any backup program copies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from vaultmem import now, paths
+from vaultmem.errors import LockedError, StateError, UsageError
+from vaultmem.history.repository import Repository
+from vaultmem.index.state import State
+from vaultmem.vault import identity
+from vaultmem.vault.identity import MARKER
+
+MANIFEST, FORMAT = "vaultmem-backup.json", 1
+LEDGER, HISTORY, BUNDLE = "ledger.db", "history.git", "history.bundle"
+STATE_FILES = ("told", "pending.shown", "pending.dues", "batches/*.done", "turns/*.json")
+VAULT_FILES = (MARKER, "answers.md", "sync/*.md")
+
+
+class Backup(NamedTuple):
+    """What a backup says of itself."""
+
+    folder: str
+    vault: str  # where the vault was
+    id: str  # what its marker says; "" where it has none
+    at: float
+    files: dict[str, str]  # path in the folder: SHA-256
+
+    @property
+    def names(self) -> list[str]:
+        """The files, without their hashes."""
+        return sorted(self.files)
+
+
+def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False) -> Backup:
+    """Copy into a new folder, whole or not at all, and restore the copy into a scratch folder to prove it. The agent
+    may run meanwhile. Raises UsageError where the target is in the way, StateError where it fails."""
+    target = os.path.abspath(os.path.expanduser(target))
+    if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
+        raise UsageError(f"{target} is not empty; name a new folder, such as backup-2026-11-24")
+    if _is_below(target, vault) or _is_below(target, paths.state_root()):
+        raise UsageError(f"{target} is inside what it would be the backup of; name another folder")
+    state = State(vault)
+    parent = os.path.dirname(target)
+    with _as_state_error(target), _scratch(None if dry_run else parent) as scratch:
+        _collect(state, f"{vault}/{memory_folder}", scratch)
+        made = Backup(
+            target, vault, _text(f"{vault}/{memory_folder}/{MARKER}"), now.seconds(), _hashes(scratch)
+        )  # fmt: skip
+        head = {"format": FORMAT, **made._asdict()}
+        del head["folder"]
+        _write(f"{scratch}/{MANIFEST}", json.dumps(head, indent=1).encode())
+        read(scratch, prove=True)
+        if not dry_run:
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(target)
+            os.rename(scratch, target)
+    return made
+
+
+def read(folder: str, *, prove: bool = False) -> Backup:
+    """What a backup holds, every byte compared with its hash; with `prove` the ledger and the history are also opened
+    and read through. Raises StateError for what is no backup, or damaged."""
+    folder = os.path.abspath(os.path.expanduser(folder))
+    try:
+        with open(f"{folder}/{MANIFEST}", encoding="utf-8") as file:
+            head = json.load(file)
+        if head.pop("format") != FORMAT:
+            raise StateError(f"{folder} was made by another version of vaultmem")
+        backup, found = Backup(folder, **head), _hashes(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"{folder} is no backup of vaultmem: {MANIFEST} cannot be read") from error
+    damaged = sorted({*found.items()} ^ {*backup.files.items()})
+    if damaged:
+        raise StateError(f"{folder} is damaged: {damaged[0][0]} is not what was backed up")
+    if prove:
+        with _scratch() as scratch:
+            _unpack_state(backup, scratch)
+    return backup
+
+
+def restore(
+    vault: str, memory_folder: str, folder: str, *, dry_run: bool = False
+) -> tuple[Backup, list[str]]:
+    """Put a backup into place: the state, and what is missing of the rest; paths of what was moved aside. No file of
+    the vault is replaced. Raises StateError for another vault's backup, and while an agent runs."""
+    backup = read(folder)
+    identity.check(vault)
+    own = _text(f"{vault}/{memory_folder}/{MARKER}")
+    if backup.id and own and backup.id != own:
+        raise StateError(
+            f"{backup.folder} is the backup of another vault ({backup.vault}); name its vault with --vault"
+        )
+    state = State(vault)
+    with _as_state_error(state.folder), _lock(state), _scratch(state.folder) as scratch:
+        _unpack_state(backup, scratch)
+        aside = [name for name in _replaced(state.folder) if os.path.lexists(state.path(name))]
+        if dry_run:
+            return backup, [state.path(name) for name in aside]
+        moved = _move_aside(state, aside)
+        for name in sorted(os.listdir(scratch)):
+            os.rename(f"{scratch}/{name}", state.path(name))
+        _fill(f"{backup.folder}/vault", f"{vault}/{memory_folder}", vault)
+        _fill_shared(f"{backup.folder}/shared")
+    return backup, moved
+
+
+# --- what is copied
+
+
+def _collect(state: State, memory_folder: str, scratch: str) -> None:
+    # What waits for the history is copied before it: in both it counts once, and between them it would be lost.
+    _copy_all(state.folder, STATE_FILES, f"{scratch}/state")
+    _copy_all(memory_folder, VAULT_FILES, f"{scratch}/vault")
+    shared = {
+        "tokens.json": f"{paths.state_root()}/tokens.json",
+        "config.yaml": paths.config_file(),
+    }
+    for name, source in shared.items():
+        _copy(source, f"{scratch}/shared/{name}")
+    paths.make_private(f"{scratch}/state")
+    if os.path.exists(ledger := state.path(LEDGER)):
+        copy = paths.keep_private(f"{scratch}/state/{LEDGER}")
+        with closing(sqlite3.connect(ledger)) as live, closing(sqlite3.connect(copy)) as copied:
+            live.backup(copied)
+    history = Repository(state.path(HISTORY))
+    if history.tip():
+        bundle = f"{scratch}/state/{BUNDLE}"
+        history.run("bundle", "create", "--quiet", bundle, "--all")
+        os.chmod(bundle, 0o600)
+
+
+def _copy_all(source: str, patterns: tuple[str, ...], target: str) -> None:
+    for pattern in patterns:
+        folder, _, names = pattern.rpartition("/")
+        place = os.path.join(source, folder)
+        for name in sorted(os.listdir(place)) if os.path.isdir(place) else ():
+            if fnmatch.fnmatchcase(name, names):
+                _copy(os.path.join(place, name), os.path.join(target, folder, name))
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a plain file; one that is gone by now, or is none, is not needed."""
+    try:
+        handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    with open(handle, "rb") as file:
+        _write(target, file.read())
+
+
+def _write(path: str, data: bytes) -> None:
+    paths.make_private(os.path.dirname(path))
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+# --- what is put back
+
+
+def _unpack_state(backup: Backup, target: str) -> None:
+    """The state as it was, in an empty folder. Raises StateError where a part of it cannot be used."""
+    source = f"{backup.folder}/state"
+    for name in (one.removeprefix("state/") for one in backup.names if one.startswith("state/")):
+        if name != BUNDLE:
+            _copy(f"{source}/{name}", f"{target}/{name}")
+    if os.path.exists(ledger := f"{target}/{LEDGER}"):
+        with closing(sqlite3.connect(ledger)) as db:
+            if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise StateError(f"{source}/{LEDGER} is damaged")
+    if os.path.exists(bundle := f"{source}/{BUNDLE}"):
+        history = Repository(f"{target}/{HISTORY}")
+        history.ensure()
+        history.run("fetch", "--quiet", bundle, "+refs/*:refs/*")
+        if not history.tip() or history.damage():
+            raise StateError(f"{bundle} is damaged")
+
+
+def _replaced(folder: str) -> list[str]:
+    """The parts of a state folder that a restored one takes the place of."""
+    names = {pattern.partition("/")[0] for pattern in STATE_FILES}
+    # Those two are derived from the others, and built again.
+    return sorted({*names, LEDGER, HISTORY, "memories.db", "pending.json"} & {*os.listdir(folder)})
+
+
+def _move_aside(state: State, names: list[str]) -> list[str]:
+    if not names:
+        return []
+    stamp = int(now.seconds())
+    folder = paths.make_private(
+        tempfile.mkdtemp(prefix=f"before-restore-{stamp}-", dir=state.folder)
+    )
+    for name in names:
+        os.rename(state.path(name), f"{folder}/{name}")
+    return [f"{folder}/{name}" for name in names]
+
+
+def _fill(source: str, target: str, vault: str) -> None:
+    """Put back the files of the vault that are missing. One that is there stays, and no link is followed out."""
+    for place, _, names in os.walk(source):
+        folder = os.path.normpath(os.path.join(target, os.path.relpath(place, source)))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not os.path.lexists(path) and _is_below(path, vault):
+                os.makedirs(folder, exist_ok=True)
+                with open(f"{place}/{name}", "rb") as file, open(path, "xb") as copy:
+                    copy.write(file.read())
+
+
+def _fill_shared(source: str) -> None:
+    places = {
+        "tokens.json": paths.state_root(),
+        "config.yaml": os.path.dirname(paths.config_file()),
+    }
+    for name, folder in places.items():
+        if os.path.exists(f"{source}/{name}") and not os.path.lexists(f"{folder}/{name}"):
+            _copy(f"{source}/{name}", f"{folder}/{name}")
+
+
+# --- small parts
+
+
+@contextmanager
+def _scratch(parent: str | None = None) -> Iterator[str]:
+    """A private folder that is gone afterwards, unless it was renamed."""
+    if parent is not None:
+        os.makedirs(parent, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix=".vaultmem-", dir=parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _lock(state: State) -> Iterator[None]:
+    try:
+        with state.lock():
+            yield
+    except LockedError as error:
+        raise StateError(f"{error}; if it is the agent: vaultmem stop") from error
+
+
+@contextmanager
+def _as_state_error(place: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise StateError(f"{place} cannot be used: {why}; nothing was changed there") from error
+
+
+def _hashes(folder: str) -> dict[str, str]:
+    """The files of a backup. Raises OSError for a link, which would lead elsewhere."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found[os.path.relpath(path, folder)] = digest
+    found.pop(MANIFEST, None)
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read(100).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _is_below(path: str, folder: str) -> bool:
+    real, above = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath([real, above]) == above
