@@ -174,7 +174,7 @@ def test_waits_by_the_settings(notes: Path) -> None:
     table = {one.name: one for one in jobs.planned(config.load(str(notes)))}
     assert {name: one.schedule for name, one in table.items()} == {
         "reconcile": "5m", "tidy": "0 3 * * *", "check": "0 4 * * 0", "expire": "1h", "upgrade": "1h",
-        "decay": "30 4 * * *", "consolidate": "0 5 * * *", "dream": "20m",
+        "decay": "30 4 * * *", "consolidate": "0 5 * * *", "dream": "20m", "expect": "1h",
     }  # fmt: skip
     assert table["reconcile"].waits == Waits()
     assert table["tidy"].waits == Waits(typing=True, battery=True, load=0.8, busy=True)
@@ -248,9 +248,9 @@ def test_the_nearest_name_is_told() -> None:
 def test_the_command_lists_and_runs(notes: Path) -> None:
     words = ("--vault", str(notes), "--format")
     listed = ran("jobs", *words, "json").data
-    assert listed["count"] == len(listed["jobs"]) == len(jobs.JOBS) == 8
+    assert listed["count"] == len(listed["jobs"]) == len(jobs.JOBS) == 9
     assert listed["agent"] is None
-    assert [one["last_run"] for one in listed["jobs"]] == [None] * 8
+    assert [one["last_run"] for one in listed["jobs"]] == [None] * 9
     done = ran("jobs", "run", "reconcile", *words, "json")
     assert done.code == 0
     assert done.data["ok"] is True

@@ -119,6 +119,18 @@ def _told(report: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _expect(vault: Vault) -> str:
+    """Not where nothing has changed since: a dream, an edit, another model, another version."""
+    known = vault.ask("expectations")
+    count = len(known["expectations"])
+    if not count or not vault.is_indexed():
+        return "nothing to do: nothing is expected"
+    if known["checked"] == vault.basis_of_checks():
+        return "nothing to do: nothing has changed since the last check"
+    met = sum(one["found"] for one in vault.check_expectations())
+    return f"{met:,} of {plural(count, 'expectation')} met"
+
+
 def _check(vault: Vault) -> str:
     begun = vault.state.generation() is not None and not vault.state.is_complete()
     report = vault.sync()  # what is behind would look like damage
@@ -205,6 +217,8 @@ JOBS = {
             "jobs.consolidate", _archiving("consolidate"), gentle=True, idle=True),
         Job("dream", "files new memories; with more time it merges, links and looks across them",
             "jobs.dream", _dream, gentle=True, idle=True),
+        Job("expect", "checks that questions still find what they have to, after a change",
+            "jobs.expect", _expect, gentle=True, idle=False),
     )
 }  # fmt: skip
 

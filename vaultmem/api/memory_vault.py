@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.api.methods import Methods
+from vaultmem.errors import ModelError
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -145,6 +146,46 @@ class MemoryVault(Methods):
         conflict copies, unreadable notes. Items as those of pending()."""
         chores: list[Report] = self.ask("pending")["chores"]
         return chores
+
+    def check_expectations(self) -> list[Report]:
+        """Recall the question of each expectation: rows with "question", "answer", "found" (False where nothing that a
+        recall gives has the answer) and "path". What is not found stands on the page of pending items."""
+        from vaultmem.memories.expectations import Expectation
+
+        basis = self.basis_of_checks()  # before: what comes meanwhile is checked next time
+        rows = []
+        for one in self.expectations():
+            expected = Expectation(one["question"], one["answer"])
+            recalled = self.ask("recall", query=expected.question, counts=False)["memories"]
+            fitting = [
+                each["path"]
+                for each in recalled
+                if expected.fits(each.get("title", ""), each["path"], each["content"])
+            ]
+            rows.append({**one, "found": bool(fitting), "path": fitting[0] if fitting else None})
+        lost = [one for one in rows if not one["found"]]
+        self.ask("keep-lost", lost=lost, checked=basis)
+        return rows
+
+    def basis_of_checks(self) -> str:
+        """What a check of expectations rests on: another text when these, notes, the model or vaultmem are others."""
+        from zlib import crc32
+
+        from vaultmem import __version__
+
+        if not self.is_indexed():
+            return ""
+        searcher = self.searcher()
+        files = searcher.catalog.db.execute(
+            "SELECT count(*), total(mtime_ns) FROM files"
+        ).fetchone()
+        try:
+            vectors = len(searcher.meaning().store)
+        except ModelError:
+            vectors = 0
+        page = crc32(repr(self.expectations()).encode())
+        model = self.config.text("embedding.model")
+        return " ".join(map(str, (__version__, model, vectors, page, *files)))
 
     # Out and in
 

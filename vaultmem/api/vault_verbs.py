@@ -132,6 +132,25 @@ VERBS = {
                       returns="what dreams and models propose, each with its evidence and a diff"),
     "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:accept", slow=True, returns="makes a proposed change"),
     "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:reject", returns="never proposes it again"),
+    "expect": Verb(
+        "keep what a question has to find, and check that it still does", LOOK_AFTER,
+        (
+            Param("question", "a question; all expectations are listed, if left out", place="?", metavar="QUESTION"),
+            Param("answer", "words that have to be in what is found, or a note: [[its title]]", place="?", metavar="WORDS"),
+            flag("run", "check them all; one that fails makes it end with 1", doors=COMMAND, section="(what)"),
+            flag("remove", "expect nothing of this question any more", section="(what)"), *WRITES,
+        ),
+        run="memories.expectations:expect", command="upkeep_views:expect",
+        returns='"question", "answer", "path" and "changed"',
+    ),
+    "expectations": Verb(
+        "", NONE, (), run="memories.expectations:expectations", writes=False, apart=True, gives="expectations: list[dict[str, Any]]",
+        returns='each with its "question" and "answer"',
+    ),
+    "keep-lost": Verb(
+        "", NONE, (Param("lost", kind="records"), Param("checked", kind="line")), run="memories.expectations:keep_lost",
+        writes=False, apart=True, method="-",
+    ),
     "history": Verb(
         "what was done to memories, when, by whom and why", LOOK_AFTER,
         (

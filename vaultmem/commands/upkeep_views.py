@@ -79,6 +79,52 @@ def show_job(answer: Answer, _args: Namespace, output: Output) -> None:
     show_report(answer, output)
 
 
+# --- expectations
+
+
+def expect(args: Namespace, output: Output) -> int:
+    """Keep an expectation or remove it, list them, or check them."""
+    if args.run and args.question:
+        raise UsageError("--run checks all expectations; leave the question out")
+    if args.question and not args.answer and not args.remove:
+        raise UsageError("give the words, too, that have to be found")
+    if args.question or args.remove:
+        return _change_expectation(args, output)
+    opened = open_vault if args.run else vault_of
+    with opened(args, output) as vault:
+        rows = vault.check_expectations() if args.run else vault.expectations()
+    lost = [one for one in rows if not one.get("found", True)]
+    if output.as_json:
+        counts = {"lost": len(lost)} if args.run else {}
+        output.data({"expectations": rows, "count": len(rows), **counts})
+        return 1 if lost else 0
+    for one in rows:
+        output.line(_expectation_line(one, output))
+    met = f", {len(rows) - len(lost):,} met" if args.run else ""
+    output.remark(f"vaultmem: {plural(len(rows), 'expectation')}{met}")
+    return 1 if lost else 0
+
+
+def _change_expectation(args: Namespace, output: Output) -> int:
+    with vault_of(args, output) as vault:
+        report = vault.expect(**params_of("expect", args))
+    if output.as_json or args.dry_run:
+        show_report(report, output)
+        return 0
+    done = "expected" if report["changed"] else "expected already"
+    done = "no longer expected" if args.remove else done
+    output.line(f"{done}: {_expectation_line(report, output)}")
+    return 0
+
+
+def _expectation_line(one: Answer, output: Output) -> str:
+    line = f"{one['question']} → {one['answer']}"
+    if "found" not in one:
+        return line
+    place_ = output.paint(one["path"] or "not found", "cyan" if one["found"] else "red")
+    return f"{line}  {place_}"
+
+
 # --- review
 
 

@@ -15,7 +15,7 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import reads
 from vaultmem.memories.access import is_private, scope_of
-from vaultmem.memories.draft import HALTED, LEAVING
+from vaultmem.memories.draft import HALTED, LEAVING, LOST
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
@@ -52,13 +52,14 @@ from vaultmem.vault.places import ENTRIES, GENERATED, INBOX, category_of, named
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
 _ASKED = ("approve", "remember")  # kinds that only the person may answer
-PERSONAL = ("vanished", HALTED, "leaving", *_ASKED)  # for the page; the others are chores
+PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "proposals", "copies", "unreadable", "stray", "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
+    LOST: "{} expectations are not met: vaultmem expect --run",
     "contradiction": "{} contradictions between memories",
     "fading": "{} memories that notes build on are fading",
     "copies": "{} sync conflict copies: vaultmem doctor names them",
@@ -129,7 +130,8 @@ class Review:
         questions = [one for one in turns if one is not None]
         asked, rest = questions[:MOST_ASKED], questions[MOST_ASKED:]  # an answer brings up the next
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
-        shown = [*kinds["vanished"], *kinds[HALTED], *kinds["leaving"], *asked]
+        lost = _counted(kinds[LOST], _COUNTED[LOST])
+        shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
             text = CHORES.format(plural(len(rest), "thing"))
@@ -191,7 +193,8 @@ class Review:
         why = self._vanished
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
-            HALTED: self._halted(),
+            HALTED: self._from_jobs(HALTED, "; tick if that is right"),
+            LOST: self._from_jobs(LOST),
             "leaving": self._leaving(),
             "approve": self._to_approve(),
             "remember": self._to_remember(),
@@ -294,13 +297,10 @@ class Review:
             items[kind].append(_item(kind, id_, text, memory.path, memory.title))
         return items
 
-    def _halted(self) -> list[Item]:
-        """What jobs have asked before they go on."""
-        return [
-            _item(HALTED, halted_id(one), f"{one['said']}; tick if that is right")
-            for one in self._findings
-            if one.get("kind") == HALTED
-        ]
+    def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
+        """What jobs have asked before they go on, or found lost."""
+        mine = (one for one in self._findings if one.get("kind") == kind)
+        return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
 
     def _leaving(self) -> list[Item]:
         """What jobs archive soon, the next first."""

@@ -121,7 +121,7 @@ CATEGORIES = {
 INBOX, REMINDERS = "inbox", "reminders"
 ARCHIVE, ENTRIES = "archive", "entries"  # folders beside those of the categories
 GENERATED = (  # written by us in the memory folder, no memories
-    "pending.md", "What changed.md", "answers.md",
+    "pending.md", "What changed.md", "answers.md", "expectations.md",
 )  # fmt: skip
 
 

@@ -1,0 +1,159 @@
+"""vaultmem expect: what a question has to find stands on a page, is checked by recall, and is reported when it is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import one_line, ran
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.agent.jobs import JOBS
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories import expectations
+from vaultmem.memories.expectations import Expectation
+
+BOILER = "# Boiler\n\nMr Ansah services the boiler every November.\n"
+QUESTION, ANSWER = "who services the boiler", "Mr Ansah"
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture(params=["obsidian", "logseq"])
+def notes(request: pytest.FixtureRequest, vault: Path, write: Write) -> Path:
+    write(".obsidian/app.json" if request.param == "obsidian" else "logseq/config.edn", "{}")
+    folder = "" if request.param == "obsidian" else "pages/"
+    write(f"{folder}Boiler.md", BOILER)
+    write(f"{folder}Roof.md", "# Roof\n\nThe roof was tiled in May.\n")
+    synced(vault)
+    return vault
+
+
+def page_of(vault: Path) -> Path:
+    return next(vault.rglob("expectations.md"))
+
+
+def check(vault: Path) -> dict[str, bool]:
+    with Vault(str(vault)) as opened:
+        return {one["question"]: one["found"] for one in opened.check_expectations()}
+
+
+def run_job(vault: Path) -> str:
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        return JOBS["expect"].run(opened)
+
+
+def pending(vault: Path) -> list[str]:
+    with Vault(str(vault)) as opened:
+        return [one["text"] for one in opened.pending() if "does not find" in one["text"]]
+
+
+def test_an_expectation_is_a_line_of_a_page_and_is_no_answer_to_itself(notes: Path) -> None:
+    with Vault(str(notes)) as vault:
+        vault.expect(QUESTION, ANSWER)
+        vault.expect("who climbs the steeple", "Gethin Steeplejack")
+        assert vault.expect(QUESTION, ANSWER)["changed"] is False
+        listed = vault.expectations()
+    assert [one["question"] for one in listed] == [QUESTION, "who climbs the steeple"]
+    assert f"- {QUESTION} → {ANSWER}\n" in page_of(notes).read_text("utf-8")
+    synced(notes)
+    assert check(notes) == {QUESTION: True, "who climbs the steeple": False}
+
+
+def test_what_a_person_writes_on_the_page_counts_and_stays(notes: Path) -> None:
+    with Vault(str(notes)) as vault:
+        vault.expect(QUESTION, ANSWER)
+        page = page_of(notes)
+        own = page.read_text("utf-8") + "- roof tiles -> [[Roof]]\n- a line without an arrow\n"
+        page.write_text(own, "utf-8")
+        assert check(notes) == {QUESTION: True, "roof tiles": True}
+        vault.expect("WHO services  the boiler", remove=True)
+        assert page.read_text("utf-8") == own.replace(f"- {QUESTION} → {ANSWER}\n", "")
+        vault.undo(last=True)
+        assert page.read_text("utf-8") == own
+
+
+def test_what_got_lost_is_pending_until_it_is_found_again(notes: Path) -> None:
+    assert run_job(notes) == "nothing to do: nothing is expected"
+    with Vault(str(notes)) as vault:
+        vault.expect(QUESTION, ANSWER)
+    assert run_job(notes) == "1 of 1 expectation met"
+    assert run_job(notes) == "nothing to do: nothing has changed since the last check"
+    assert pending(notes) == []
+    boiler = next(notes.rglob("Boiler.md"))
+    boiler.write_text("# Boiler\n\nIt is warm.\n", "utf-8")
+    assert run_job(notes) == "0 of 1 expectation met"
+    lost = [f"{QUESTION} does not find {ANSWER}"]
+    assert pending(notes) == lost
+    with Vault(str(notes)) as vault:
+        id_ = next(one["id"] for one in vault.pending() if one["text"] in lost)
+        vault.check_expectations()
+        assert id_ in {one["id"] for one in vault.pending()}  # it is the same loss
+        vault.done(id_)
+    assert pending(notes) == []
+    boiler.write_text(BOILER, "utf-8")
+    assert run_job(notes) == "1 of 1 expectation met"
+    boiler.unlink()
+    assert run_job(notes) == "0 of 1 expectation met"
+    assert pending(notes) == lost
+
+
+def test_another_model_or_version_has_them_checked_again(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Vault(str(notes)) as vault:
+        vault.expect(QUESTION, ANSWER)
+    run_job(notes)
+    monkeypatch.setattr("vaultmem.__version__", "99")
+    assert run_job(notes) == "1 of 1 expectation met"
+
+
+def test_the_command(notes: Path) -> None:
+    def on(*words: str) -> Any:
+        return ran("expect", "--vault", str(notes), "--format", "text", *words)
+
+    shown = on(QUESTION, ANSWER, "--dry-run")
+    assert f"expect: {QUESTION}" in shown.out
+    assert not [*notes.rglob("expectations.md")]
+    assert on(QUESTION, ANSWER).out == f"expected: {QUESTION} → {ANSWER}\n"
+    checked = on("--run")
+    assert (checked.code, checked.err) == (0, "vaultmem: 1 expectation, 1 met\n")
+    assert "Boiler.md" in checked.out
+    on("who tiled the roof", "a tiler")
+    failed = on("--run")
+    assert failed.code == 1
+    assert "who tiled the roof → a tiler  not found\n" in failed.out
+    data = ran("expect", "--vault", str(notes), "--run", "--format", "json")
+    assert (data.code, data.data["lost"]) == (1, 1)
+    assert on("who tiled the roof", "--remove").code == 0
+    assert on().out == f"{QUESTION} → {ANSWER}\n"
+    for words in ((QUESTION,), ("--run", QUESTION), ("--remove",), ("a → b", "c")):
+        ended = on(*words)
+        assert ended.code in (1, 2)
+        assert one_line(ended)
+
+
+def test_what_fits() -> None:
+    words, link = Expectation("q", "mr  ansah"), Expectation("q", "[[Boiler|the boiler]]")
+    assert words.fits("", "a.md", "Ask Mr\nAnsah.")
+    assert not words.fits("", "a.md", "Mrs Ansah")
+    assert link.fits("Boiler", "House/Boiler.md", "")
+    assert not link.fits("Boiler room", "House/Boiler room.md", "the Boiler")
+
+
+def test_no_more_than_can_be_checked(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expectations, "MOST", 2)
+    with Vault(str(notes)) as vault:
+        for number in range(2):
+            vault.expect(f"question {number}", "an answer")
+        with pytest.raises(UsageError, match="remove some"):
+            vault.expect("one more", "an answer")
+        with pytest.raises(VaultmemError, match="nothing is expected"):
+            vault.expect("one more", remove=True)
