@@ -103,7 +103,7 @@ def test_to_review(vault: Path, write: Write) -> None:
     assert again["id"] == foreign["id"]
     assert copy["source"] == "Note.sync-conflict-20260301-101010-ABCDEFG.md"
     assert "Note.md" in copy["text"]
-    assert "front matter" in broken["text"]
+    assert broken["text"].startswith("this note's properties cannot be read: line 3")
     lines = ran("review", "--list", "--vault", str(vault), "--format", "text").out.splitlines()
     assert [line.partition(" ")[0] for line in lines] == [one["id"] for one in listed["chores"]]
     assert ran("done", broken["id"], "--vault", str(vault)).code == 0

@@ -349,7 +349,9 @@ def test_a_reminder_of_an_assistant_is_a_reminder_with_its_name() -> None:
     one = due("2026-11-22T15:00", kind=REMINDER, author="codex", repeat="every week")
     [item] = due_items([one], {}, WALL)
     assert (item.id, item.section, item.author) == (one.id, "today", "codex")
-    assert "- [ ] call Anne (15:00, every week, by codex) " in render([item], "frontmatter")
+    assert "- [ ] call Anne (Sun 2026-11-22 15:00, every week, by codex) " in render(
+        [item], "frontmatter"
+    )
     assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
 
 

@@ -33,21 +33,24 @@ ITEMS = [
 NOTE = """\
 ---
 generated: vaultmem
+TP_ignore_this_file: true
 ---
 
 # Pending
 
+Tick what is done. `[-]` in the box drops an item, and `[>] until friday` puts it off.
+
 ## Today
 
-- [ ] water plants (09:00, every week) 📅 2026-11-22 ^vm-bbbbbb
+- [ ] water plants (Sun 2026-11-22 09:00, every week) ^vm-bbbbbb
 
 ## Next 7 days
 
-- [ ] pay the bill (A⟧ odd) 📅 2026-11-25 ^vm-cccccc
+- [ ] pay the bill (Wed 2026-11-25) (A⟧ odd) ^vm-cccccc
 
 ## Overdue
 
-- [ ] call Anne [[Anne]] 📅 2026-11-20 ^vm-aaaaaa
+- [ ] call Anne (Fri 2026-11-20) [[Anne]] ^vm-aaaaaa
 
 ## To review
 
@@ -63,17 +66,15 @@ mine
 OUTLINE = """\
 generated:: vaultmem
 
+- Mark what is done as DONE. CANCELED drops an item, and LATER with “until friday” puts it off.
 - ## Today
-\t- TODO water plants (every week)
-\t  DEADLINE: <2026-11-22 Sun 09:00>
+\t- TODO water plants (Sun 2026-11-22 09:00, every week)
 \t  vm-id:: vm-bbbbbb
 - ## Next 7 days
-\t- TODO pay the bill (A⟧ odd)
-\t  DEADLINE: <2026-11-25 Wed>
+\t- TODO pay the bill (Wed 2026-11-25) (A⟧ odd)
 \t  vm-id:: vm-cccccc
 - ## Overdue
-\t- TODO call Anne [[Anne]]
-\t  DEADLINE: <2026-11-20 Fri>
+\t- TODO call Anne (Fri 2026-11-20) [[Anne]]
 \t  vm-id:: vm-aaaaaa
 - ## To review
 \t- TODO is this so?
@@ -154,14 +155,14 @@ def test_notes_of_a_person_are_never_cut(style: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_editors_read_the_items_as_tasks(style: str) -> None:
-    """Obsidian's Tasks and Logseq find our days and nothing else, whatever the words say."""
+    """Boxes to tick, and none with a day that the Tasks plugin or Logseq would list once more, whatever the words say."""
     items = [
         Item(f"vm-{at:a>6}", "today", text, "2026-11-22")
         for at, text in enumerate(HOSTILE_TEXTS[:20])
     ]
     page = render(items, style, most=20_000)
     found = note(page) if style == "frontmatter" else LOGSEQ.parse("pages/p.md", page, split(page))
-    assert [(task.due, task.done) for task in found.tasks] == [("2026-11-22", False)] * 20
+    assert [(task.due, task.done) for task in found.tasks] == [(None, False)] * 20
     assert not found.links
     assert not found.tags
 
@@ -177,14 +178,14 @@ def test_no_text_makes_an_item_a_section_or_a_date(texts: list[str]) -> None:
     page = render(items, "frontmatter")
     lines = [line for line in page.splitlines() if line.startswith("- [ ] ")]
     assert sorted(line[-9:] for line in lines) == sorted(ids)
-    assert all(line[:-11].endswith(" 📅 2026-11-22") for line in lines)
+    assert all("(Sun 2026-11-22" in line and "📅" not in line for line in lines)
     assert [line for line in page.splitlines() if line.startswith("#")] == (
         ["# Pending", "## Today", "## Notes"] if items else ["# Pending", "## Notes"]
     )
     outline = render(items, "outline").splitlines()
     assert sum("vm-id::" in line for line in outline) == len(items)
     assert sum("::" in line for line in outline) == len(items) + 1
-    assert sum(bool(re.match("[\t ]*- ", line)) for line in outline) == len(items) + 2
+    assert sum(bool(re.match("[\t ]*- ", line)) for line in outline) == len(items) + 2 + bool(items)
 
 
 def test_ids_are_stable_and_differ() -> None:

@@ -185,6 +185,15 @@ def test_a_page_keeps_its_line_ends_its_properties_and_its_notes(style: str) -> 
         assert merged(text, ITEMS, style)[0] == page
 
 
+def test_a_page_is_hidden_from_the_tasks_plugin_unless_the_person_shows_it() -> None:
+    page = render(ITEMS, "frontmatter", "mine\n")
+    assert "TP_ignore_this_file: true\n" in page
+    shown = page.replace("file: true", "file: false")
+    assert merged(shown, ITEMS, "frontmatter") == (shown, {})
+    without = page.replace("TP_ignore_this_file: true\n", "")  # as earlier versions wrote it
+    assert merged(without, ITEMS, "frontmatter") == (page, {})
+
+
 def test_a_monstrous_page_is_read_in_a_moment() -> None:
     texts = ["#" + " #" * 20_000, "\t" * 20_000 + "x", "- [x] " + "((" * 20_000]
     texts += ["- [x] own\n" * 3_000, "# " + " " * 20_000 + "x", "- " + "[[" * 20_000]

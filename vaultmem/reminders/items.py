@@ -223,6 +223,15 @@ OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
 MOST, MOST_ITEMS = 4_000, 20
 TITLE, NOTES = "Pending", "Notes"
 MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
+# By this property the Tasks plugin takes no item for another task; a person may set it to false.
+NOT_FOR_TASKS = "TP_ignore_this_file"
+HIDDEN = f"{NOT_FOR_TASKS}: true"
+HOW_TO_ANSWER = (
+    "Tick what is done. `[-]` in the box drops an item, and `[>] until friday` puts it off."
+)
+HOW_TO_ANSWER_BLOCKS = (
+    "Mark what is done as DONE. CANCELED drops an item, and LATER with “until friday” puts it off."
+)
 NOTHING = "Nothing is pending."
 MORE = "more: vaultmem pending --all"
 OLDER_MORE = "overdue for more than two weeks: vaultmem pending --all"
@@ -231,7 +240,7 @@ _SHORT = 40  # characters of a repetition, or of a name
 _LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
 # Items of 20 for which there is room, whatever stands before them.
 _LEAST = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 
@@ -271,7 +280,10 @@ def _most_urgent(ordered: Sequence[Item], count: int) -> list[Item]:
 def _our_part(items: Sequence[Item], more: int, older: int, style: str) -> str:
     outline = style == OUTLINE
     bullet, gap = ("- ", "") if outline else ("", "\n")
-    parts = [f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n---\n\n# {TITLE}\n\n"]
+    head = f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n{HIDDEN}\n---\n\n# {TITLE}\n\n"
+    parts = [head]
+    if items:
+        parts.append(f"{bullet}{HOW_TO_ANSWER_BLOCKS if outline else HOW_TO_ANSWER}\n{gap}")
     for section, heading in HEADINGS.items():
         lines = [
             _block(item) if outline else _line(item) for item in items if item.section == section
@@ -287,36 +299,36 @@ def _our_part(items: Sequence[Item], more: int, older: int, style: str) -> str:
 
 
 def _line(item: Item) -> str:
-    """A task as the Tasks plugin reads it. Time and repetition are words: no plugin shall ring a second time, or add
-    the next one below."""
-    day, clock = day_and_time(item.due)
+    """A box to tick. Time and repetition are words: no plugin shall ring a second time, list the item as due once more,
+    or add the next one below."""
     box = "" if item.section == PREFERENCES else "[ ] "
-    date_field = f" 📅 {day}" if day else ""
-    return f"- {box}{' '.join(_parts(item, clock))}{date_field} ^{item.id}\n"
+    return f"- {box}{' '.join(_parts(item, _when(item)))} ^{item.id}\n"
 
 
 def _block(item: Item) -> str:
-    day, clock = day_and_time(item.due)
     marker = "" if item.section == PREFERENCES else "TODO "
-    lines = [f"\t- {marker}{' '.join(_parts(item, ''))}"]
-    if day:
-        weekday = _WEEKDAYS[date.fromisoformat(day).weekday()]
-        lines.append(f"\t  DEADLINE: <{day} {weekday}{f' {clock}' if clock else ''}>")
-    lines.append(f"\t  vm-id:: {item.id}")
-    return "".join(f"{line}\n" for line in lines)
+    return f"\t- {marker}{' '.join(_parts(item, _when(item)))}\n\t  vm-id:: {item.id}\n"
 
 
-def _parts(item: Item, clock: str) -> list[str]:
+def _when(item: Item) -> str:
+    day, clock = day_and_time(item.due)
+    weekday = WEEKDAYS[date.fromisoformat(day).weekday()] if day else ""
+    return " ".join(part for part in (weekday, day, clock) if part)
+
+
+def _parts(item: Item, when: str) -> list[str]:
     """The words, then the time, the repetition and the author, then a link to the note."""
     by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
-    details = ", ".join(part for part in (clock, one_line(item.repeat or "", _SHORT), by) if part)
+    details = ", ".join(part for part in (when, one_line(item.repeat or "", _SHORT), by) if part)
     parts = (shown_text(item), f"({details})" if details else "", _link(item.title))
     return [part for part in parts if part]
 
 
 def own_words(item: Item) -> list[str]:
-    """What in the line of an item is ours, however it is shown: all else a person has typed."""
-    return list(dict.fromkeys([*_parts(item, day_and_time(item.due)[1]), *_parts(item, "")]))
+    """What in the line of an item is ours, also as pages had it that gave the day in a field of its own: all else a
+    person has typed."""
+    times = (_when(item), day_and_time(item.due)[1], "")
+    return list(dict.fromkeys(part for when in times for part in _parts(item, when)))
 
 
 def _link(title: str) -> str:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
-from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import reads
 from vaultmem.memories.access import is_private, scope_of
@@ -30,7 +29,7 @@ from vaultmem.memories.item_answers import (
     leaving_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import person_facts
+from vaultmem.reminders import file_problems, person_facts
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     DAYS,
@@ -45,9 +44,7 @@ from vaultmem.reminders.items import (
 )
 from vaultmem.text.times import seconds
 from vaultmem.text.values import plural
-from vaultmem.vault.conflicts import conflict_original
-from vaultmem.vault.frontmatter import PLACEHOLDER
-from vaultmem.vault.places import ENTRIES, GENERATED, INBOX, category_of, named
+from vaultmem.vault.places import ENTRIES, INBOX, category_of, named
 
 MOST = 3  # single lines of a kind
 MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
@@ -55,7 +52,7 @@ _ASKED = ("approve", "remember")  # kinds that only the person may answer
 PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
-_KINDS = (*PERSONAL, *_NOTICED, "proposals", "copies", "unreadable", "stray", "inbox")
+_KINDS = (*PERSONAL, *_NOTICED, "proposals", *file_problems.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
@@ -67,12 +64,9 @@ _COUNTED = {
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
 CHORES = "{} for the memory to be looked after: vaultmem review"
-STRAY = "is in no folder of a category, and is left alone"
 _MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
     AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
         OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text
-_STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
-    AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
 
 
 class Context(NamedTuple):
@@ -200,9 +194,7 @@ class Review:
             "remember": self._to_remember(),
             **self._noticed(),
             "proposals": self._proposals(),
-            "copies": self._conflict_copies(),
-            "unreadable": self._unreadable(),
-            "stray": self._strays(),
+            **self._file_problems(),
             "inbox": self._inbox(),
         }
         return {kind: self._unanswered(items) for kind, items in kinds.items()}
@@ -257,7 +249,7 @@ class Review:
         for due in self._dues:
             if due.foreign and section_of(due, today.isoformat(), last):
                 day = (due.due or due.at).replace("T", " ")
-                text = f"from outside, {day}; tick to let it in: {words_of(due)}"
+                text = f"needs your approval (from outside, due {day}): {words_of(due)}"
                 items.append(_item("approve", approval_id(due.id), text, place_of(due), due.title))
         for each in self._memories:
             id_ = approval_id(each.id)
@@ -265,7 +257,7 @@ class Review:
                 writer = each.text("agent") or "another source"
                 private = is_private(each.properties)
                 words = self._content(each) if len(items) < MOST or private else each.title
-                text = f"a preference from {writer}; tick to trust it: {words}"
+                text = f"needs your approval (a preference from {writer}): {words}"
                 items.append(_item("approve", id_, text, each.path, each.title))
         return items
 
@@ -319,32 +311,16 @@ class Review:
         open_ = (one for one in reads.kept(self._context.ledger) if one.state == reads.OPEN)
         return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
 
-    def _conflict_copies(self) -> list[Item]:
-        """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+    def _file_problems(self) -> dict[str, list[Item]]:
+        """Files that need a look."""
         context = self._context
-        ours = {context.page, *(f"{context.folder}/{name}" for name in GENERATED)}
-        items = []
-        for path, original in catalog_read.conflict_pairs(context.catalog):
-            if (original or conflict_original(path)) not in ours:
-                rest = f" of {original}" if original else "; its original is gone"
-                items.append(_file("copies", "conflict copy", path, f"a sync conflict copy{rest}"))
+        found = file_problems.collect(context.catalog, context.folder, context.page)
+        items: dict[str, list[Item]] = {kind: [] for kind in file_problems.KINDS}
+        for one in found:
+            name = one.path.rpartition("/")[2]
+            title = name[:-3] if name.lower().endswith(".md") else name
+            items[one.kind].append(_item(one.kind, one.id, one.text, one.path, title))
         return items
-
-    def _unreadable(self) -> list[Item]:
-        """Notes that cannot be read, or not wholly."""
-        return [
-            _file("unreadable", "unreadable", path, f"{path}: {reason}")
-            for path, reason in catalog_read.troubles(self._context.catalog)
-            if PLACEHOLDER not in reason  # on purpose, and no work for anybody
-        ]
-
-    def _strays(self) -> list[Item]:
-        """Notes that lie in the memory folder itself and have no id: no job minds them."""
-        folder = self._context.folder
-        values = (*below(folder), len(folder) + 2)
-        rows = self._context.catalog.db.execute(_STRAYS, values).fetchall()
-        paths = [path for path, properties in rows if not json.loads(properties or "{}").get("id")]
-        return [_file("stray", "stray", path, STRAY) for path in paths]
 
     def _inbox(self) -> list[Item]:
         """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
@@ -365,12 +341,6 @@ class Review:
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
     asks = kind in (*_ASKED, "leaving")
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
-
-
-def _file(kind: str, key: str, path: str, text: str) -> Item:
-    name = path.rpartition("/")[2]
-    title = name[:-3] if name.lower().endswith(".md") else name
-    return _item(kind, item_id(path, key), text, path, title)
 
 
 def _counted(items: list[Item], text: str) -> list[Item]:

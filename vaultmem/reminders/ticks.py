@@ -15,13 +15,18 @@ from typing import NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.reminders.items import (
     HEADINGS,
+    HIDDEN,
+    HOW_TO_ANSWER,
+    HOW_TO_ANSWER_BLOCKS,
     MARKS,
     MORE,
+    NOT_FOR_TASKS,
     NOTES,
     NOTHING,
     OLDER_MORE,
     OUTLINE,
     TITLE,
+    WEEKDAYS,
     Item,
     day_and_time,
     own_words,
@@ -70,7 +75,8 @@ _OF_BLOCK = lazy(
 _HEADING = lazy(r"[ \t]*(?:[-*+][ \t]+)?#{1,6}[ \t]+")
 _MARK = lazy(r"[ \t*+-]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
 _COUNTS = "|".join(map(re.escape, (MORE, OLDER_MORE)))
-_GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:\\?\+\d+ (?:{_COUNTS})|{re.escape(NOTHING)})[ \t]*")
+_SENTENCES = "|".join(map(re.escape, (NOTHING, HOW_TO_ANSWER, HOW_TO_ANSWER_BLOCKS)))
+_GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:\\?\+\d+ (?:{_COUNTS})|{_SENTENCES})[ \t]*")
 _CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
 _HEADINGS = frozenset(each.casefold() for each in (TITLE, *HEADINGS.values()))
 _STATES = {
@@ -162,7 +168,8 @@ class _Reader:
         inside = (
             self._lines[first + 1 : first + end - 1] if fenced else self._lines[first : first + end]
         )
-        return [line for line in inside if not _MARK.fullmatch(_bare(line))], first + end
+        own = [line for line in inside if not _MARK.fullmatch(_bare(line))]
+        return [line for line in own if _bare(line).rstrip() != HIDDEN], first + end
 
     def _next_version(self, sign: str, in_notes: bool) -> bool:
         """Go on behind a mark of a conflict; whether the notes go on: each version has its own items and notes."""
@@ -191,7 +198,7 @@ class _Reader:
 
     def _is_ours(self, line: str) -> bool:
         bare = _bare(line)
-        if _heading(line) in _HEADINGS or line in self._front:
+        if _heading(line) in _HEADINGS or line in self._front or bare.strip() == HIDDEN:
             return True
         if any(form.fullmatch(bare) for form in (_GENERATED, _MARK, _ID_PROPERTY)):
             return True
@@ -291,13 +298,15 @@ def compose(content: Content, items: Iterable[Item], style: str, more: Sequence[
         mark = MARKS[style == OUTLINE]
         top = "".join(line if line.endswith(("\n", "\r")) else f"{line}\n" for line in front)
         ours = ours.replace(f"{mark}\n", f"{mark}\n{top}", 1)
+        if any(line.startswith(NOT_FOR_TASKS) for line in front):
+            ours = ours.replace(f"{HIDDEN}\n", "", 1)
     return re.sub(r"\r?\n", content.end, ours) + notes
 
 
 _LOOKED_AT = 300  # characters
 _DAY = lazy(r"(?<![\d-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?(?![\d-])")
 _FIELD = r"📅\ufe0f? ?"
-_DATED = rf"{_FIELD}\d{{4}}-\d\d-\d\d"
+_DATED = rf"(?:{_FIELD}|\((?:{'|'.join(WEEKDAYS)}) )\d{{4}}-\d\d-\d\d"
 _UNTIL = lazy(r"\b(?:until|till|til)\b|[直延]?[到至]", re.IGNORECASE)
 _WIKILINK = lazy(r"\[\[([^\[\]]*)\]\]")
 _DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of these wins
