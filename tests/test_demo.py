@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import io
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
+import termios
 from pathlib import Path
 
 import pytest
@@ -16,6 +23,7 @@ from tests.cli_run import Ran, one_line, process, tree_hash
 from tests.conftest import SAMPLE
 from vaultmem.agent.life import named_with
 from vaultmem.commands import demo
+from vaultmem.output import Output, Streams
 
 
 @pytest.fixture
@@ -39,6 +47,27 @@ def agents_in(folder: Path) -> list[str]:
             if os.fsencode(folder) in words:
                 found.append(name)
     return found
+
+
+def at_terminal(*words: str, **environ: str) -> Ran:
+    """A command at a terminal of sixty columns that wants no colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    kept = {name: one for name, one in os.environ.items() if name != "COLUMNS"}
+    with tempfile.TemporaryFile() as errors, subprocess.Popen(
+        [sys.executable, "-m", "vaultmem", *words], stdout=theirs, stderr=errors,
+        env={**kept, **environ, "NO_COLOR": "1", "TERM": "xterm"},
+    ) as running:  # fmt: skip
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65_536):
+                seen += part
+        os.close(ours)
+        code = running.wait(60)
+        errors.seek(0)
+        err = errors.read().decode("utf-8")
+    return Ran(code, seen.decode("utf-8").replace("\r\n", "\n"), err)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +94,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]
         "VAULTMEM_VAULT": "/nowhere", "TMPDIR": str(own / "tmp"), "HOME": str(own / "home"),
     }  # fmt: skip
     as_json = process("demo", "--keep", "--format", "json", **{**environ, "TMPDIR": str(kept)})
-    as_text = process("demo", "--format", "text", **environ)
+    as_text = at_terminal("demo", "--fast", **environ)
     after = (
         tree_hash(own / "state")
         + tree_hash(own / "config")
@@ -78,46 +107,64 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]
 def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     ended = told[0]
     assert ended.code == 0, ended.err
-    steps = {
-        (one["command"] or "save").replace("vaultmem ", ""): one for one in ended.data["steps"]
-    }
-    names = [name.partition(" ")[0] for name in steps]
-    assert names == "sync start save search search backlinks unresolved pending status stop".split()
-    assert all(one["seconds"] >= 0 for one in steps.values())
-    assert ended.data["found_after"] > 0
-    assert ended.data["seconds"] >= sum(one["seconds"] for one in steps.values())
-    assert steps["search --keyword sprockleford"]["out"].startswith("Kettle for the gauge hut\n")
-    by_meaning = next(one for name, one in steps.items() if "--semantic" in name)
-    assert "House/Damp quotes.md" in by_meaning["out"]
-    assert "Home.md:" in steps["backlinks Roof"]["out"]
-    assert "Tide tables 2027" in steps["unresolved"]["out"]
-    assert "Order the kettle" in steps["pending"]["out"]
-    assert re.search(r"agent +running \(pid \d+\)", steps["status"]["out"])
-    assert steps["stop"]["out"].startswith("agent stopped")
+    steps = ended.data["steps"]
+    names = [one["command"].removeprefix("vaultmem ").partition(" ")[0] for one in steps]
+    assert names == "start write recall cat remind grep write undo recall search".split()
+    assert ended.data["seconds"] >= sum(one["seconds"] for one in steps)
+    assert all(one["seconds"] >= 0 for one in steps)
+    out = [one["out"] for one in steps]
+    assert demo.FACT in out[2]
+    assert out[3].startswith("---\n")
+    assert "agent: claude" in out[3]
+    assert out[3].endswith(demo.FACT)
+    assert re.search(r"^- \[ \] call Marek .*📅 \d{4}-\d\d-\d\d", out[5])
+    assert f"replaces {demo.FACT}" in out[6]
+    assert "undone: " in out[7]
+    assert demo.FACT in out[8]
+    assert demo.MISTAKE not in out[8]
+    assert "House/Damp quotes.md" in out[9]
 
 
-def test_the_question_by_meaning_has_no_word_of_its_answer(
-    told: tuple[Ran, Ran, Path, str],
-) -> None:
-    command = next(
-        one["command"] for one in told[0].data["steps"] if "--semantic" in (one["command"] or "")
-    )
-    question = re.findall(r"'(.+)'", command)[0].split()
+def test_the_question_by_meaning_has_no_word_of_its_answer() -> None:
+    question = demo.STORY[-1].words[-1].split()
     note = (SAMPLE / "House" / "Damp quotes.md").read_text("utf-8").lower()
     assert len(question) > 3
     assert not [word for word in question if word in note]
 
 
-def test_a_person_sees_commands_answers_and_the_delay(told: tuple[Ran, Ran, Path, str]) -> None:
+def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) -> None:
     ended = told[1]
     assert ended.code == 0, ended.err
     commands = re.findall(r"^\$ (.+)$", ended.out, re.MULTILINE)
-    assert commands[1] == "vaultmem sync"
-    assert commands[-1] == "vaultmem stop"
-    assert len(commands) == len(told[0].data["steps"])  # all but the saving, and a cd
-    assert re.search(r"found by search \d+\.\d\d s later$", ended.out, re.MULTILINE)
+    assert commands == [one["command"] for one in told[0].data["steps"]]
     assert "everything is removed again" in ended.err
     assert "\x1b" not in ended.out
+    answers = [line for line in ended.out.splitlines() if not line.startswith(("$ ", "# "))]
+    assert len(answers) > 30
+    assert max(map(len, answers)) == 60
+
+
+def test_only_a_reader_is_waited_for_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = 100.0, []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        pauses.append(seconds)
+
+    monkeypatch.setattr(demo.time, "monotonic", lambda: now)
+    monkeypatch.setattr(demo.time, "sleep", sleep)
+    out = io.StringIO()
+    output = Output("text", Streams(out, out, terminal=True, colour=True))
+    step = demo.STORY[1]
+    demo.Show(output, paced=False).command(step.title, "vaultmem write")
+    assert not pauses
+    show = demo.Show(output, paced=True)
+    for _ in range(100):
+        show.command(step.title, "vaultmem write")
+        show.answer([f"written: {demo.FACT}"], step, 0.1)
+    assert demo.UNHURRIED <= sum(pauses) < demo.UNHURRIED + 1
+    assert "\x1b[32mwritten\x1b[0m: Femi" in out.getvalue()
 
 
 def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Path, str]) -> None:
@@ -138,9 +185,9 @@ def test_the_folder_can_be_kept(told: tuple[Ran, Ran, Path, str]) -> None:
 @pytest.mark.parametrize(
     ("after", "number"),
     [
-        ("vaultmem sync", signal.SIGTERM),
+        ("Your notes", signal.SIGTERM),
         ("vaultmem start", signal.SIGINT),
-        ("saved ", signal.SIGHUP),
+        ("written", signal.SIGHUP),
     ],
 )
 def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signal.Signals) -> None:
@@ -165,14 +212,14 @@ def test_a_failure_says_which_command_and_leaves_nothing(
 
     broken = demo.Stage.run
 
-    def run(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[bytes]:
-        return broken(self, ["links", "No such note"] if words[0] == "backlinks" else words)
+    def run(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[str]:
+        return broken(self, ["vaultmem", "undo", "no such commit"] if "undo" in words else words)
 
     monkeypatch.setattr(demo.Stage, "run", run)
     kept = dict(os.environ)
     assert cli.main(["demo", "--format", "text"]) == 1
     said = Ran(1, "", capsys.readouterr().err)
-    assert one_line(said).startswith("vaultmem: vaultmem backlinks Roof failed: ")
+    assert one_line(said).startswith("vaultmem: vaultmem undo --last did not show 'undone', but: ")
     assert not list(scratch.iterdir())
     assert not agents_in(scratch)
     assert dict(os.environ) == kept

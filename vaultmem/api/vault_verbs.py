@@ -274,8 +274,12 @@ VERBS = {
         command="status_views:jobs",
     ),
     "demo": Verb(
-        "the whole story on a scratch copy of the sample vault", SET_UP,
-        (flag("keep", "leave the scratch folder, to look around in it"),), command="demo:run",
+        "see what vaultmem does, in fifteen seconds and in a scratch folder", SET_UP,
+        (
+            flag("fast", "without pauses for a reader, as where no terminal is"),
+            flag("keep", "leave the scratch folder, to look around in it"),
+        ),
+        command="demo:run",
     ),
     "proxy": Verb(
         "serve chats to OpenAI-compatible clients, with memory", ASSISTANTS,

@@ -1,9 +1,10 @@
-"""vaultmem demo: the whole story on a scratch copy of the sample vault, with real commands and real times."""
+"""vaultmem demo: the story of one memory on a scratch copy of the sample vault, with real commands and real times."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -11,39 +12,63 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from vaultmem import client, paths
+from vaultmem import paths
 from vaultmem.agent import life
 from vaultmem.agent.life import named_with, send, wait_until_free
+from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
     from types import FrameType
 
 
-PATIENCE = 20.0  # seconds for a saved note to be found
-MOST_LINES = 6  # lines of an answer
-NOTE = "Inbox/Kettle for the gauge hut.md"
-TEXT = """\
-# Kettle for the gauge hut
-
-The old one trips the breaker. A sprockleford lid, a short lead, and no whistle at five in the morning.
-
-- [ ] Order the kettle 📅 {today}
-"""
+PATIENCE = 60.0  # seconds for what happens in the background
+UNHURRIED = 13.0  # seconds from the start; what comes later is shown without pauses
+MOST_LINES = 4  # lines of an answer
+FACT = "Femi is allergic to hazelnuts"
+MISTAKE = "Femi is not allergic to hazelnuts"
+QUESTION = "which cake can I bake for Femi?"
+NOTE = f"vaultmem/people/{FACT}.md"
 
 
 @value
 class Step:
-    """One command of the story: what it is to show, what is typed, how many lines of the answer to show."""
+    """One command of the story."""
 
-    title: str
-    words: list[str]
-    most: int = MOST_LINES
+    title: str  # what it is to show; nothing where it belongs to the step before
+    words: list[str]  # what is typed
+    mark: str  # what to look at in the answer: a pattern, without which the story is not true
+    most: int = MOST_LINES  # lines of the answer to show
+    follows: bool = False  # true a moment after the step before: asked again until then
+
+
+STORY = [
+    Step("Your notes are files, and stay so. A background process keeps an index of them.",
+         ["vaultmem", "start"], "agent started"),
+    Step("Claude is told something, and writes it down.",
+         ["vaultmem", "write", "--by", "claude", "--category", "people", FACT], "written"),
+    Step("The next moment, Codex knows it.",
+         ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT),
+    Step("What they remember is a note in your vault. Read it, edit it, link it, delete it.",
+         ["cat", NOTE], FACT, 16),
+    Step("Ask to be reminded …",
+         ["vaultmem", "remind", "call Marek about the roof tomorrow at 9am"], "reminds on .*09:00"),
+    Step("… and tick it in any editor: it waits in pending.md, beside what your notes say is due.",
+         ["grep", "Marek", "vaultmem/pending.md"], "- \\[ \\] call Marek", follows=True),
+    Step("An assistant gets something wrong …",
+         ["vaultmem", "write", "--by", "codex", "--category", "people", MISTAKE], "replaces"),
+    Step("… and you take it back, to the byte.", ["vaultmem", "undo", "--last"], "undone"),
+    Step("", ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT),
+    Step("Old notes answer by meaning: this one has none of the question's words.",
+         ["vaultmem", "search", "--semantic", "--limit", "1", "moisture coming through upstairs"],
+         "House/Damp quotes.md", follows=True),
+]  # fmt: skip
 
 
 class Stage:
@@ -59,30 +84,71 @@ class Stage:
             "TMPDIR": os.path.join(folder, "tmp"),  # what libraries leave there goes as well
         }
 
-    def run(self, words: list[str]) -> subprocess.CompletedProcess[bytes]:
-        """Run a command of ours as a person would, inside the vault."""
+    def run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command as a person would, inside the vault."""
+        if words[0] == "vaultmem":
+            words = [sys.executable, "-P", "-m", *words, "--format", "text"]
         return subprocess.run(
-            [sys.executable, "-P", "-m", "vaultmem", *words, "--format", "text"],
-            cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
+            words, cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+            check=False, encoding="utf-8", errors="replace",
         )  # fmt: skip
 
-    def is_watching(self) -> bool:
-        """Whether the agent has looked at everything, and hears of changes from now on."""
-        agent = client.call(self.vault, "agent", {})
-        if not isinstance(agent, dict):
-            return False
-        watching = agent.get("watching")
-        return bool(agent.get("current") and isinstance(watching, dict) and watching.get("alive"))
 
-    def is_found(self) -> bool:
-        """Whether the agent finds the note that was saved."""
-        reply = client.call(self.vault, "search", {"query": "sprockleford", "keyword": True})
-        return isinstance(reply, dict) and bool(reply.get("count"))
+class Show:
+    """What is seen of the story: at a terminal typed and paced for a reader, elsewhere as fast as it goes."""
+
+    def __init__(self, output: Output, *, paced: bool) -> None:
+        self.output = output
+        self.until = time.monotonic() + UNHURRIED if paced else 0.0
+        self.columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
+
+    def pause(self, seconds: float) -> None:
+        """Leave time to read."""
+        if time.monotonic() < self.until:
+            self.output.flush()
+            time.sleep(seconds)
+
+    def command(self, title: str, typed: str) -> None:
+        """Show what is typed next."""
+        if self.output.as_json:
+            return
+        self.output.line()
+        if title:
+            self.output.line(self.output.paint(f"# {title}", "cyan"))
+            self.pause(0.4)
+        self.output.prompt(self.output.paint("$ ", "dim"))
+        for letter in typed:
+            self.output.prompt(self.output.paint(letter, "bold"))
+            self.pause(0.006)
+        self.output.line()
+
+    def answer(self, lines: list[str], step: Step, seconds: float) -> None:
+        """Show the answer, as much as is to be seen of it."""
+        if self.output.as_json:
+            return
+        for line in lines[: step.most]:
+            self.output.line(self._marked(self._short(line), step.mark))
+        more = plural(len(lines) - step.most, "more line")
+        rest = f"… {more}, " if len(lines) > step.most else ""
+        if step.words[0] == "vaultmem":
+            self.output.line(self.output.paint(f"({rest}{seconds:.2f} s)", "dim"))
+        self.pause(0.5 + 0.05 * min(len(lines), step.most))
+
+    def _short(self, line: str) -> str:
+        return line[: self.columns - 1] + "…" if 0 < self.columns < len(line) else line
+
+    def _marked(self, line: str, mark: str) -> str:
+        found = re.search(mark, line)
+        if not found:
+            return line
+        begin, end = found.span()
+        return line[:begin] + self.output.paint(found[0], "green") + line[end:]
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Tell the story, then clean up, whatever happens."""
     began = time.monotonic()
+    show = Show(output, paced=is_terminal(sys.stdout) and not args.fast)
     with _signals(_interrupt):  # clean up first, as after Ctrl-C
         folder = os.path.realpath(tempfile.mkdtemp(prefix="vaultmem-demo-"))
         stage = Stage(folder)
@@ -91,17 +157,20 @@ def run(args: argparse.Namespace, output: Output) -> int:
             os.mkdir(stage.settings["TMPDIR"])
             with _environment(stage.settings):
                 try:
-                    steps, delay = _story(stage, output)
+                    steps = [_run_step(stage, step, show) for step in STORY]
                 finally:
                     _end_agent(stage.vault)
         finally:
             _clean_up(folder, args.keep, output)
     seconds = time.monotonic() - began
     if output.as_json:
-        output.data({"steps": steps, "found_after": delay, "seconds": round(seconds, 2)})
+        output.data({"steps": steps, "seconds": round(seconds, 2)})
     else:
         rest = "" if args.keep else "; everything is removed again"
+        output.line()
+        output.flush()
         output.remark(f"vaultmem: {len(steps)} steps in {seconds:.1f} s{rest}")
+        output.remark("vaultmem: now your own notes: vaultmem init FOLDER")
     return 0
 
 
@@ -118,89 +187,31 @@ def sample_vault() -> str:
     raise StateError("the sample vault is missing; install vaultmem again: pip install .")
 
 
-# --- the story
-
-
-def _story(stage: Stage, output: Output) -> tuple[list[dict[str, object]], float]:
-    before = [
-        Step("Read the notes, and embed them for search by meaning", ["sync"]),
-        Step("Keep the index fresh in the background", ["start"]),
-    ]
-    after = [
-        Step("Search by words", ["search", "--keyword", "sprockleford"]),
-        Step("Search by meaning, with none of the note's words",
-             ["search", "--semantic", "--limit", "1", "moisture coming through upstairs"]),
-        Step("See what links to a note", ["backlinks", "Roof"]),
-        Step("Find links that lead nowhere", ["unresolved"]),
-        Step("See what is due", ["pending"], 9),
-        Step("See how everything is", ["status"], 25),
-        Step("End the agent", ["stop"]),
-    ]  # fmt: skip
-    if not output.as_json:
-        output.line(output.paint(f"$ cd {stage.vault}", "bold"))
-    done = [_run_step(stage, step, output) for step in before]
-    delay = _save(stage, output)
-    done.append({"title": "Save a note", "command": None, "seconds": round(delay, 3), "out": NOTE})
-    return done + [_run_step(stage, step, output) for step in after], round(delay, 3)
-
-
-def _run_step(stage: Stage, step: Step, output: Output) -> dict[str, object]:
+def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, object]:
     """Run one command, and print it with its answer."""
-    typed = shlex.join(["vaultmem", *step.words])
-    if not output.as_json:
-        output.line()
-        output.line(output.paint(f"# {step.title}", "dim"))
-        output.line(output.paint(f"$ {typed}", "bold"))
-    began = time.monotonic()
-    ended = stage.run(step.words)
-    seconds = time.monotonic() - began
-    errors = ended.stderr.decode("utf-8", "replace").splitlines()
-    if ended.returncode:
-        raise VaultmemError(f"{typed} failed: {errors[-1] if errors else ended.returncode}")
-    out = ended.stdout.decode("utf-8", "replace").splitlines()
-    if not output.as_json:
-        _show([*out, *errors] if len(out) < step.most else out, step.most, seconds, output)
+    typed = shlex.join(step.words)
+    show.command(step.title, typed)
+    give_up = time.monotonic() + (PATIENCE if step.follows else 0)
+    while True:
+        began = time.monotonic()
+        ended = stage.run(step.words)
+        seconds = time.monotonic() - began
+        remarks = ended.stderr.splitlines()
+        lines = ended.stdout.splitlines()
+        lines += [remark for remark in remarks if re.search(step.mark, remark)]
+        if any(re.search(step.mark, line) for line in lines):
+            break
+        if time.monotonic() > give_up:
+            said = [*lines, *remarks, f"nothing, and exit code {ended.returncode}"][0]
+            raise VaultmemError(f"{typed} did not show {step.mark!r}, but: {said}")
+        time.sleep(0.05)
+    show.answer(lines, step, seconds)
     return {
         "title": step.title,
         "command": typed,
         "seconds": round(seconds, 3),
-        "out": "\n".join(out),
+        "out": "\n".join(lines),
     }
-
-
-def _show(lines: list[str], most: int, seconds: float, output: Output) -> None:
-    for line in lines[:most]:
-        output.line(line)
-    more = f"… {plural(len(lines) - most, 'more line')}, " if len(lines) > most else ""
-    output.line(output.paint(f"({more}{seconds:.2f} s)", "dim"))
-
-
-def _save(stage: Stage, output: Output) -> float:
-    """Save a note as an editor does; the seconds until it is found."""
-    _wait_for(stage.is_watching, "the agent did not begin to watch")
-    path = os.path.join(stage.vault, NOTE)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(TEXT.format(today=_today()))
-    delay = _wait_for(stage.is_found, "the saved note was not found")
-    if not output.as_json:
-        output.line()
-        output.line(output.paint("# Save a note, as your editor would", "dim"))
-        output.line(f'saved "{NOTE}", found by search {delay:.2f} s later')
-    return delay
-
-
-def _wait_for(happened: Callable[[], bool], complaint: str) -> float:
-    """Look again and again; the seconds it took."""
-    began = time.monotonic()
-    while not happened():
-        if time.monotonic() - began > PATIENCE:
-            raise VaultmemError(f"{complaint} within {PATIENCE:.0f} seconds")
-        time.sleep(0.005)
-    return time.monotonic() - began
-
-
-def _today() -> str:
-    return time.strftime("%Y-%m-%d")
 
 
 # --- around it
