@@ -26,7 +26,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders import answering, carrying
+from vaultmem.reminders import answering, carrying, proposal_items
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"
@@ -396,3 +396,93 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     on.answer(call, vanished="the vault is empty")
     assert not (on.folder / "vaultmem").exists()
     assert on.stated()[call] == DONE
+
+
+# --- Proposals for notes
+
+
+PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
+
+
+@pytest.fixture
+def proposed(bench: Open, write: Write) -> Bench:
+    """A note with a link that leads nowhere, and a deep dream that has seen it."""
+    write("Tomatoes.md", "Red.")
+    write("Plan.md", PLAN)
+    write("Secret.md", "---\nprivate: true\n---\nAlso [[Tomatos]].\n")
+    on = bench()
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    on.later()
+    return on
+
+
+def question(on: Bench) -> str:
+    """The id of the item that asks about the note."""
+    catalog = on.vault.searcher().catalog
+    every = on.desk.pending.items(catalog, on.at)
+    (found,) = (one.id for one in every if one.text.startswith("change line "))
+    return found
+
+
+def test_a_proposal_shows_its_change_and_a_tick_makes_it(proposed: Bench) -> None:
+    on = proposed
+    on.ask("notify")
+    page = on.text("vaultmem/pending.md")
+    changed = "change line 2? “Plant the ⟦Tomatos⟧ in May.” → “Plant the ⟦Tomatoes⟧ in May.”"
+    line = f"- [ ] {changed} [[Plan]] ^{question(on)}\n"
+    assert line in page
+    assert "Secret" not in page
+    (on.folder / "vaultmem" / "pending.md").write_text(
+        page.replace(line, line.replace("[ ]", "[x]"))
+    )
+    on.ask("notify")
+    assert on.text("Plan.md") == PLAN
+    settled = on.ask("settle")
+    assert [one["path"] for one in settled["done"]] == ["Plan.md"]
+    assert on.text("Plan.md") == PLAN.replace("Tomatos", "Tomatoes")
+    assert "Tomatos" in on.text("Secret.md")
+    on.ask("undo", last=True)
+    on.later()
+    assert on.text("Plan.md") == PLAN
+    assert on.ask("settle")["done"] == []
+    assert on.text("Plan.md") == PLAN
+
+
+def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None:
+    on = proposed
+    id_ = question(on)
+    on.answer(id_, DROPPED)
+    assert not any(one.startswith("change line") for one in on.words())
+    on.ask("dream", level=3)
+    on.later()
+    assert not any(one.startswith("change line") for one in on.words())
+    assert on.text("Plan.md") == PLAN
+
+
+def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> None:
+    on = proposed
+    id_ = question(on)
+    typed = PLAN.replace("Plant", "Sow")
+    (on.folder / "Plan.md").write_bytes(typed.encode())
+    on.desk.pending.record.add([Answer(id_, DONE, "2026-11-23T09:00:00Z")], [], on.seconds())
+    assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
+    assert on.text("Plan.md") == typed
+    assert not any(one.startswith("change line") for one in on.words())
+
+
+def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
+    """There, it may have been undone since; the answers travel in the vault."""
+    on = proposed
+    id_ = question(on)
+    [proposal] = proposal_items.open_proposals(on.desk.ledger)[:1]
+    marks = [id_, proposal_items.carried_out_id(proposal.id)]
+    at = "2026-11-22T09:00:00Z"
+    on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
+    assert on.ask("settle")["done"] == []
+    assert on.text("Plan.md") == PLAN
+
+
+def test_an_assistant_decides_on_no_proposal(proposed: Bench) -> None:
+    with pytest.raises(UsageError, match="only you"):
+        proposed.answer(question(proposed), by="codex")

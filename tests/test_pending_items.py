@@ -218,15 +218,15 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     sight: Context, vault: Path, write: Write
 ) -> None:
-    reads.replace_open(sight.ledger, {"a": {}, "b": {}}, 1.0)
+    reads.advised(sight.ledger, {"a": (reads.OPEN, {}), "b": (reads.OPEN, {})}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
-    assert len(look(sight, vault)) == 2  # proposals are shown there by themselves
+    assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
     [line] = Review(sight, [], {}).items()
     assert line.text == "8 things for the memory to be looked after: vaultmem review"
     assert Review(sight, [], said(line.id)).items() == []
-    reads.replace_open(sight.ledger, {"b": {}, "c": {}}, 3.0)
+    reads.advised(sight.ledger, {"c": (reads.OPEN, {})}, 3.0)
     assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
 
 

@@ -68,12 +68,12 @@ def reject(session: Session, params: Arguments) -> Report:
 
 def _open(session: Session) -> list[Proposal | Opinion]:
     rows = [one for one in reads.kept(session.desk.ledger) if one.state == OPEN]
-    of_notes = [_read(one.fields) for one in rows if not one.is_of_model]
+    of_notes = [from_row(one.fields) for one in rows if not one.is_of_model]
     of_notes.sort(key=lambda each: (each.path, each.line, each.kind, each.id))
     return [*of_notes, *advice.opinions(session)]
 
 
-def _read(fields: dict[str, object]) -> Proposal:
+def from_row(fields: dict[str, object]) -> Proposal:
     """A proposal as it was stored."""
     known = {name: fields[name] for name in Proposal._fields if name in fields}
     evidence = cast("list[str]", fields.get("evidence", []))

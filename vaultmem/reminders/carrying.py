@@ -22,8 +22,10 @@ from vaultmem.memories.item_answers import (
     item_id,
 )
 from vaultmem.memories.model import Memory, category_of
+from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reports import header, planned
 from vaultmem.memories.store import YOU, Session
+from vaultmem.reminders import proposal_items
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import carried_out_ids
 from vaultmem.reminders.person_facts import Learned
@@ -82,6 +84,7 @@ def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = 
     work.settled.skipped += notices.skipped
     work.settled.changes += notices.changes
     work.promote_facts()
+    work.decide_proposals()
     return work.settled
 
 
@@ -114,6 +117,33 @@ class _Work:
                 self._promote(fact)
             except VaultmemError as error:
                 self._skip(fact.question, fact.path, str(error))
+
+    def decide_proposals(self) -> None:
+        """Change notes as the person has ticked it, and propose no more what they have dropped."""
+        for proposal in proposal_items.open_proposals(self._session.desk.ledger):
+            id_ = proposal_items.question_id(proposal.id)
+            try:
+                report = proposal_items.decide(
+                    self._session, proposal, self._answers, dry_run=self._dry_run
+                )
+            except VaultmemError as error:
+                self._skip(id_, proposal.path, str(error))
+                continue
+            if report is not None:
+                self._note_decision(id_, proposal, report)
+
+    def _note_decision(self, id_: str, proposal: Proposal, report: dict[str, object]) -> None:
+        if self._dry_run:
+            if "changes" in report:
+                self.settled.add_changes(id_, report)
+            return
+        action = "accepted" if report.get("accepted") else "rejected"
+        words, path = one_line(proposal.said), report["path"]
+        self.settled.done.append({"due": id_, "text": words, "path": path, "action": action})
+        if action == "accepted":
+            self._record(
+                [proposal_items.carried_out_id(proposal.id)], self._answers[id_], YOU, words
+            )
 
     def _skip(self, id_: str, path: str, reason: str) -> None:
         self.settled.skipped.append({"due": id_, "path": path, "reason": reason})

@@ -29,7 +29,7 @@ from vaultmem.memories.item_answers import (
     leaving_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import file_problems, person_facts
+from vaultmem.reminders import file_problems, person_facts, proposal_items
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     DAYS,
@@ -47,12 +47,12 @@ from vaultmem.text.values import plural
 from vaultmem.vault.places import ENTRIES, INBOX, category_of, named
 
 MOST = 3  # single lines of a kind
-MOST_ASKED = 2  # things from outside or from chats that the page asks about at once
-_ASKED = ("approve", "remember")  # kinds that only the person may answer
+MOST_ASKED = 2  # things from outside, from chats and of dreams that the page asks about at once
+_ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
 PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
-_KINDS = (*PERSONAL, *_NOTICED, "proposals", *file_problems.KINDS, "inbox")
+_KINDS = (*PERSONAL, *_NOTICED, "advice", *file_problems.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
@@ -137,7 +137,7 @@ class Review:
         """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
         return self._unanswered(
             one
-            for kind, items in {**self._kinds, "proposals": []}.items()
+            for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
             for one in (items if kind in PERSONAL else _counted(items, _COUNTED.get(kind, "{}")))
         )
 
@@ -194,6 +194,7 @@ class Review:
             "remember": self._to_remember(),
             **self._noticed(),
             "proposals": self._proposals(),
+            "advice": self._advice(),
             **self._file_problems(),
             "inbox": self._inbox(),
         }
@@ -307,9 +308,15 @@ class Review:
         return items
 
     def _proposals(self) -> list[Item]:
-        """For the count: vaultmem review shows them itself."""
-        open_ = (one for one in reads.kept(self._context.ledger) if one.state == reads.OPEN)
-        return [_item("proposals", item_id(one.id, "proposal"), "") for one in open_]
+        """What dreams would change in notes."""
+        every = proposal_items.questions(self._context)
+        return [_item("proposals", *question) for question in every]
+
+    def _advice(self) -> list[Item]:
+        """What a model proposes, for the count: vaultmem review shows it with its reasons."""
+        rows = (one for one in reads.kept(self._context.ledger) if one.is_of_model)
+        ids = (proposal_items.question_id(one.id) for one in rows if one.state == reads.OPEN)
+        return [_item("advice", id_, "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:
         """Files that need a look."""

@@ -1,0 +1,105 @@
+"""Proposals for notes of the person as items of pending.md: each shows what it would change, and a tick decides.
+
+What a model proposes for memories is decided with vaultmem review, where its reasons stand beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.errors import VaultmemError
+from vaultmem.memories import reads, review
+from vaultmem.memories.access import is_private
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.item_answers import DONE, DROPPED, Answer, item_id
+from vaultmem.memories.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
+from vaultmem.text.sanitize import quoted
+from vaultmem.vault import files
+
+if TYPE_CHECKING:
+    from vaultmem.memories.ledger import Ledger
+    from vaultmem.memories.reports import Report
+    from vaultmem.memories.store import Session
+    from vaultmem.reminders.review_items import Context
+
+MOST = 20  # that are looked at, for a page that shows two of them
+LARGEST = 500_000  # bytes of a note
+_BESIDE = 30  # characters of a line that are shown on either side of a change
+_PROPERTIES = (
+    "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
+)
+
+
+class Question(NamedTuple):
+    """Whether to carry out a proposal."""
+
+    id: str  # of the item
+    text: str
+    path: str  # of the note
+    title: str
+
+
+def question_id(proposal_id: str) -> str:
+    """The id of the item that asks whether a proposal is to be carried out."""
+    return item_id(proposal_id, "proposal")
+
+
+def carried_out_id(proposal_id: str) -> str:
+    """Under which is kept, for all machines, that this was done."""
+    return item_id(proposal_id, "carried out")
+
+
+def open_proposals(ledger: Ledger) -> list[Proposal]:
+    """Those for notes that nobody has decided on, in the order of paths."""
+    rows = (one for one in reads.kept(ledger) if one.state == reads.OPEN and not one.is_of_model)
+    every = [review.from_row(one.fields) for one in rows]
+    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
+
+
+def questions(context: Context) -> Iterator[Question]:
+    """Those that can be carried out still, but for notes that are private: assistants read the page, too."""
+    for proposal in open_proposals(context.ledger)[:MOST]:
+        row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
+        if row is None or is_private(json.loads(row[0] or "{}")):
+            continue
+        try:
+            text = files.read(context.vault, proposal.path, LARGEST).text
+            edit(proposal, text)
+        except (VaultmemError, OSError):
+            continue  # the next deep dream looks again
+        yield Question(question_id(proposal.id), _in_words(proposal, text), proposal.path, row[1])
+
+
+def _in_words(proposal: Proposal, text: str) -> str:
+    if proposal.kind == DUPLICATE:
+        return f"put this note away? it is the same as {proposal.new}"
+    if proposal.kind not in (BROKEN, MENTION):
+        added = proposal.new.removeprefix(proposal.old).strip().removeprefix("- ")
+        return f"change this note? add at its end “{added}”"
+    line = Note(proposal.path, text).line(proposal.line)
+    at, end = proposal.column, proposal.column + len(proposal.old)
+    before, after = line[max(0, at - _BESIDE) : at], line[end : end + _BESIDE]
+    if at > _BESIDE:
+        before = f"…{before}"
+    if len(line) > end + _BESIDE:
+        after = f"{after}…"
+    old, new = (quoted(f"{before}{words}{after}") for words in (proposal.old, proposal.new))
+    return f"change line {proposal.line}? “{old}” → “{new}”"
+
+
+def decide(
+    session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
+) -> Report | None:
+    """Do with an open proposal what its tick asks for; the report, or None where nothing is to be done. What another
+    machine has carried out is not done once more: that would take back an undo there."""
+    answer = answers.get(question_id(proposal.id))
+    if answer is None or answer.state not in (DONE, DROPPED):
+        return None
+    if answer.state == DONE and carried_out_id(proposal.id) in answers:
+        if not dry_run:
+            reads.decide(session.desk.ledger, proposal.id, reads.ACCEPTED, session.now)
+        return None
+    verb = review.accept if answer.state == DONE else review.reject
+    return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
