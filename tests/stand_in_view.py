@@ -72,6 +72,7 @@ class StandInView:
         self.files = dict(files)
         self.notes = dict(notes or {})  # user notes: path -> text
         self.read_counts = dict(reads or {})  # by path
+        self.reinforced_at: dict[str, str] = {}  # by path
         self.approved: set[str] = set()  # paths
         self.cosines: Callable[[str, str], float] | None = None
         self.everything = [self._memory(path, file) for path, file in self.files.items()]
@@ -129,6 +130,9 @@ class StandInView:
 
     def reads(self, memory: Memory) -> int:
         return self.read_counts.get(memory.path, 0)
+
+    def reinforced(self, memory: Memory) -> str:
+        return self.reinforced_at.get(memory.path, "")
 
     def confidence(self, memory: Memory) -> float:
         reinforced = seconds(memory.properties.get("last_reinforced_at"))
@@ -199,7 +203,7 @@ class StandInView:
             content = before.content if change.content is None else change.content
             files[change.target] = File(content, kept, self.now.timestamp())
         after = StandInView(files, self.notes, counts, self.now)
-        after.cosines = self.cosines
+        after.cosines, after.reinforced_at = self.cosines, self.reinforced_at
         return after
 
     def run(

@@ -10,7 +10,8 @@ import pytest
 
 from tests.test_alarms import HEARD, MINUTE, due, heard_of, zone
 from vaultmem.reminders.alarms import Rules, plan
-from vaultmem.reminders.record import Notified, union
+from vaultmem.reminders.record import union
+from vaultmem.synclog.entries import Notified
 
 
 @cache

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer, item_id
 from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.reminders.record import BASELINE, Notified, union
+from vaultmem.reminders.record import union
+from vaultmem.synclog.entries import BASELINE, Notified
 
 MINUTE = timedelta(minutes=1)
 HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look

@@ -211,9 +211,7 @@ def approve(vault: Path, memory: str) -> None:
     """As a person does who ticks the question on the page."""
     with Vault(str(vault)) as opened:
         answer = Answer(approval_id(memory), DONE, "2026-11-22T10:00:00Z")
-        Record(opened.path, "vaultmem", Ledger(opened.state.path("ledger.db")), "frontmatter").add(
-            [answer], [], NOW
-        )
+        Record(Ledger(opened.state.path("ledger.db")), None).add([answer], [], NOW)
 
 
 def test_a_preference_that_a_connected_assistant_filed_is_told_with_its_name(vault: Path) -> None:

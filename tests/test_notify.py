@@ -19,7 +19,7 @@ from vaultmem.index.state import State
 from vaultmem.reminders import notify
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.reminders.notify import LocalZone, Notifier, notification_findings
-from vaultmem.reminders.record import Notified
+from vaultmem.synclog.entries import Notified
 from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root
 
@@ -185,7 +185,7 @@ KILLED = """
 import os, sys, time
 from vaultmem import config
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.record import Notified
+from vaultmem.synclog.entries import Notified
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.notify import Notifier
 from vaultmem.reminders.record import Record
@@ -204,7 +204,7 @@ state = State(vault)
 ledger = Ledger(state.path("ledger.db"))
 told = Notified("vm-aaaaaa", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
 plan = Planned([Alarm("a", "", False, False, (told,))], [], None)
-Notifier(config.load(vault), state, None, Screen()).notify(plan, lambda heard: Record(vault, "vaultmem", ledger, "frontmatter").add([], heard, 0.0))
+Notifier(config.load(vault), state, None, Screen()).notify(plan, lambda heard: Record(ledger, None).add([], heard, 0.0))
 """
 
 
@@ -222,7 +222,7 @@ def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
         assert process.stdout.readline() == "shown\n"
         process.send_signal(signal.SIGKILL)
     ledger = Ledger(State(str(vault)).path("ledger.db"))
-    kept = Record(str(vault), "vaultmem", ledger, "frontmatter").notified()
+    kept = Record(ledger, None).notified()
     assert [one.moment for one in kept.values()] == ["2026-11-22T15:00"]
 
 

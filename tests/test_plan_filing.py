@@ -10,7 +10,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.classify import file_inbox, upgrade
 from vaultmem.memories.draft import MOVE, TO_ARCHIVE
-from vaultmem.memories.dream import Options, decay, expire, write_counts
+from vaultmem.memories.dream import Options, decay, expire, write_counts, write_reinforced
 
 EVENT: dict[str, Value] = {"memory_type": "episodic"}
 
@@ -220,6 +220,22 @@ def test_reads_reach_the_file_once() -> None:
         ("vaultmem/people/A.md", {"access_count": 4})
     ]
     assert after.run(write_counts)[0].changes == ()
+
+
+def test_reinforcing_that_a_file_has_lost_comes_back_once() -> None:
+    before, at = "2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z"
+    notes = {
+        "people/A": {"decay_policy": "reinforceable", "last_reinforced_at": before},
+        "people/B": {"decay_policy": "fsrs", "last_reinforced_at": at},
+        "people/C": {"decay_policy": "stable"},
+    }
+    view = StandInView(dict(memory_file(name, "x", **own) for name, own in notes.items()))
+    view.reinforced_at = {f"vaultmem/{name}.md": at for name in notes}
+    plan, after = view.run(write_reinforced)
+    assert [(change.path, dict(change.properties)) for change in plan.changes] == [
+        ("vaultmem/people/A.md", {"last_reinforced_at": at})
+    ]
+    assert after.run(write_reinforced)[0].changes == ()
 
 
 def test_one_run_changes_at_most_so_many() -> None:

@@ -114,9 +114,7 @@ def test_a_person_approves(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         bill = next(one for one in opened.memories() if one["title"] == "Bills")
         yes = Answer(approval_id(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
-        Record(opened.path, "vaultmem", Ledger(opened.state.path("ledger.db")), "frontmatter").add(
-            [yes], [], 1.0
-        )
+        Record(Ledger(opened.state.path("ledger.db")), None).add([yes], [], 1.0)
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
 
 

@@ -1,21 +1,24 @@
-"""Answers are in the ledger and on answers.md: any two machines agree, and no page of whatever kind loses one."""
+"""Answers are in the ledger and in the sync logs: any two machines agree, and no page of whatever kind loses one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.index_dump import other_state
 from vaultmem.index.state import State
+from vaultmem.memories import reads
 from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import record
-from vaultmem.reminders.record import Entries, Notified, Record, plain, read, render, union
+from vaultmem.reminders.record import Record, union
+from vaultmem.synclog import log_folder
+from vaultmem.synclog.entries import Entry, Notified, Page, collect, of_kind, read, render
+from vaultmem.synclog.ledger_entries import answers_in, machine_name
+from vaultmem.synclog.log_folder import LogFolder
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import write
 
@@ -34,32 +37,37 @@ TOLD = {
 STYLES = ["frontmatter", "outline"]
 
 
-def page_of(answers: Iterable[Answer], told: Iterable[Notified], style: str) -> str:
-    return render(Entries({one.id: one for one in answers}, {one.id: one for one in told}), style)
+def page_of(entries: Iterable[Entry], machine: str = "", style: str = "frontmatter") -> str:
+    return render(Page(machine, "", collect(entries)), style)
 
 
-def entries(text: str) -> Entries:
-    found = read(text)
-    assert found is not None
-    return found
+def answers_of(text: str) -> dict[str, Answer]:
+    page = read(text)
+    assert page is not None
+    return of_kind(page.entries, Answer)
 
 
-PAGE = page_of(ANSWERS.values(), TOLD.values(), "frontmatter")
+EVERYTHING = [*ANSWERS.values(), *TOLD.values()]
 
 
 class Machine:
-    """A record with its ledger."""
+    """A record with its ledger and its page."""
 
     def __init__(self, vault: Path, style: str = "frontmatter") -> None:
-        self.ledger = Ledger(State(str(vault)).path("ledger.db"))
-        self.record = Record(str(vault), "vaultmem", self.ledger, style)
+        state = State(str(vault))
+        self.ledger = Ledger(state.path("ledger.db"))
+        self.pages = LogFolder(str(vault), "vaultmem", style, lambda: machine_name(self.ledger))
+        self.record = Record(self.ledger, self.pages)
+        self.file = vault / self.pages.path
 
     def add(self, *answers: Answer) -> None:
         self.record.add(answers, [], NOW)
 
+    def settle(self) -> list[str]:
+        return self.record.settle(set(IDS), NOW)
 
-def in_ledger(machine: Machine) -> Entries:
-    return machine.record._in_ledger()
+    def kept(self) -> dict[str, Answer]:
+        return of_kind(answers_in(self.ledger), Answer)
 
 
 @pytest.fixture
@@ -68,83 +76,14 @@ def machine(vault: Path) -> Machine:
 
 
 @pytest.fixture
-def file(vault: Path) -> Path:
-    return vault / "vaultmem/answers.md"
+def file(machine: Machine) -> Path:
+    return machine.file
 
 
 @pytest.fixture
 def second(vault: Path, machine: Machine, tmp_path: Path) -> Iterator[Machine]:  # noqa: ARG001 - after the first
     with other_state(tmp_path / "second"):
         yield Machine(vault)
-
-
-# --- Lines
-
-NAMES = st.text(max_size=30)
-WHEN = st.integers(0, 5_000_000_000).map(lambda s: stamp(s + 946_684_800))
-GIVEN = st.builds(
-    Answer,
-    st.sampled_from(IDS),
-    st.sampled_from(["open", "done", "dropped", "snoozed"]),
-    WHEN,
-    NAMES,
-    st.sampled_from(["", "2026-11-25", "2026-11-25T09:00", "soon", "2026-11-25 by x"]),
-    st.text(max_size=200),
-)
-
-
-@given(GIVEN)
-@settings(max_examples=400, deadline=None)
-def test_a_line_says_all_of_an_answer(given: Answer) -> None:
-    answer = plain(given)
-    assert plain(answer) == answer
-    assert entries(page_of([answer], [], "frontmatter")).answers == {answer.id: answer}
-
-
-@given(st.lists(GIVEN, max_size=6), st.sampled_from(STYLES), st.data())
-@settings(max_examples=200, deadline=None)
-def test_what_is_cut_off_or_mixed_in_never_beats_what_is_whole(
-    given: list[Answer], style: str, data: st.DataObject
-) -> None:
-    whole = union(*({each.id: plain(each)} for each in given))
-    text = page_of(whole.values(), TOLD.values(), style)
-    cut = text[: data.draw(st.integers(0, len(text)))]
-    other = f"<<<<<<< a\n{cut}\n=======\r\n{text.replace(chr(10), chr(13) + chr(10))}>>>>>>> b\n"
-    assert entries(other).answers == whole
-    assert union(whole, (read(cut) or Entries({}, {})).answers) == whole
-    assert entries(other).notified == TOLD
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_the_page_can_be_read_by_people(style: str) -> None:
-    page = page_of(ANSWERS.values(), TOLD.values(), style)
-    assert f"- {IDS[0]} done 2026-11-22T10:00:00Z by you: call Anne\n" in page
-    assert f"- {IDS[4]} told 2026-11-22T10:00:00Z 3x for 2026-11-22T09:00\n" in page
-    said = entries(page)
-    assert said == Entries(ANSWERS, TOLD)
-    assert page == page_of(reversed(ANSWERS.values()), reversed(TOLD.values()), style)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"{IDS[0]} done {AT}",
-        f"- {IDS[0]} done 2026-13-22T10:00:00Z",
-        f"- {IDS[0]} done 9999-11-22T10:00:00Z by you",
-        f"- {IDS[0]} finished {AT} by you",
-        f"- {IDS[0]} done {AT} until tomorrow by you",
-        f"- vm-a done {AT} by you",
-        f"- {IDS[0]} told {AT} x",
-    ],
-)
-def test_what_is_no_line_of_ours_says_nothing(line: str) -> None:
-    said = entries(f"generated: vaultmem\n{line}\n")
-    assert not said.answers
-    assert not said.notified
-    assert read(f"{line}\n") is None
-
-
-# --- The record
 
 
 def test_nothing_to_say_makes_no_file(machine: Machine, vault: Path) -> None:
@@ -154,15 +93,22 @@ def test_nothing_to_say_makes_no_file(machine: Machine, vault: Path) -> None:
     assert not (vault / "vaultmem").exists()
 
 
-def test_what_is_added_is_in_the_ledger_and_on_the_page(machine: Machine, file: Path) -> None:
+@pytest.mark.parametrize("style", ["frontmatter", "outline"])
+def test_what_is_added_is_in_the_ledger_and_on_the_page(vault: Path, style: str) -> None:
+    machine = Machine(vault, style)
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
-    assert file.read_text("utf-8") == PAGE
-    assert in_ledger(machine).answers == machine.record.answers() == ANSWERS
-    assert in_ledger(machine).notified == machine.record.notified() == TOLD
-    before = file.stat().st_mtime_ns
-    machine.record.settle(set(IDS), NOW)
+    assert machine.file.read_text("utf-8") == page_of(EVERYTHING, machine.pages.machine, style)
+    assert machine.kept() == machine.record.answers() == ANSWERS
+    assert of_kind(answers_in(machine.ledger), Notified) == machine.record.notified() == TOLD
+    before = machine.file.stat().st_mtime_ns
+    machine.settle()
     machine.add()
-    assert file.stat().st_mtime_ns == before
+    assert machine.file.stat().st_mtime_ns == before
+
+
+def test_a_machine_keeps_its_name_and_two_have_two(machine: Machine, second: Machine) -> None:
+    assert machine.pages.machine != second.pages.machine
+    assert machine_name(Ledger(machine.ledger.path)) == machine.pages.machine
 
 
 def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None:
@@ -176,7 +122,7 @@ def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None
 
 
 def test_a_later_answer_counts_whatever_the_clocks_say(machine: Machine) -> None:
-    ahead = DONE._replace(at="2031-01-01T00:00:00Z")
+    ahead = DONE._replace(at=stamp(time.time() + 365 * DAY))
     machine.add(ahead)
     machine.add(DONE._replace(state="open"))
     assert machine.record.answers()[DONE.id].state == "open"
@@ -196,56 +142,60 @@ def test_two_machines_hear_of_each_other_and_are_silent_then(
 ) -> None:
     machine.add(DONE)
     second.record.add([SNOOZED], TOLD.values(), NOW)
-    assert (
-        machine.record.answers() == second.record.answers() == {DONE.id: DONE, SNOOZED.id: SNOOZED}
-    )
+    both = {DONE.id: DONE, SNOOZED.id: SNOOZED}
+    assert machine.record.answers() == second.record.answers() == both
     for one in (machine, second):
-        one.record.settle(set(IDS), NOW)
-    before = file.stat().st_mtime_ns
+        one.settle()
+    assert machine.kept() == second.kept() == both
+    before = file.stat().st_mtime_ns, second.file.stat().st_mtime_ns
     for one in (machine, second, machine):
-        one.record.settle(set(IDS), NOW)
-    assert file.stat().st_mtime_ns == before
+        one.settle()
+    assert (file.stat().st_mtime_ns, second.file.stat().st_mtime_ns) == before
     file.unlink()
-    assert in_ledger(machine).answers == in_ledger(second).answers
-    second.record.settle(set(IDS), NOW)
+    second.file.unlink()
+    second.settle()
     assert machine.record.notified() == TOLD
+    assert answers_of(second.file.read_text("utf-8")) == both
 
 
-def test_the_page_is_read_again_only_when_it_changes(
+def test_the_pages_are_read_again_only_when_they_change(
     machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.add(DONE)
     os.utime(file, (NOW - DAY, NOW - DAY))
     machine.record.answers()
-    reads: list[str] = []
-    real = record.read
+    reads_of: list[str] = []
+    real = log_folder.read
 
-    def spy(text: str) -> Entries | None:
-        reads.append(text)
-        return real(text)
+    def spy(text: str, latest: str = "") -> Page | None:
+        reads_of.append(text)
+        return real(text, latest)
 
-    monkeypatch.setattr(record, "read", spy)
+    monkeypatch.setattr(log_folder, "read", spy)
     machine.record.answers()
     machine.record.notified()
-    assert not reads
-    file.write_text(PAGE, "utf-8")
+    assert not reads_of
+    file.write_text(page_of(EVERYTHING, machine.pages.machine), "utf-8")
     assert machine.record.answers() == ANSWERS
-    assert len(reads) >= 1
+    assert len(reads_of) >= 1
 
 
-def test_what_is_old_and_waits_no_longer_is_forgotten(machine: Machine, file: Path) -> None:
+def test_what_is_old_and_waits_no_longer_is_forgotten(
+    machine: Machine, second: Machine, file: Path
+) -> None:
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
+    second.settle()
     machine.record.settle({IDS[0]}, NOW + 59 * DAY)
     assert machine.record.answers() == ANSWERS
-    machine.record.settle({IDS[0]}, NOW + 61 * DAY)
-    assert set(in_ledger(machine).answers) == {IDS[0]}
-    assert set(in_ledger(machine).notified) == {IDS[0]}
+    for one in (machine, second):
+        one.record.settle({IDS[0]}, NOW + 61 * DAY)
+        one.record.settle(None, NOW + 61 * DAY)
+        assert set(one.kept()) == {IDS[0]}
+    assert set(answers_of(file.read_text("utf-8"))) == {IDS[0]}
     new = Answer(IDS[5], "done", stamp(NOW + 61 * DAY))
     machine.record.add([new], [], NOW + 61 * DAY)
-    machine.record.settle({IDS[0]}, NOW + 61 * DAY)
-    assert {IDS[0], IDS[5]} == set(entries(file.read_text("utf-8")).answers)
     machine.record.settle({IDS[0]}, NOW + 62 * DAY)
-    assert set(in_ledger(machine).answers) == {IDS[0], IDS[5]}
+    assert set(machine.kept()) == {IDS[0], IDS[5]}
 
 
 def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
@@ -257,53 +207,71 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     assert not file.exists()
     machine.record.ledger_only = False
     machine.record.settle(None, NOW)
-    assert entries(file.read_text("utf-8")).answers == ANSWERS
+    assert answers_of(file.read_text("utf-8")) == ANSWERS
+
+
+def test_without_the_log_nothing_is_heard_or_written(machine: Machine, second: Machine) -> None:
+    second.add(DONE)
+    alone = Record(machine.ledger, None)
+    alone.add([SNOOZED], [], NOW)
+    assert alone.settle(set(IDS), NOW) == []
+    assert alone.answers() == {SNOOZED.id: SNOOZED}
+    assert not machine.file.exists()
 
 
 @pytest.mark.parametrize(
-    "damaged",
+    "damage",
     [
-        b"",
-        b"\0" * 500,
-        PAGE.encode("utf-16"),
-        b"\xef\xbb\xbf" + PAGE.replace("\n", "\r\n").encode(),
-        PAGE.replace("---\n", "<<<<<<< a\n---\n=======\n").encode(),
-        PAGE[:300].encode(),
-        PAGE.encode()[:303] + b"\xff\xfe\0",
-        PAGE.replace("generated: vaultmem", 'generated: "vaultmem"').encode(),
-        ("".join(line + "\n" for line in PAGE.split("\n") if IDS[0] in line)).encode(),
-        PAGE.encode() + b"\n- unknown line of a newer version\n" * 100_000,
+        lambda _: b"",
+        lambda _: b"\0" * 500,
+        lambda _: os.urandom(300),
+        lambda page: page.encode("utf-16"),
+        lambda page: b"\xef\xbb\xbf" + page.replace("\n", "\r\n").encode(),
+        lambda page: page.replace("---\n", "<<<<<<< a\n---\n=======\n").encode(),
+        lambda page: page[:300].encode(),
+        lambda page: page.encode()[:303] + b"\xff\xfe\0",
+        lambda page: page.replace("generated: vaultmem", 'generated: "vaultmem"').encode(),
+        lambda page: "".join(f"{line}\n" for line in page.split("\n") if IDS[0] in line).encode(),
+        lambda page: page.encode() + b"\n- unknown line of a newer version\n" * 100_000,
+        lambda _: b"# Not a log\n- but a note of a person\n",
     ],
 )
-def test_a_damaged_page_loses_nothing(machine: Machine, file: Path, damaged: bytes) -> None:
+def test_a_damaged_page_loses_nothing(
+    machine: Machine, file: Path, damage: Callable[[str], bytes]
+) -> None:
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
-    file.write_bytes(damaged)
+    file.write_bytes(damage(file.read_text("utf-8")))
     later = DONE._replace(state="open", at="2026-11-22T11:00:00Z")
     machine.add(later)
     assert machine.record.answers() == {**ANSWERS, later.id: later}
-    assert machine.record.settle(set(IDS), NOW) == []
-    said = entries(file.read_text("utf-8"))
-    assert said.answers == {**ANSWERS, later.id: later}
+    assert machine.settle() == []
+    assert answers_of(file.read_text("utf-8")) == {**ANSWERS, later.id: later}
 
 
-def test_a_note_of_a_person_stays_as_it_is(machine: Machine, file: Path) -> None:
-    file.parent.mkdir()
-    own = f"# Answers to life\n- {DONE.id} done {AT} by you: quoted\n"
-    file.write_text(own)
+def test_what_is_no_page_of_ours_stays_as_it_is(machine: Machine, file: Path) -> None:
+    own = file.with_name("life.md")
+    own.parent.mkdir(parents=True)
+    own.write_text(f"# Answers to life\n- {DONE.id} done {AT} by you: quoted\n")
     machine.add(SNOOZED)
     assert machine.record.answers() == {SNOOZED.id: SNOOZED}
-    assert "is a note of yours" in machine.record.settle(set(), NOW)[0]
-    assert file.read_text() == own
+    assert machine.settle() == []
+    assert "to life" in own.read_text()
 
 
-def test_a_link_is_not_written_through(machine: Machine, file: Path, tmp_path: Path) -> None:
-    file.parent.mkdir()
-    outside = tmp_path / "outside.md"
-    outside.write_text(PAGE)
-    file.symlink_to(outside)
+@pytest.mark.parametrize("what", ["the page", "the folder"])
+def test_a_link_leads_nowhere(machine: Machine, file: Path, tmp_path: Path, what: str) -> None:
+    outside = tmp_path / "outside" / file.name
+    outside.parent.mkdir()
+    outside.write_text(page_of(EVERYTHING, machine.pages.machine))
+    if what == "the page":
+        file.parent.mkdir(parents=True)
+        file.symlink_to(outside)
+    else:
+        file.parent.parent.mkdir()
+        file.parent.symlink_to(outside.parent)
     machine.add(Answer(IDS[5], "done", AT))
     assert "is a link" in machine.record.settle(set(), NOW)[0]
-    assert outside.read_text() == PAGE
+    assert outside.read_text() == page_of(EVERYTHING, machine.pages.machine)
     assert set(machine.record.answers()) == {IDS[5]}
 
 
@@ -311,33 +279,57 @@ def test_a_file_that_cannot_be_written_is_told(machine: Machine, file: Path) -> 
     machine.add(DONE)
     file.chmod(0o444)
     machine.add(SNOOZED)
-    assert "read-only" in machine.record.settle(set(IDS), NOW)[0]
+    assert "read-only" in machine.settle()[0]
     assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
     file.chmod(0o644)
-    assert machine.record.settle(set(IDS), NOW) == []
+    assert machine.settle() == []
+
+
+def test_what_icloud_has_taken_away_is_not_written_beside_it(machine: Machine, file: Path) -> None:
+    machine.add(DONE)
+    placeholder = file.with_name(f".{file.name}.icloud")
+    file.rename(placeholder)
+    machine.add(SNOOZED)
+    assert "download it" in machine.settle()[0]
+    assert not file.exists()
+    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
+    placeholder.rename(file)
+    assert machine.settle() == []
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "answers (conflicted copy).md",
-        "answers.sync-conflict-20261122-101500-ABCDEFG.md",
-        "answers 2.md",
-    ],
+    "ending", [" (conflicted copy)", ".sync-conflict-20261122-101500-ABCDEFG", " 2"]
 )
-def test_conflict_copies_are_read_and_put_away(machine: Machine, file: Path, name: str) -> None:
+def test_copies_of_the_own_page_are_read_and_put_away(
+    machine: Machine, second: Machine, file: Path, ending: str
+) -> None:
     machine.add(DONE)
-    copy = file.with_name(name)
-    copy.write_text(page_of([SNOOZED], TOLD.values(), "frontmatter"), "utf-8")
-    own = file.with_name("answers 3.md")
-    own.write_text("mine")
-    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
-    machine.record.settle(set(IDS), NOW)
+    second.add(DROPPED)
+    copy = file.with_name(f"{file.stem}{ending}.md")
+    copy.write_text(page_of([SNOOZED], machine.pages.machine), "utf-8")
+    of_other = second.file.with_name(f"{second.file.stem}{ending}.md")
+    of_other.write_bytes(second.file.read_bytes())
+    machine.settle()
     assert not copy.exists()
-    assert (file.parent / "archive" / name).exists()
-    assert own.read_text() == "mine"
-    assert entries(file.read_text("utf-8")).answers == machine.record.answers()
-    assert set(in_ledger(machine).answers) == {DONE.id, SNOOZED.id}
+    assert (file.parents[1] / "archive" / copy.name).exists()
+    assert of_other.exists()
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
+    assert set(machine.kept()) == {DONE.id, DROPPED.id, SNOOZED.id}
+
+
+def test_the_page_of_all_machines_from_before_is_taken_over(machine: Machine, file: Path) -> None:
+    old = file.parents[1] / "answers.md"
+    old.parent.mkdir()
+    head = "---\ngenerated: vaultmem\n---\n\n# Answers\n\n"
+    old.write_text(head + page_of(EVERYTHING).partition("# Sync log")[2], "utf-8")
+    copy = old.with_name("answers 2.md")
+    copy.write_text("mine")
+    assert machine.record.answers() == ANSWERS
+    machine.settle()
+    assert not old.exists()
+    assert copy.read_text() == "mine"
+    assert answers_of(file.read_text("utf-8")) == machine.kept() == ANSWERS
 
 
 def test_what_came_onto_the_page_since_is_not_written_over(
@@ -347,13 +339,75 @@ def test_what_came_onto_the_page_since_is_not_written_over(
     real = write.change
 
     def change(*given: object, **options: object) -> object:
-        file.write_text(page_of([DONE, DROPPED], [], "frontmatter"), "utf-8")
+        file.write_text(page_of([DONE, DROPPED], machine.pages.machine), "utf-8")
         return real(*given, **options)  # type: ignore[arg-type] # passed on as it came
 
     monkeypatch.setattr(write, "change", change)
     machine.add(SNOOZED)
-    assert set(entries(file.read_text("utf-8")).answers) == {
-        DONE.id,
-        DROPPED.id,
-        SNOOZED.id,
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
+
+
+# --- Reads, reinforcing, decisions
+
+
+def test_reads_of_all_machines_count_once(machine: Machine, second: Machine) -> None:
+    def settle() -> None:
+        for one in (machine, second, machine):
+            one.settle()
+            os.utime(one.file, (NOW - DAY, NOW - DAY)) if one.file.exists() else None
+
+    def counted(one: Machine) -> dict[str, int]:
+        return {id_: count.number for id_, count in reads.counts(one.ledger).items()}
+
+    machine.add(DONE)
+    second.add(SNOOZED)
+    settle()
+    assert reads.add(machine.ledger, {"m1": 40}, NOW) == {"m1": 41}
+    settle()
+    reads.add(machine.ledger, {"m1": 40}, NOW + 1)
+    reads.add(second.ledger, {"m1": 40, "m2": 0}, NOW + 2)
+    settle()
+    settle()
+    assert counted(machine) == counted(second) == {"m1": 43, "m2": 1}
+    assert reads.counts(machine.ledger)["m1"].last == NOW + 2
+    assert reads.add(second.ledger, {"m1": 43}, NOW + 3) == {"m1": 44}
+    os.unlink(machine.ledger.path)
+    settle()
+    settle()
+    assert counted(machine) == counted(second) == {"m1": 44, "m2": 1}
+
+
+def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, file: Path) -> None:
+    now = time.time()
+    reads.add(machine.ledger, {"m1": 0}, now - 3600)
+    machine.settle()
+    assert not file.exists()  # a machine of one day
+    reads.add(machine.ledger, {"m2": 0}, now - 2 * DAY)
+    machine.settle()
+    assert file.exists()
+    reads.add(machine.ledger, {"m1": 0}, now)
+    for age, is_written in ((3600, False), (2 * DAY, True)):  # alone, once a day
+        os.utime(file, (now - age, now - age))
+        machine.settle()
+        assert ("m1 read 2x" in file.read_text()) == is_written
+    second.add(DONE)
+    reads.add(machine.ledger, {"m1": 0}, now)
+    for age, is_written in ((60, False), (400, True)):  # beside another one, every five minutes
+        os.utime(file, (now - age, now - age))
+        machine.settle()
+        assert ("m1 read 3x" in file.read_text()) == is_written
+
+
+def test_what_was_decided_here_is_not_proposed_there(machine: Machine, second: Machine) -> None:
+    made = {"3f2a9c01b7de": {"kind": "mention"}, "99aa": {"kind": "orphan"}}
+    reads.replace_open(machine.ledger, made, NOW)
+    reads.decide(machine.ledger, "3f2a9c01b7de", reads.REJECTED, NOW + 5)
+    reads.reinforce(machine.ledger, {"m1": AT}, NOW)
+    machine.settle()
+    second.settle()
+    assert reads.replace_open(second.ledger, made, NOW + 9) == 1
+    assert {one.id: one.state for one in reads.kept(second.ledger)} == {
+        "3f2a9c01b7de": reads.REJECTED,
+        "99aa": reads.OPEN,
     }
+    assert reads.reinforced(second.ledger) == {"m1": AT}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
+CAN_BE_REINFORCED = POLICIES[2:]
 FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone
 TIMES = ("created_at", "last_reinforced_at", "updated_at")
 
@@ -56,7 +57,7 @@ class Aging:
     @property
     def since(self) -> float:
         """From when on it sinks: the earlier, the less sure it is."""
-        if self.reinforced is not None and self.policy in ("reinforceable", "fsrs"):
+        if self.reinforced is not None and self.policy in CAN_BE_REINFORCED:
             return self.reinforced
         return self.created
 

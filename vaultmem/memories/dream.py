@@ -11,6 +11,7 @@ from vaultmem.adapter import Value
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.memories.compress import Means, compress
+from vaultmem.memories.decay import CAN_BE_REINFORCED
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
@@ -68,6 +69,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         across(draft)
     if level >= MEDIUM:
         write_counts(draft)
+        write_reinforced(draft)
 
 
 def consolidate(draft: Draft, options: Options) -> None:
@@ -101,6 +103,16 @@ def write_counts(draft: Draft) -> None:
         reads = draft.reads(memory)
         if reads != memory.stored_reads and draft.may(memory):
             draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
+
+
+def write_reinforced(draft: Draft) -> None:
+    """Write `last_reinforced_at` into files that have lost it, to an edit on another machine or to a sync conflict."""
+    for memory in draft.memories():
+        known = draft.view.reinforced(memory)
+        in_file = seconds(memory.properties.get("last_reinforced_at")) or 0.0
+        has_lost = (seconds(known) or 0.0) > in_file and memory.decay_policy in CAN_BE_REINFORCED
+        if has_lost and draft.may(memory):
+            draft.set(memory, "reinforced", last_reinforced_at=known)
 
 
 # Age: events and working notes that nobody reads go to the archive, facts are filed and stay (docs/adr/0019).

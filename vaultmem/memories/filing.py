@@ -225,6 +225,7 @@ def reinforce(session: Session, params: Arguments) -> Report:
     preview = _finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
     if preview:
         return preview
+    reads.reinforce(session.desk.ledger, {memory.id: stamp(session.now)}, session.now)
     now = session.record(session.find(memory.id))
     return {
         "id": memory.id, "confidence": now["confidence"], "last_reinforced_at": now["last_reinforced_at"],

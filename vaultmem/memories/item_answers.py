@@ -15,6 +15,7 @@ from vaultmem.memories.access import DREAM, is_connected
 from vaultmem.vault.places import key_of
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
+YOU = "you"
 _SHORTEST_ID = 6
 
 
@@ -24,7 +25,7 @@ class Answer(NamedTuple):
     id: str  # of the item, vm-…
     state: str  # DONE, DROPPED, SNOOZED, or OPEN: an answer was taken back
     at: str  # when, UTC: 2026-11-22T10:00:00Z
-    by: str = "you"  # or the name of an assistant
+    by: str = YOU  # or the name of an assistant
     until: str = ""  # of what is snoozed: an ISO day, or day and minute
     text: str = ""  # what it was about, in one line
 
@@ -104,9 +105,9 @@ def leaving_id(finding: Mapping[str, object]) -> str:
 
 
 def is_approved(id_: str, answers: Answers) -> bool:
-    """Whether the person lets in something from outside."""
+    """Whether the person lets in something from outside. A line that names anybody else, on whatever page, does not."""
     answer = answers.get(approval_id(id_))
-    return answer is not None and answer.state == DONE
+    return answer is not None and answer.state == DONE and answer.by == YOU
 
 
 def is_refused(id_: str, answers: Answers) -> bool:

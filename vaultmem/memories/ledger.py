@@ -41,6 +41,10 @@ CREATE TABLE IF NOT EXISTS told (id TEXT PRIMARY KEY, at TEXT NOT NULL, times IN
     moment TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS met (id TEXT PRIMARY KEY, day TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS taken (hash TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS machine (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS counted (id TEXT NOT NULL, machine TEXT NOT NULL, number INTEGER NOT NULL,
+    last REAL NOT NULL, PRIMARY KEY (id, machine)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reinforced (id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, state TEXT NOT NULL,
     fields TEXT NOT NULL) WITHOUT ROWID;
 """
@@ -145,6 +149,11 @@ class Ledger:
                 return [read(row) for row in db.execute(question)]
         except DamagedError:
             return []  # whoever writes next replaces the file; to look changes nothing
+
+    def has(self, table: str) -> bool:
+        """Whether there is a table: the file may be older than it. Makes no file."""
+        rows = self.rows("SELECT name FROM sqlite_master WHERE type = 'table'", lambda row: row[0])
+        return table in rows
 
     @contextmanager
     def writing(self, now: float) -> Iterator[sqlite3.Connection]:
@@ -323,7 +332,7 @@ def _plain(result: str) -> str:
 
 def taken(ledger: Ledger) -> set[str]:
     """The hashes of all that was ever looked at."""
-    if not ledger.rows("SELECT 1 FROM sqlite_master WHERE name = 'taken'", bool):
+    if not ledger.has("taken"):
         return set()  # the ledger is older than this table
     return set(ledger.rows("SELECT hash FROM taken", lambda row: str(row[0])))
 

@@ -28,9 +28,9 @@ from vaultmem.vault.places import (
     ARCHIVED_NOTES,
     CATEGORIES,
     ENTRIES,
-    GENERATED,
     INBOX,
     category_of,
+    is_our_page,
 )
 from vaultmem.vault.walk import Entry, nfc
 
@@ -93,7 +93,7 @@ class Reader:
         """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
         a person that was put away."""
         inner = path[len(self.folder) + 1 :]
-        if not inner.lower().endswith(".md") or inner in GENERATED:
+        if not inner.lower().endswith(".md") or is_our_page(inner):
             return False
         return not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
 

@@ -14,7 +14,7 @@ from vaultmem.languages import recurrence
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
-from vaultmem.memories.model import GENERATED, key_of
+from vaultmem.memories.model import key_of
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
@@ -22,6 +22,7 @@ from vaultmem.text.values import lazy
 from vaultmem.vault import logseq_properties, pages
 from vaultmem.vault.files import decode, digest
 from vaultmem.vault.frontmatter import split
+from vaultmem.vault.places import is_our_page
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
@@ -178,6 +179,7 @@ def path_of(session: Session, text: str) -> str:
     path = result[0]
     if session.desk.rules.kind(path) != "note":
         raise UsageError(f"{path} is no note of this vault")
-    if path in {f"{session.desk.folder}/{name}" for name in GENERATED}:
+    inside = f"{session.desk.folder}/"
+    if path.startswith(inside) and is_our_page(path[len(inside) :]):
         raise UsageError(f"{path} is written by vaultmem; what you change there is lost")
     return path

@@ -42,9 +42,13 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
             before = _known(db, memory, now)
+            shares = _shares(db, memory, before.number)
+            shares[EARLIER] = shares.get(EARLIER, 0) + max(0, of_file - before.number)
+            shares[HERE] = shares.get(HERE, 0) + 1
             times = (*before.times, now)[-TIMES:]
-            known[memory] = ReadCount(max(before.number, of_file) + 1, now, times)
+            known[memory] = ReadCount(sum(shares.values()), now, times)
             _put(db, memory, known[memory])
+            _share_out(db, memory, shares, now)
     return {memory: count.number for memory, count in known.items()}
 
 
@@ -55,7 +59,89 @@ def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
         for memory, at in recalled.items():
             before = _known(db, memory, at)
             times = tuple(sorted({*before.times, at})[-TIMES:])
-            _put(db, memory, ReadCount(max(before.number, 1), max(before.last, at), times))
+            shares = _shares(db, memory, before.number) or {HERE: 1}
+            _put(db, memory, ReadCount(sum(shares.values()), max(before.last, at), times))
+            _share_out(db, memory, shares, at)
+
+
+# Of the reads of a memory, how many each machine has counted: the shares, which together are the count.
+
+HERE, EARLIER = ".", ""  # this machine, and what the file said before; others have names
+
+
+class Share(NamedTuple):
+    """How often one machine has read a memory."""
+
+    id: str
+    machine: str
+    number: int
+    last: float
+
+
+def shares(ledger: Ledger) -> list[Share]:
+    """The shares of all machines, as far as this one has heard of them."""
+    if not ledger.has("counted"):
+        return []
+    return ledger.rows("SELECT id, machine, number, last FROM counted", _share)
+
+
+def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
+    """Count what machines say that they have read: of each, the highest number that it ever said."""
+    with ledger.writing(now) as db:
+        for one in heard:
+            before = _known(db, one.id, one.last)
+            numbers = _shares(db, one.id, before.number)
+            if one.number <= numbers.get(one.machine, 0):
+                continue
+            numbers[one.machine] = one.number
+            times = tuple(sorted({*before.times, one.last})[-TIMES:])
+            last = max(before.last, one.last)
+            _put(db, one.id, ReadCount(sum(numbers.values()), last, times))
+            _share_out(db, one.id, {one.machine: one.number}, one.last)
+
+
+def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
+    """Numbers by machines; of what was counted before there were shares, nobody knows whose it is."""
+    rows = db.execute("SELECT machine, number FROM counted WHERE id = ?", (memory,))
+    return {str(machine): int(count) for machine, count in rows} or (
+        {EARLIER: number} if number else {}
+    )
+
+
+def _share_out(db: sqlite3.Connection, memory: str, numbers: Mapping[str, int], at: float) -> None:
+    values = [(memory, machine, number, at) for machine, number in numbers.items() if number]
+    db.executemany(
+        "INSERT INTO counted VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " last = CASE WHEN excluded.number > number THEN excluded.last ELSE last END,"
+        " number = max(number, excluded.number)",
+        values,
+    )
+
+
+def _share(row: tuple[object, ...]) -> Share:
+    id_, machine, number, last = row
+    return Share(str(id_), str(machine), int(str(number)), float(str(last)))
+
+
+# When the decay of a memory was reset last, on any machine: its file may have lost that to another edit.
+
+
+def reinforced(ledger: Ledger) -> dict[str, str]:
+    """The moments, by the ids of the memories."""
+    if not ledger.has("reinforced"):
+        return {}
+    return dict(
+        ledger.rows("SELECT id, at FROM reinforced", lambda row: (str(row[0]), str(row[1])))
+    )
+
+
+def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
+    """Remember when memories were reinforced; the later moment counts."""
+    with ledger.writing(now) as db:
+        db.executemany(
+            "INSERT INTO reinforced VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)",
+            moments.items(),
+        )
 
 
 def seen(ledger: Ledger) -> dict[str, Left]:
@@ -171,9 +257,13 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Store the decision of the person."""
+    """Store the decision of the person, also on what was not proposed on this machine yet."""
     with ledger.writing(now) as db:
-        db.execute("UPDATE proposals SET state = ?, at = ? WHERE id = ?", (state, now, id_))
+        db.execute(
+            "INSERT INTO proposals VALUES (?1, ?2, ?3, '{}')"
+            " ON CONFLICT DO UPDATE SET state = ?3, at = ?2",
+            (id_, now, state),
+        )
 
 
 def keep_findings(

@@ -22,7 +22,7 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.model import GENERATED, Memory, MemoryRecord
+from vaultmem.memories.model import Memory, MemoryRecord
 from vaultmem.memories.reads import Left, ReadCount
 from vaultmem.memories.records import Known
 from vaultmem.text.similarity import content_hash
@@ -30,6 +30,7 @@ from vaultmem.vault import identity, pages
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
+from vaultmem.vault.places import is_our_page
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,10 +167,9 @@ class MemoryStore:
         """What the person has answered to pending items."""
         if self._pending is not None:
             return self._pending.record.answers()
-        from vaultmem.reminders.record import Record
+        from vaultmem.reminders.record import open_record
 
-        style = self.rules.page_style(f"{self.folder}/answers.md")
-        return Record(self.vault, self.folder, self.ledger, style).answers()
+        return open_record(self.state, self.config, self.rules, self.ledger).answers()
 
     def touched(self, path: str) -> None:
         """Something happened at a path of the vault."""
@@ -279,11 +279,11 @@ class MemoryStore:
             identity.check(self.vault)
             self.settle()
             self._refresh()
-            generated = {f"{self.folder}/{name}" for name in GENERATED}
+            inside = len(self.folder) + 1
             blobs = {
                 path: blob
                 for path, blob in self.collection.blobs().items()
-                if path not in generated
+                if not is_our_page(path[inside:])
             }
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
 
@@ -313,6 +313,11 @@ class Session:
     def reads(self) -> dict[str, ReadCount]:
         """How often memories were read."""
         return reads.counts(self.desk.ledger)
+
+    @cached_property
+    def reinforced(self) -> dict[str, str]:
+        """When memories were reinforced, by their ids."""
+        return reads.reinforced(self.desk.ledger)
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:

@@ -46,6 +46,10 @@ class View:
         """How often it was read (not: listed), as far as this machine knows."""
         return reads_of(memory, self._session.reads)
 
+    def reinforced(self, memory: Memory) -> str:
+        """When a person or an assistant has reinforced it last, on any machine; "" for never."""
+        return self._session.reinforced.get(memory.id, "")
+
     def confidence(self, memory: Memory) -> float:
         """How sure it still is, from 0.0 to 1.0."""
         now, half_life = self.now.timestamp(), self._store.half_life

@@ -15,7 +15,7 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories.item_answers import item_id
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.frontmatter import PLACEHOLDER
-from vaultmem.vault.places import GENERATED
+from vaultmem.vault.places import GENERATED, SYNC
 
 COPIES, UNREADABLE, STRAY = "copies", "unreadable", "stray"
 KINDS = (COPIES, UNREADABLE, STRAY)
@@ -43,9 +43,11 @@ def collect(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
 
 def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
     """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+    logs = f"{folder}/{SYNC}/"
     ours = {page, *(f"{folder}/{name}" for name in GENERATED)}
     for path, original in catalog_read.conflict_pairs(catalog):
-        if (original or conflict_original(path)) not in ours:
+        is_read = (original or conflict_original(path)) in ours or path.startswith(logs)
+        if not is_read:
             rest = f" of {original}" if original else "; its original is gone"
             text = f"a sync conflict copy{rest}"
             yield FileProblem(COPIES, item_id(path, "conflict copy"), path, text)

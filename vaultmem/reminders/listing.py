@@ -211,6 +211,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
 def _files(vault: Opened) -> list[str]:
     """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
     in."""
+    from vaultmem.text.values import GENERATED, SYNC
     from vaultmem.vault.places import page_path
 
     state, folder = vault.state, vault.config.text("memory_folder")
@@ -218,7 +219,10 @@ def _files(vault: Opened) -> list[str]:
     of_state = (state.path("manifest.json"), catalog, f"{catalog}-wal", state.path("ledger.db"))
     page = page_path(folder, vault.config.text("pending.path"))
     pages = [page, os.path.dirname(page)] if page else []
-    ours = dict.fromkeys([*pages, folder, f"{folder}/answers.md"])
+    logs = f"{folder}/{SYNC}"
+    if os.path.isdir(full := os.path.join(vault.path, logs)):
+        pages += [f"{logs}/{name}" for name in sorted(os.listdir(full))]
+    ours = dict.fromkeys([*pages, folder, f"{folder}/{GENERATED[2]}", logs])
     return [*of_state, *(os.path.join(vault.path, each) for each in ours)]
 
 

@@ -25,9 +25,10 @@ from vaultmem.reminders.items import Item
 from vaultmem.reminders.notify import Notifier
 from vaultmem.reminders.pending_page import Page
 from vaultmem.reminders.person_facts import Learned
-from vaultmem.reminders.record import BASELINE, Entries, Record, union
+from vaultmem.reminders.record import Entries, open_record, union
 from vaultmem.reminders.renames import Renames
 from vaultmem.reminders.review_items import Context, Review
+from vaultmem.synclog.entries import BASELINE
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
 from vaultmem.vault.places import page_path
@@ -67,8 +68,7 @@ class Pending:
         self.folder = config.text("memory_folder")
         self.path = page_path(self.folder, config.text("pending.path"))  # "" for no page
         self._state, self._rules, self._ledger = state, rules, ledger
-        style = rules.page_style(f"{self.folder}/answers.md")
-        self.record = Record(self.vault, self.folder, ledger, style)
+        self.record = open_record(state, config, rules, ledger)
         self._agenda = Agenda(ledger, self.folder)
         self._renames = Renames(state.path("pending.dues"))
         # There may be answers that are not carried out: who knows what a kill has cut off.

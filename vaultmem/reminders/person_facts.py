@@ -154,7 +154,7 @@ def _fact(
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
     origin, answer = access.origin(own), answers.get(approval_id(id_))
-    approved = answer is not None and answer.state == DONE
+    approved = is_approved(id_, answers)
     if (origin.outside and not approved) or (answer is not None and answer.state == DROPPED):
         return None
     created = seconds(own.get("created_at"))

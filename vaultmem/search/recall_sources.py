@@ -35,8 +35,8 @@ from vaultmem.vault.places import (
     ARCHIVED_NOTES,
     CATEGORIES,
     ENTRIES,
-    GENERATED,
     category_of,
+    is_our_page,
     named,
 )
 
@@ -169,7 +169,7 @@ class Sources:
         inner = hit.path[len(self.folder) + 1 :] if hit.path.startswith(self.folder + "/") else ""
         if (
             not inner
-            or inner in GENERATED
+            or is_our_page(inner)
             or inner.startswith(f"{ARCHIVED_NOTES}/")
             or is_away(inner)
         ):

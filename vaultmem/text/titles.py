@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from vaultmem.text.sanitize import columns, graphemes, visible
-from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, lazy
+from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, lazy
 
 UNTITLED = "Memory"
 MAX_CHARACTERS = 80
@@ -75,7 +75,7 @@ _DATE_PART = lazy(
 )
 _DATE_SEPARATOR = lazy(r"[\s,._/'’年月日-]+")
 _RESERVED = frozenset(
-    [name.removesuffix(".md").lower() for name in GENERATED] + [*CATEGORIES, ARCHIVE, ENTRIES]
+    [name.removesuffix(".md").lower() for name in GENERATED] + [*CATEGORIES, ARCHIVE, ENTRIES, SYNC]
 )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
+SYNC = values.SYNC  # the logs by which machines agree
 ARCHIVED_NOTES = (
     f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
 )
@@ -52,17 +53,22 @@ def ours_as(path: str, folder: str, page: str = "") -> str:
         return "note"
     inner = path[len(folder) + 1 :]
     parts = inner.split("/")
-    if inner in GENERATED:
+    if is_our_page(inner):
         return ""
     away = parts[0] == ARCHIVE or (parts[0] == ENTRIES and parts[2:3] == ["deleted"])
     return "file" if away else "note"
+
+
+def is_our_page(inner: str) -> bool:
+    """Whether what is at a path in the memory folder is a page of ours, in our own spelling, and no memory."""
+    return inner in GENERATED or inner.startswith(f"{SYNC}/")
 
 
 # Which places in the memory folder no memory may have, however they are spelled: a disk may not tell cases apart.
 
 UNREAD = "node_modules"  # what editors do not look into
 _GENERATED = {name.casefold() for name in GENERATED}
-_FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES}
+_FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES, SYNC}
 # What Windows takes for a device, whatever stands behind it.
 _DEVICE = re.compile(
     r"(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|con(?:in|out)\$)(?= *(?:\.|\Z))", re.IGNORECASE
@@ -72,6 +78,8 @@ _DEVICE = re.compile(
 def is_generated(inner: str) -> bool:
     """Whether it is a page that vaultmem writes, or what a sync program calls a copy of one: these are read for
     answers, and only a person gives them."""
+    if is_in(inner, SYNC):
+        return True
     return _folded(inner) in _GENERATED or _folded(conflict_original(inner) or "") in _GENERATED
 
 

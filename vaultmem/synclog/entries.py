@@ -1,0 +1,258 @@
+"""What machines must agree on, as entries of which the greater counts, and the page on which a machine writes its own.
+
+Pure. A set of entries has one for each key, and merging takes the greater of two for one key. So it does not matter
+in which order pages are merged, how often, or which of them were lost meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
+
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.memories.reads import ACCEPTED, REJECTED
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import seconds
+from vaultmem.text.values import lazy
+
+BASELINE = "vm-firstlook"  # notified of nothing: marks that a first look was taken
+BEFORE = ""  # in the place of a machine: reads that the note itself knew of already
+
+
+class Notified(NamedTuple):
+    """That the desktop has notified of an item."""
+
+    id: str
+    at: str  # when last, UTC
+    times: int = 1
+    moment: str = ""  # the moment it was for: Due.at, or the end of a snooze
+
+
+class Reads(NamedTuple):
+    """How often one machine has read a memory. It only grows; the sum over all machines is what counts."""
+
+    id: str
+    machine: str
+    number: int
+    at: str  # the last one, UTC
+
+
+class Reinforced(NamedTuple):
+    """When the decay of a memory was reset last."""
+
+    id: str
+    at: str
+
+
+class Decided(NamedTuple):
+    """What the person has decided on a proposal."""
+
+    id: str
+    at: str
+    state: str  # ACCEPTED or REJECTED
+
+
+Entry = Answer | Notified | Reads | Reinforced | Decided
+Key = tuple[str, str, str]
+Entries = Mapping[Key, Entry]
+E = TypeVar("E", Answer, Notified, Reads, Reinforced, Decided)
+
+
+def key_of_entry(entry: Entry) -> Key:
+    """What an entry is about: of two with one key, one counts."""
+    machine = entry.machine if isinstance(entry, Reads) else ""
+    return type(entry).__name__, entry.id, machine
+
+
+def rank(entry: Entry) -> tuple[str, str]:
+    """The greater of two counts: of reads the higher number, of anything else the later, and of two in the same second
+    the one whose line sorts last."""
+    if isinstance(entry, Reads):
+        return f"{entry.number:06}", entry.at
+    return entry.at, line_of(entry)
+
+
+def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
+    """Entries by their keys."""
+    greatest: dict[Key, Entry] = {}
+    for entry in entries:
+        key = key_of_entry(entry)
+        known = greatest.get(key)
+        if known is None or rank(known) < rank(entry):
+            greatest[key] = entry
+    return greatest
+
+
+def merge_entries(*several: Entries) -> dict[Key, Entry]:
+    """All of them: any two machines can put them together in any order, any number of times, and agree."""
+    return collect(entry for entries in several for entry in entries.values())
+
+
+def own_entries(wanted: Entries, own: Entries, others: Entries) -> dict[Key, Entry]:
+    """What belongs on this machine's page: what it has written there before and still holds, and what nobody else has
+    written. So nothing is lost with a page, no page repeats another, and two machines never take turns at a line."""
+    return {
+        key: entry
+        for key, entry in wanted.items()
+        if own.get(key) == entry or others.get(key) != entry
+    }
+
+
+def of_kind(entries: Entries, kind: type[E]) -> dict[str, E]:
+    """The entries of one kind by id; not for reads, of which a memory has several."""
+    return {entry.id: entry for entry in entries.values() if isinstance(entry, kind)}
+
+
+# --- Lines
+
+MACHINE = r"[a-z0-9][a-z0-9-]{2,39}"  # the name of a machine, and of its page
+_MOST_NAME = 40  # characters of the name of who answered
+_HEAD_LINES = 20  # in which a page says whose it is
+_REMEMBERED = 4_096  # answers are looked at again and again
+_AT = r"(?P<at>2[01]\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
+_TIME = r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?"
+_ITEM = r"[ \t]*[-*+] (?P<id>vm-[a-z2-7]{6,60})"
+_MEMORY = r"[ \t]*[-*+] (?P<id>[0-9A-Za-z][0-9A-Za-z._-]{0,63})"
+_ANSWER = lazy(
+    rf"{_ITEM} (?P<state>{OPEN}|{DONE}|{DROPPED}|{SNOOZED}) {_AT}(?: until (?P<until>{_TIME}))?"
+    r"(?: by (?P<by>[^:]+?)(?:: (?P<text>.*))?)?[ \t]*",
+    re.ASCII,
+)
+_NOTIFIED = lazy(
+    rf"{_ITEM} told {_AT} (?P<times>\d{{1,6}})x(?: for (?P<moment>{_TIME}))?[ \t]*", re.ASCII
+)
+_READS = lazy(
+    rf"{_MEMORY} read (?P<times>\d{{1,6}})x(?P<before> before)?, last {_AT}[ \t]*", re.ASCII
+)
+_REINFORCED = lazy(rf"{_MEMORY} reinforced {_AT}[ \t]*", re.ASCII)
+_DECIDED = lazy(rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}) {_AT}[ \t]*", re.ASCII)
+
+
+@lru_cache(_REMEMBERED)
+def plain(answer: Answer) -> Answer:
+    """The answer as its line says it: what both the page and the ledger keep."""
+    name = one_line(answer.by.replace(":", " "), _MOST_NAME)
+    name = name or ("somebody" if answer.text else "")
+    until = answer.until if re.fullmatch(_TIME, answer.until, re.ASCII) else ""
+    return answer._replace(by=name, until=until, text=one_line(answer.text))
+
+
+def line_of(entry: Entry) -> str:
+    """An entry as a page has it."""
+    if isinstance(entry, Answer):
+        until = f" until {entry.until}" if entry.until else ""
+        text = f": {entry.text}" if entry.text else ""
+        by = f" by {entry.by}" if entry.by else ""
+        return f"- {entry.id} {entry.state} {entry.at}{until}{by}{text}"
+    if isinstance(entry, Notified):
+        moment = f" for {entry.moment}" if re.fullmatch(_TIME, entry.moment, re.ASCII) else ""
+        return f"- {entry.id} told {entry.at} {entry.times}x{moment}"
+    if isinstance(entry, Reads):
+        before = " before" if entry.machine == BEFORE else ""
+        return f"- {entry.id} read {entry.number}x{before}, last {entry.at}"
+    if isinstance(entry, Reinforced):
+        return f"- {entry.id} reinforced {entry.at}"
+    return f"- {entry.id} proposal {entry.state} {entry.at}"
+
+
+def is_writable(entry: Entry) -> bool:
+    """Whether a page can hold it."""
+    machine = entry.machine if isinstance(entry, Reads) else ""
+    return entry_of_line(line_of(entry), machine) == entry
+
+
+def entry_of_line(line: str, machine: str) -> Entry | None:
+    """The entry that a line of a machine's page is; None for any other line."""
+    for form, build in _FORMS:
+        if match := form.fullmatch(line):
+            fields = {name: each or "" for name, each in match.groupdict().items()}
+            return build(fields, machine) if seconds(fields["at"]) is not None else None
+    return None
+
+
+def _reads(fields: dict[str, str], machine: str) -> Reads | None:
+    who = BEFORE if fields["before"] else machine
+    is_known = bool(who or fields["before"])  # a page that does not say whose it is counts nothing
+    return Reads(fields["id"], who, int(fields["times"]), fields["at"]) if is_known else None
+
+
+_Build = Callable[[dict[str, str], str], Entry | None]
+_FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
+    (_ANSWER, lambda fields, _: plain(Answer(**fields))),
+    (_NOTIFIED, lambda f, _: Notified(f["id"], f["at"], int(f["times"]), f["moment"])),
+    (_READS, _reads),
+    (_REINFORCED, lambda fields, _: Reinforced(**fields)),
+    (_DECIDED, lambda fields, _: Decided(**fields)),
+)
+
+
+# --- The page of a machine: one line each, so that all sync programs and merges can put two copies together
+
+EXPLAINED = (
+    "What this machine tells your other machines that share this vault: answers to the items of pending.md, what the "
+    "desktop has told of, how often memories were read. vaultmem writes this page; to take an answer back: "
+    "vaultmem done ID --undo"
+)
+TITLE = "Sync log"
+_OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
+_MARK = lazy(r"[ \t]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
+_HEAD = lazy(
+    rf"[ \t]*(?P<key>machine|awake)::?[ \t]*[\"']?(?P<value>{MACHINE}|{_AT})[\"']?[ \t]*", re.ASCII
+)
+_OURS = lazy(
+    rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|Answers|{re.escape(EXPLAINED)}"
+    r"|What was answered to the items of pending\.md.*|---)[ \t]*|"
+)
+
+
+class Page(NamedTuple):
+    """What one page says."""
+
+    machine: str = ""  # whose it is; "" for one from before machines had pages of their own
+    awake: str = ""  # since when it was awake without a break, as far as it has said so
+    entries: Entries = MappingProxyType({})
+
+
+def render(page: Page, style: str) -> str:
+    """The page as text; the same entries give the same bytes."""
+    head = {"generated": "vaultmem", "machine": page.machine, "awake": page.awake}
+    is_outline = style == _OUTLINE
+    properties = [
+        f"{key}{'::' if is_outline else ':'} {value}" for key, value in head.items() if value
+    ]
+    if is_outline:
+        lines = [*properties, "", f"- {EXPLAINED}"]
+    else:
+        lines = ["---", *properties, "---", "", f"# {TITLE}", "", EXPLAINED, ""]
+    lines += sorted(map(line_of, page.entries.values()))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read(text: str, latest: str = "") -> Page | None:
+    """What can be read of a page, of two lines for one key the greater; a merge may have left both. None for a note of
+    a person under this name. What claims to be later than `latest` is passed over: nobody could ever answer it."""
+    lines = [line.rstrip("\r") for line in text.replace("\ufffd", "").split("\n")]
+    heads = [match for line in lines[:_HEAD_LINES] if (match := _HEAD.fullmatch(line))]
+    machines = {match["value"] for match in heads if match["key"] == "machine"}
+    awakes = [at for match in heads if (at := match["at"]) and _is_in_time(at, latest)]
+    # Two names are of two pages that a merge has made one: whose reads these are is not known.
+    machine = machines.pop() if len(machines) == 1 else ""
+    found: list[Entry] = []
+    is_marked = is_odd = False
+    for line in lines:
+        if entry := entry_of_line(line, machine):
+            if _is_in_time(entry.at, latest):
+                found.append(entry)
+        else:
+            is_marked = is_marked or bool(_MARK.fullmatch(line))
+            is_odd = is_odd or not (_OURS.fullmatch(line) or _HEAD.fullmatch(line))
+    if is_odd and not is_marked:
+        return None
+    return Page(machine, max(awakes, default=""), collect(found))
+
+
+def _is_in_time(at: str, latest: str) -> bool:
+    return not latest or at <= latest

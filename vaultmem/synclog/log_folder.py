@@ -1,0 +1,208 @@
+"""The folder of sync logs in the memory folder: the page that this machine writes, and those that it reads.
+
+Whatever lies there is read as text and never followed: names in it are no paths, links are not opened, and what is no
+page of ours is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from vaultmem import now as clock
+from vaultmem.errors import VaultmemError
+from vaultmem.synclog.entries import (
+    BASELINE,
+    Entries,
+    Key,
+    Page,
+    Reads,
+    key_of_entry,
+    merge_entries,
+    own_entries,
+    read,
+    render,
+)
+from vaultmem.text.times import stamp
+from vaultmem.vault import files, page_copies, write
+from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.places import GENERATED, SYNC
+
+ANSWERS = GENERATED[2]  # the one page of all machines, from before each had its own
+BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead
+ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but reads
+_MOST_PAGES = 200
+_MOST_READS = 5_000  # memories on a page, those that were read last
+_LONGEST = 4_000_000  # bytes of a page that are read
+_TICK_NS = 20_000_000  # a file may be written twice in one tick of the file system's clock
+_Stat = tuple[int, int, int]
+
+
+class Found(NamedTuple):
+    """A page and where it is."""
+
+    path: str
+    page: Page
+
+
+class LogFolder:
+    """The sync logs of one vault, for one machine. The caller sees that one thread uses it at a time."""
+
+    def __init__(self, vault: str, folder: str, style: str, name: Callable[[], str]) -> None:
+        self.folder = f"{folder}/{SYNC}"
+        self._vault, self._memories, self._style, self._name = vault, folder, style, name
+        self._stats: dict[str, _Stat | None] | None = None
+        self._found: list[Found] = []
+
+    @property
+    def machine(self) -> str:
+        """The name of this machine in this vault."""
+        return self._name()
+
+    @property
+    def path(self) -> str:
+        """Where this machine's page is."""
+        return f"{self.folder}/{self.machine}.md"
+
+    # --- Reading
+
+    def pages(self) -> list[Found]:
+        """All pages there are, also copies that sync programs made; read again when one of them has changed."""
+        paths = self._paths()
+        stats = {path: _stat(f"{self._vault}/{path}") for path in paths}
+        if self._stats is None or stats != self._stats:
+            latest = stamp(clock.seconds() + BELIEVED)
+            pages = ((path, self._read(path, latest)) for path in paths)
+            self._found = [Found(path, page) for path, page in pages if page is not None]
+            recent = time.time_ns() - _TICK_NS
+            settled = all(each is None or each[1] < recent for each in stats.values())
+            self._stats = stats if settled else None
+        return self._found
+
+    def own(self) -> Page:
+        """What this machine has written, with the copies that were made of it."""
+        name = self.machine
+        pages = [page for _, page in self.pages() if page.machine == name]
+        awake = max((page.awake for page in pages), default="")
+        return Page(name, awake, merge_entries(*(page.entries for page in pages)))
+
+    def others(self) -> list[Page]:
+        """The pages of other machines."""
+        name = self.machine
+        return [page for _, page in self.pages() if page.machine != name]
+
+    def everything(self) -> Entries:
+        """What all pages say."""
+        return merge_entries(*(page.entries for _, page in self.pages()))
+
+    def forget_stats(self) -> None:
+        """Read all pages at the next look."""
+        self._stats = None
+
+    def _paths(self) -> list[str]:
+        old = f"{self._memories}/{ANSWERS}"
+        beside = [old, *page_copies.named_after(self._vault, old)]
+        full = f"{self._vault}/{self.folder}"
+        try:
+            names = [] if os.path.islink(full) else sorted(os.listdir(full))
+        except OSError:
+            names = []
+        # What sync programs are still writing has a dot in front, or another ending.
+        pages = [name for name in names if name.endswith(".md") and not name.startswith((".", "~"))]
+        return [*beside, *(f"{self.folder}/{name}" for name in pages[:_MOST_PAGES])]
+
+    def _read(self, path: str, latest: str) -> Page | None:
+        if not os.path.lexists(f"{self._vault}/{path}"):
+            return None
+        return read(files.read(self._vault, path, _LONGEST).text, latest)
+
+    # --- Writing
+
+    def publish(
+        self, wanted: Entries, old: AbstractSet[Key] = frozenset(), awake: str = ""
+    ) -> None:
+        """Write this machine's page if it lacks something of what is wanted, or has what is `old`; for nothing but
+        reads only now and then. Raises VaultmemError where it cannot be written."""
+        name, own, others = self.machine, self.path, self.others()
+        of_others = merge_entries(*(page.entries for page in others))
+        is_alone = not any(page.machine for page in others)
+
+        def compose(now: Page) -> Page:
+            held = {key: one for key, one in now.entries.items() if key not in old}
+            mine = own_entries(merge_entries(wanted, held), now.entries, of_others)
+            since = now.awake if is_alone else max(now.awake, awake)
+            return Page(name, since, _without_most_reads(mine))
+
+        there = next((page for path, page in self.pages() if path == own), Page())
+        new = compose(self.own())
+        if new != there and self._is_time(new, there, is_alone=is_alone):
+            self._write(compose)
+            self.forget_stats()
+
+    def _is_time(self, new: Page, there: Page, *, is_alone: bool) -> bool:
+        """Whether what has changed is worth a write now. A machine that only counts reads begins a page on its second
+        day, and writes once a day as long as it is alone."""
+        changed = [one for _, one in new.entries.items() ^ there.entries.items()]
+        if new.awake != there.awake or not all(isinstance(one, Reads) for one in changed):
+            return not (not there.machine and {one.id for one in changed} <= {BASELINE})
+        now, stat = clock.seconds(), _stat(f"{self._vault}/{self.path}")
+        if stat is None:
+            return any(one.at < stamp(now - ALONE) for one in changed)
+        return bool(changed) and abs(now - stat[1] / 1e9) >= (ALONE if is_alone else TOGETHER)
+
+    def _write(self, compose: Callable[[Page], Page]) -> None:
+        refuse_links(self._vault, self.path)
+        full = f"{self._vault}/{self.path}"
+        if os.path.lexists(f"{os.path.dirname(full)}/.{os.path.basename(full)}.icloud"):
+            raise VaultmemError(
+                f"{self.path} is in iCloud and not on this machine; download it, and answers go to your other machines"
+            )
+        if os.path.lexists(full) and not os.path.isfile(full):
+            raise VaultmemError(
+                f"{self.path} is no file, so other machines do not hear of answers; move it away"
+            )
+        if (
+            os.path.lexists(full)
+            and read(files.read(self._vault, self.path, _LONGEST).text) is None
+        ):
+            page_copies.put_away(self._vault, self.path, self._memories)  # whatever it was
+        if not os.path.lexists(full):
+            data = render(compose(self.own()), self._style).encode()
+            write.create(self._vault, self.path, data)
+            return
+
+        def new_bytes(data: bytes) -> bytes:
+            now = read(files.decode(data)[0]) or Page()
+            return render(compose(now), self._style).encode()
+
+        write.change(self._vault, self.path, new_bytes, part=True)
+
+    def put_copies_away(self) -> list[Page]:
+        """Move copies of this machine's page, and the page of all machines, to the archive; what was written into them
+        meanwhile. What they say must be kept elsewhere already."""
+        late, name, own = [], self.machine, self.path
+        for path, page in self.pages():
+            if path != own and page.machine in ("", name):
+                target = page_copies.put_away(self._vault, path, self._memories)
+                late.append(self._read(target, "") or Page())
+                self.forget_stats()
+        return late
+
+
+def _without_most_reads(entries: Entries) -> Entries:
+    reads = sorted(
+        (one for one in entries.values() if isinstance(one, Reads)), key=lambda one: one.at
+    )
+    dropped = {key_of_entry(one) for one in reads[:-_MOST_READS]}
+    return {key: one for key, one in entries.items() if key not in dropped}
+
+
+def _stat(full: str) -> _Stat | None:
+    try:
+        stat = os.lstat(full)
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
