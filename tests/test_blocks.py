@@ -97,17 +97,52 @@ def test_sizes(pieces: list[Piece]) -> None:
 
 @given(notes())
 def test_speakers_stay_apart(pieces: list[Piece]) -> None:
-    counts = Counter(piece.label for piece in pieces if piece.label and piece.text.strip())
-    for block in group(pieces):
-        if block.label:
-            assert block.label in counts
-    turns = [piece for piece in pieces if piece.text.strip() and counts[piece.label or ""] > 1]
-    short = [piece for piece in turns if count_tokens(piece.text) <= MAX_TOKENS]
+    counts = Counter(piece.label for piece in pieces if piece.label)
     found = [block for block in group(pieces) if block.label]
-    for piece in short:
-        assert any(
-            b.text == piece.text and b.label == piece.label and b.line == piece.line for b in found
-        )
+    heard = {block.label for block in found}
+    assert all(counts[label] > 1 for label in heard)
+    listed = not any(p.label in heard and p.kind != "list" for p in pieces)
+    for piece in pieces:
+        is_turn = piece.label in heard and (listed or piece.kind != "list")
+        if is_turn and piece.text.strip() and count_tokens(piece.text) <= MAX_TOKENS:
+            assert any(
+                (b.text, b.label, b.line) == (piece.text, piece.label, piece.line) for b in found
+            )
+
+
+def heard_in(*leads: tuple[str, str]) -> list[str]:
+    """Who speaks, in order, in a note whose pieces begin with these bold leads, each with the kind of its piece."""
+    long = "There is much to say about the boiler of this house. " * 6  # stays a block of its own
+    pieces = [
+        Piece(f"{label} {long}{at}", at, at, (), kind, label or None)
+        for at, (kind, label) in enumerate(leads, 1)
+    ]
+    return [block.label for block in group(pieces) if block.label]
+
+
+def test_bold_leads_in_the_answer_of_an_assistant_do_not_speak() -> None:
+    you, answer = ("text", "You"), ("text", "Assistant")
+    rated = [("list", "Rating"), ("list", "Cost")] * 2
+    tasks = [("text", "Task 1"), ("text", "Task 2")]
+    for leads in (rated, tasks):
+        assert heard_in(you, answer, *leads, you, answer, *leads) == ["You", "Assistant"] * 2
+    rare = [("text", "Note")] * 2
+    assert heard_in(*[you, answer] * 9, *rare) == ["You", "Assistant"] * 9
+
+
+def test_who_speaks_in_list_items_or_by_number_is_heard_where_nobody_else_is() -> None:
+    assert heard_in(*[("list", "Anne"), ("list", "Bo")] * 2) == ["Anne", "Bo"] * 2
+    assert (
+        heard_in(*[("text", "Speaker 1"), ("text", "Speaker 2")] * 2)
+        == ["Speaker 1", "Speaker 2"] * 2
+    )
+
+
+def test_a_long_turn_has_no_text_of_its_neighbours() -> None:
+    turns = [Block("How warm?", 1, 1, (), "You"), Block("It depends.", 2, 2, (), "Bo"), Block("On the day.", 3, 3),
+             Block("I see.", 4, 4, (), "You"), Block("Good.", 5, 5, (), "Bo")]  # fmt: skip
+    near = [neighbour_text(turns, at) for at in range(5)]
+    assert [bool(text) for text in near] == [True, False, False, True, True]
 
 
 @given(notes())

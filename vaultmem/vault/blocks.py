@@ -20,6 +20,7 @@ from vaultmem.vault.places import CATEGORIES, category_of
 MIN_TOKENS = 50
 MAX_TOKENS = 300
 ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that one vector can hold
+SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
@@ -54,11 +55,28 @@ def group(pieces: Iterable[Piece]) -> list[Block]:
 
 
 def _with_speakers(pieces: list[Piece]) -> list[Piece]:
-    """Keep the labels of those who speak more than once: **Rating:** is a heading, not a speaker."""
-    counts = Counter(piece.label for piece in pieces if piece.label)
-    if not counts:
+    """Keep the labels of those who speak: more than once, and at least a quarter as often as the first of them. Where
+    paragraphs speak, list items do not: in the answer of an assistant `- **Rating:** 4` is a heading."""
+    if not any(piece.label for piece in pieces):
         return pieces
-    return [p._replace(label=None) if p.label and counts[p.label] == 1 else p for p in pieces]
+    speakers = _speakers(p.label for p in pieces if p.label and p.kind != "list")
+    kinds = {"list"} if speakers else set[str]()
+    speakers = speakers or _speakers(piece.label for piece in pieces if piece.label)
+    return [
+        p._replace(label=None) if p.label and (p.label not in speakers or p.kind in kinds) else p
+        for p in pieces
+    ]
+
+
+def _speakers(labels: Iterable[str]) -> set[str]:
+    """The labels of those who speak, from the labels in the order of the note. `Task 1` speaks only where no name does,
+    as in the transcript of a Speaker 1 and a Speaker 2."""
+    counts = Counter(labels)  # in the order in which they first come
+    repeated = {label: count for label, count in counts.items() if count > 1}
+    named = {label: count for label, count in repeated.items() if not label[-1].isdigit()}
+    repeated = named or repeated
+    first = next(iter(repeated.values()), 0)
+    return {label for label, count in repeated.items() if SPEAKER_SHARE * first <= count}
 
 
 def _fitting(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -192,6 +210,8 @@ def neighbour_text(blocks: list[Block], at: int) -> str:
     A short answer ("Yes, on Tuesday") is found by the question just before it: measured as 13 points
     of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
+    if _is_inside_long_turn(blocks, at):
+        return ""
     room = WINDOW_WORDS - _word_count(blocks[at].text)
     parts: list[str] = []
     for near in (at - 1, at + 1, at - 2, at + 2):
@@ -203,6 +223,13 @@ def neighbour_text(blocks: list[Block], at: int) -> str:
             parts.append(text if words <= room else _beginning(text, len(text) * room // words))
             room -= words
     return "\n".join(parts)
+
+
+def _is_inside_long_turn(blocks: list[Block], at: int) -> bool:
+    """Whether a block is a part of what somebody says in several blocks, such as the answer of an assistant."""
+    if blocks[at].label:
+        return at + 1 < len(blocks) and not blocks[at + 1].label
+    return any(block.label for block in blocks[:at])
 
 
 def _beginning(text: str, length: int) -> str:
