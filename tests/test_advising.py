@@ -580,8 +580,8 @@ def test_a_person_sees_the_reason_and_the_remark(
     assert "for notes of yours" not in shown.err
     listed = ran("review", "--format", "text", *words)
     assert "a model would file it under people" in listed.out
-    (one,) = ran("review", *words).data["proposals"]
-    assert ran("review", one["id"], "--accept", *words).data["accepted"] is True
+    (one,) = ran("review", *words, "--json").data["proposals"]
+    assert ran("review", one["id"], "--accept", *words, "--json").data["accepted"] is True
     model.otherwise = status(500)
     open_vault.write("zzz plugh frotz")
     failed = ran("dream", "--level", "3", "--format", "text", *words)

@@ -23,7 +23,7 @@ def lived(vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyP
     write("House.md", "The boiler is in the cellar.")
     for text in ("The boiler is serviced in May", "Anne prefers trains"):
         assert ran("write", text, "--vault", str(vault)).code == 0
-    assert ran("history", "--vault", str(vault)).data["count"] == 2
+    assert ran("history", "--vault", str(vault), "--json").data["count"] == 2
     return vault
 
 
@@ -34,7 +34,7 @@ def back_up(vault: Path, target: Path) -> Path:
 
 
 def history_of(vault: Path) -> list[str]:
-    entries = ran("history", "--vault", str(vault)).data["history"]
+    entries = ran("history", "--vault", str(vault), "--json").data["history"]
     return [entry["commit"] for entry in entries]
 
 

@@ -58,7 +58,7 @@ def test_of_what_filters_leave_the_best_are_found_however_far(projects: Path) ->
 
 def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> None:
     where = ("--format", "json", "--vault", str(projects))
-    ended = ran("search", "two-wheeler", *where)
+    ended = ran("search", "two-wheeler", "--json", *where)
     assert ended.data["count"] == 0
     assert ended.err.count("searched by words alone") == 1
     for words in (("--keyword", "bicycle"), ("--semantic", "two-wheeler"), ("tag:none",)):

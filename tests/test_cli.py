@@ -24,6 +24,7 @@ from tests.index_dump import other_state, synced
 from vaultmem.api.verbs import commands
 from vaultmem.commands.parsing import program
 from vaultmem.index.state import State
+from vaultmem.output import JSON_VERSION
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = {
@@ -151,8 +152,13 @@ def test_version() -> None:
         assert ran(word) == Ran(0, f"vaultmem {__version__}\n", "")
 
 
-def test_format_follows_the_stream(indexed: Path) -> None:
-    assert process("links", "Home", "--vault", str(indexed)).data["note"] == "Home.md"
+def test_a_pipe_gets_text_unless_json_is_named(indexed: Path) -> None:
+    words = ("unresolved", "--vault", str(indexed))
+    assert len(process(*words).out.splitlines()) > 10
+    for shape in (["--json"], ["--format", "json"], ["--format=json"]):
+        assert process(*words, *shape).data["count"] > 10
+    assert process("links", "--json", "nowhere", *words[1:]).err.startswith('{"error": ')
+    assert process("--version", "--json").data["json"] == JSON_VERSION
 
 
 def test_facts_of_the_sample(indexed: Path) -> None:
@@ -497,6 +503,7 @@ def test_interrupted_sync(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from vaultmem.index.state import State
+from vaultmem.output import JSON_VERSION
 with State(sys.argv[1]).lock():
     print("held", flush=True)
     sys.stdin.read()
@@ -670,8 +677,8 @@ def test_the_alias_runs_this_program_and_completes(vault: Path, tmp_path: Path, 
         env={**os.environ, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
     )  # fmt: skip
     written, listed, *completed = ended.stdout.splitlines()
-    assert json.loads(written)["tags"] == ["ui"]
-    assert json.loads(listed)["count"] == 1
+    assert written.startswith("written: user prefers dark mode ")
+    assert listed.endswith("user prefers dark mode #ui")
     assert any("_vaultmem" in line or line.startswith("search") for line in completed)
 
 

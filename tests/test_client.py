@@ -375,7 +375,7 @@ def test_a_command_does_not_mind_a_strange_agent(indexed: Path, name: str) -> No
 def test_odd_results_are_no_results(indexed: Path, reply: object) -> None:
     words = ("search", "apple", "--format", "json", "--vault", str(indexed))
     with strange_agent(indexed, says({"id": 1, "result": reply})):
-        assert ran(*words).data["count"] == 2
+        assert ran(*words, "--json").data["count"] == 2
 
 
 def test_a_silent_agent_holds_nobody_up_for_long(

@@ -326,9 +326,9 @@ def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
     assert len(titles) == 5
     assert len(open_vault.memories(include_compressed=True)) == 7
     for words_, many in ((("list",), 5), (("list", "--include-compressed"), 7)):
-        assert ran(*words_, "--vault", str(vault)).data["count"] == many
-    plain = {one["path"] for one in ran("search", "server", "--min-confidence", "0", "--vault", str(vault)).data["results"]}  # fmt: skip
-    whole = {one["path"] for one in ran("search", "server", "--include-compressed", "--min-confidence", "0", "--vault", str(vault)).data["results"]}  # fmt: skip
+        assert ran(*words_, "--vault", str(vault), "--json").data["count"] == many
+    plain = {one["path"] for one in ran("search", "server", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
+    whole = {one["path"] for one in ran("search", "server", "--include-compressed", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
     assert whole - plain == {"vaultmem/project/0 0 .md"}
     told = open_vault.recall("server port Anne", top_k=20)["memories"]
     every = open_vault.recall("server port Anne", top_k=20, include_compressed=True)["memories"]

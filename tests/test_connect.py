@@ -51,7 +51,7 @@ def put(home: Path, name: str, text: str | bytes) -> Path:
 
 
 def connect(name: str, *more: str, code: int = 0) -> Any:
-    ended = ran("connect", name, *more)
+    ended = ran("connect", name, "--json", *more)
     assert ended.code == code, ended.err
     return ended.data if not code else one_line(ended)
 

@@ -45,7 +45,7 @@ def test_facts_are_added_updated_and_known() -> None:
         text("add", "--as-is", "--conversation", "work", "-1 is a number").out
         == "added: -1 is a number\n"
     )
-    found = ran("add", "I have a cat", "I live in Rome").data
+    found = ran("add", "I have a cat", "I live in Rome", "--json").data
     assert (found["conversation"], found["added"], found["by_model"]) == (
         "default",
         ["I have a cat"],
@@ -58,7 +58,7 @@ def test_facts_are_added_updated_and_known() -> None:
 def test_as_is_writes_what_contradicts() -> None:
     text("add", "I live in Lisbon")
     assert text("add", "--as-is", "I live in Porto").out == "added: I live in Porto\n"
-    found = ran("conversations", "show", "default", "--facts").data
+    found = ran("conversations", "show", "default", "--facts", "--json").data
     assert {one["content"] for one in found["entries"]} == {"I live in Lisbon", "I live in Porto"}
 
 
@@ -67,10 +67,10 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
     assert (
         text("add", "-", "--by", "claude", given="I have a cat\n\n我住在上海\n".encode()).code == 0
     )
-    found = ran("conversations", "show", "default").data["entries"]
+    found = ran("conversations", "show", "default", "--json").data["entries"]
     assert {one["content"] for one in found} == {"I have a cat", "我住在上海"}
     assert {one["properties"]["agent"] for one in found} == {"claude"}
-    assert ran("history").data["history"][0]["by"] == "claude"
+    assert ran("history", "--json").data["history"][0]["by"] == "claude"
 
 
 @each_case(
@@ -110,18 +110,18 @@ def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
         "../../x",
         "default",
     ]
-    assert ran("conversations").data["conversations"][1]["facts"] == 2
-    shown = ran("conversations", "show", "default", "--facts", "--limit", "5").data
+    assert ran("conversations", "--json").data["conversations"][1]["facts"] == 2
+    shown = ran("conversations", "show", "default", "--facts", "--limit", "5", "--json").data
     anne, bob = (one["id"] for one in sorted(shown["entries"], key=lambda one: one["content"]))
     made = text("conversations", "promote", anne[:8], "--category", "people")
     assert made.out.startswith("promoted: Anne prefers trains (")
     assert text("conversations", "forget", bob, "--dry-run").out.startswith("archived: ")
     assert text("conversations", "forget", bob).out.startswith("put away: Bob likes tea (")
-    assert ran("conversations", "show", "default").data["count"] == 0
-    assert ran("conversations", "show", "default", "--deleted").data["count"] == 2
+    assert ran("conversations", "show", "default", "--json").data["count"] == 0
+    assert ran("conversations", "show", "default", "--deleted", "--json").data["count"] == 2
     assert text("undo", "--last").code == 0
     assert "fact: Bob likes tea" in text("conversations", "show", "default").out
-    assert ran("conversations", "show", "../../x").data["count"] == 1
+    assert ran("conversations", "show", "../../x", "--json").data["count"] == 1
 
 
 def talked(vault: Path) -> dict[str, str]:
@@ -131,8 +131,8 @@ def talked(vault: Path) -> dict[str, str]:
         for words in ("I live in Lisbon.", "I live in Porto."):
             turns.finish(turns.begin("c", words, time.time()), "Nice.", time.time())
     assert text("conversations", "learn").code == 0
-    found = ran("conversations", "show", "c").data["entries"]
-    gone = ran("conversations", "show", "c", "--deleted").data["entries"]
+    found = ran("conversations", "show", "c", "--json").data["entries"]
+    gone = ran("conversations", "show", "c", "--deleted", "--json").data["entries"]
     return {one["content"]: one["id"] for one in (*found, *gone)}
 
 
@@ -141,12 +141,12 @@ def test_history_and_undo_name_what_conversations_did(here: Path) -> None:
     assert "conversations" not in one_line(text("undo", "--last"))
     talked(here)
     plain = text("history")
-    assert (plain.out, ran("history").data["count"]) == ("", 0)
+    assert (plain.out, ran("history", "--json").data["count"]) == ("", 0)
     assert "--conversations shows" in plain.err
     assert "--conversations" not in text("history", "--by", "nobody").err
     assert "--conversations" not in text("history", "--since", "2199-01-01").err
     assert "vaultmem history --conversations" in one_line(text("undo", "--last"))
-    found = ran("history", "--conversations").data["history"]
+    found = ran("history", "--conversations", "--json").data["history"]
     assert {one["by"] for one in found} == {"conversation:c"}
     last = next(one for one in found if one["why"].startswith("learned"))
     assert text("undo", last["commit"]).code == 0
@@ -157,9 +157,9 @@ def test_history_takes_ids_of_entries_of_conversations(here: Path) -> None:
     ids = talked(here)
     whys = {}
     for said, named in ids.items():
-        by_id = ran("history", named).data["history"]
+        by_id = ran("history", named, "--json").data["history"]
         assert by_id, said
-        assert ran("history", named[:8]).data["history"] == by_id
+        assert ran("history", named[:8], "--json").data["history"] == by_id
         whys[said] = [one["files"][0]["why"] for one in by_id]
     assert whys["I live in Lisbon"][0].startswith("replaced by")
     assert len(whys["I live in Lisbon"]) == 2
@@ -185,18 +185,22 @@ def test_words_of_many_lines_are_shown_line_by_line_and_steer_no_terminal(here: 
 
 def test_turns_that_wait_are_told_and_learned(here: Path) -> None:
     turns = turns_of(here)
-    assert ran("status").data["turns_waiting"] == 0
+    assert ran("status", "--json").data["turns_waiting"] == 0
     turns.finish(turns.begin("c", "I live in Lisbon.", time.time()), "Nice.", time.time())
-    assert ran("status").data["turns_waiting"] == 1
+    assert ran("status", "--json").data["turns_waiting"] == 1
     assert "waiting turns" in text("status").out
-    findings = [one["what"] for one in ran("doctor").data["findings"]]
+    findings = [one["what"] for one in ran("doctor", "--json").data["findings"]]
     assert "1 turn of conversations waits to be remembered" in findings
     assert "1 turn waited, 0 remembered" in text("conversations", "learn", "--dry-run").out
     ended = text("conversations", "learn")
     assert ended.out.splitlines()[-1] == "1 turn waited, 1 remembered"
     assert "Lisbon" in ended.out
-    assert ran("conversations", "learn").data == {"waiting": 0, "remembered": 0, "learned": []}
-    assert ran("conversations", "show", "c").data["count"] == 3
+    assert ran("conversations", "learn", "--json").data == {
+        "waiting": 0,
+        "remembered": 0,
+        "learned": [],
+    }
+    assert ran("conversations", "show", "c", "--json").data["count"] == 3
     assert "waiting turns" not in text("status").out
 
 
@@ -207,7 +211,7 @@ def test_doctor_tells_of_what_is_no_entry_and_of_turns_set_aside(here: Path) -> 
     (here / "vaultmem/entries/c/facts/mine.md").write_text("words")
     turns = turns_of(here)
     turns.put_aside(turns.begin("c", "x", 1.0), "a test")
-    findings = {one["what"]: one for one in ran("doctor").data["findings"]}
+    findings = {one["what"]: one for one in ran("doctor", "--json").data["findings"]}
     assert "no id" in findings["1 file in the folders of conversations passed over"]["places"][0]
     assert findings["1 turn of conversations could not be remembered"]["places"] == turns.broken()
 

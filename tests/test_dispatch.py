@@ -86,7 +86,7 @@ def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
 @each_case("line", [*SAME, *WRONG])
 def test_a_command_says_the_same(indexed: Path, line: str) -> None:
     """Arguments in the process of the test, where a person's process would do just the same."""
-    for form in ("text", "json", "auto"):
+    for form in ("text", "json"):
         words = [
             *words_of(line)[:1],
             "--format",

@@ -124,24 +124,24 @@ def test_search_and_recall_find_by_its_meaning_and_without_it_by_words(
     assert "The dinghy needs paint" in told.out
     assert "keyword" in told.err
     (here / "New.md").write_text("a new note")
-    ended = ran("sync")
+    ended = ran("sync", "--json")
     assert ended.code == 0
     assert "answers 500" in ended.out + ended.err
     assert ran("search", "new note", "--format", "json").data["results"][0]["path"] == "New.md"
-    findings = [one["what"] for one in ran("doctor").data["findings"]]
+    findings = [one["what"] for one in ran("doctor", "--json").data["findings"]]
     assert [one for one in findings if service.url in one]
 
 
 @pytest.mark.usefixtures("here")
 def test_before_it_was_ever_there_everything_works_by_words(service: ScriptedEmbeddings) -> None:
     service.fails = 404, {"error": "model 'small' not found"}
-    ended = ran("sync")
+    ended = ran("sync", "--json")
     assert ended.code == 0
     assert "model 'small' not found" in ended.out + ended.err
     paths, said = found("dinghy")
     assert paths == ["Boat.md"]
     assert "keyword results only" in said
-    told = ran("recall", "dinghy", "--notes")
+    told = ran("recall", "dinghy", "--notes", "--json")
     assert "Bergen" in told.out
     assert "model 'small' not found" in str(told.data["remarks"])
     service.fails = None

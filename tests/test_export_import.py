@@ -101,7 +101,8 @@ def notes(vault: Path) -> dict[str, bytes]:
 
 
 def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
-    return ran(words[0], "--vault", str(vault), *words[1:], given=given)
+    shape = () if {"text", "export"} & {*words} else ("--json",)
+    return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
 
 
 def exported(vault: Path, *more: str) -> str:
@@ -325,7 +326,7 @@ def test_as_processes_through_a_pipe_and_by_the_sync_agent(tmp_path: Path) -> No
     with agent_on(one), agent_on(other):
         out = process("export", "--include-archived", "--vault", str(one))
         assert out.code == 0, out.err
-        ended = process("import", "-", "--vault", str(other), given=out.out.encode())
+        ended = process("import", "-", "--json", "--vault", str(other), given=out.out.encode())
         assert (ended.code, ended.data["failures"]) == (0, 0), ended.err
         assert notes(other) == notes(one)
     assert not list((Path(Vault(str(other)).state.path(importing.FOLDER))).iterdir())

@@ -59,7 +59,7 @@ def test_results_as_json_are_half_as_long(known: Vault, query: str) -> None:
         "--vault",
         known.path,
     )
-    told = ran(*words).data["results"]
+    told = ran(*words, "--json").data["results"]
     was = [before(one) for one in known.search(query, limit=5)]
     assert len(told) == len(was) > 0
     assert size(told) <= size(was) / 2
@@ -71,7 +71,7 @@ def test_results_as_json_are_half_as_long(known: Vault, query: str) -> None:
 
 def test_of_a_memory_all_is_told(known: Vault) -> None:
     words = ("search", "Marek", "--agent", "claude", "--format", "json", "--vault", known.path)
-    (memory,) = ran(*words).data["results"]
+    (memory,) = ran(*words, "--json").data["results"]
     assert memory["content"] == "The roof was done by Marek Nowak"
     assert {"id", "agent", "created_at", "confidence", "category"} <= memory.keys()
     assert not {"snippet", "project", "global"} & memory.keys()

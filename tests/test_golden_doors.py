@@ -1,4 +1,5 @@
 """Every door as it stands today, each in one file: help, tools, the socket, and what commands print as JSON.
+From the last docs/json.md is made.
 
 UPDATE_GOLDEN=1 writes the files; a difference in one of them is a change that somebody outside will see.
 """
@@ -13,15 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import Ran, ran
+from tests.json_shapes import Shape
 from tests.stand_in_agent import StandIn
 from tests.test_cli import golden
+from tests.test_verb_table import ROOT, kept
 from vaultmem import now
 from vaultmem.api.rpc import Request, RequestError, as_json
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.api.verbs import commands
+from vaultmem.api.verbs import GROUPS, commands
 from vaultmem.commands.dispatch import methods
+from vaultmem.commands.parsing import program
 from vaultmem.errors import VaultmemError
+from vaultmem.output import JSON_VERSION
 from vaultmem.progress import Silent
 
 NOW = "2026-11-22T09:30:00+00:00"
@@ -87,6 +92,42 @@ undo
 export --category preferences
 import -
 jobs
+"""
+# Only for their shapes: their values are other ones on each machine, or have transcripts of their own.
+MORE = """\
+status
+doctor
+init
+sync --no-embed
+related Tea
+backlinks Tea --mentions
+unresolved
+unresolved --ambiguous
+why oolong Tea
+get Boiler
+maintain decay
+diff HEAD
+notify --dry-run
+start --dry-run
+stop --dry-run
+service install --dry-run
+connect claude --mcp --dry-run
+conversations show default
+agent --list-tools
+"""
+_HEAD = """\
+# JSON of commands
+
+`--json`, or `--format json`, has a command print one JSON value on stdout. Without it every command prints text, also
+into a pipe. This is version {version} of the answers; `--version --json` tells which one is installed.
+
+Within a version keys are only added: read those you know and leave the others alone. A key that goes away, or gets
+another meaning, raises the version. Empty values may be left out. Errors are `{{"error": "…"}}` on stderr, with exit
+code 1, or 2 for a command typed wrongly; remarks on stderr stay text. `--batch` prints one JSON value on each line,
+`export` one memory on each line; `hook`, `mcp` and the socket speak JSON always, as [the format](format.md) tells.
+
+Below are the answers as TypeScript writes types, `?` behind what is not always there. They are gathered by a test from
+real answers: what never came up in it is missing here.
 """
 
 REQUESTS: list[tuple[str, dict[str, object]]] = [
@@ -176,12 +217,34 @@ def test_the_socket(small: Path) -> None:
 
 def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
+    shapes: dict[str, Shape] = {}
     begun = now.seconds()
     for minute, line in enumerate(STORY.splitlines(), start=1):
         monkeypatch.setattr(now, "seconds", lambda at=begun + 60 * minute: at)
-        ended = ran(*shlex.split(line), "--vault", str(small), "--format", "json")
+        ended = ran(*shlex.split(line), "--vault", str(small), "--json")
         err = "".join(f"! {one}\n" for one in ended.err.splitlines())
         shown.append(
             f"$ vaultmem {line}\n{err}{ended.out}{f'exit {ended.code}' if ended.code else ''}\n"
         )
+        learn(shapes, line, ended)
     golden("commands.txt", steady("".join(shown), small))
+    for line in MORE.splitlines():
+        learn(shapes, line, ran(*shlex.split(line), "--vault", str(small), "--json"))
+    kept(ROOT / "docs" / "json.md", json_page(shapes))
+
+
+def learn(shapes: dict[str, Shape], line: str, ended: Ran) -> None:
+    """Take in what a command printed."""
+    if ended.code == 0 and not line.startswith("export"):
+        shapes.setdefault(line.removeprefix("maintain ").split()[0], Shape()).add(ended.data)
+
+
+def json_page(shapes: dict[str, Shape]) -> str:
+    """docs/json.md."""
+    text = _HEAD.format(version=JSON_VERSION)
+    for group in filter(None, GROUPS):
+        own = [name for name, one in commands().items() if one.group == group and name in shapes]
+        text += f"\n## {group}\n" if own else ""
+        for name in own:
+            text += f"\n### {program(name)}\n\n```ts\n{shapes[name].wrapped()}\n```\n"
+    return text

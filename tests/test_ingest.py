@@ -305,7 +305,7 @@ def test_through_the_agent_as_without_it(vault: Path, tmp_path: Path, other: Pat
         )
         assert ended.code == 0, ended.err
         again = process(
-            "ingest", "--source", "obsidian", "--path", str(other), "--vault", str(vault)
+            "ingest", "--source", "obsidian", "--path", str(other), "--vault", str(vault), "--json"
         )
     assert again.data["counts"]["memories"] == 0
     assert _shape(vault) == _shape(tmp_path / "alone")

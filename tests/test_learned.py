@@ -206,7 +206,7 @@ def test_recall_says_that_it_holds_one_back_and_approve_lets_it_in(opened: Vault
     ).out
     assert "Lisbon" not in shown
     assert f"vaultmem approve {fact['id'][:8]}" in shown
-    tried = ran("approve", fact["id"][:8], "--dry-run", "--vault", opened.path)
+    tried = ran("approve", fact["id"][:8], "--dry-run", "--json", "--vault", opened.path)
     assert (tried.code, said(opened)) == (0, [])
     done = ran("approve", fact["id"][:8], "--format", "json", "--vault", opened.path)
     assert (done.data["approved"], done.data["memories"][0]["title"]) == (1, LISBON)
@@ -220,7 +220,7 @@ def test_recall_says_that_it_holds_one_back_and_approve_lets_it_in(opened: Vault
 def test_an_assistant_cannot_answer(opened: Vault) -> None:
     learn(opened, "work", LISBON)
     (item,) = ran("pending", "--format", "json", "--vault", opened.path).data["review"]
-    ended = ran("done", item["id"], "--by", "codex", "--vault", opened.path)
+    ended = ran("done", item["id"], "--by", "codex", "--json", "--vault", opened.path)
     assert ended.code != 0
     assert "only you" in ended.err
     assert said(opened) == []

@@ -256,7 +256,8 @@ def test_who_learns_is_told(indexed: Path, scripted_llm: ScriptedLlm) -> None:
 
 
 def words(vault: Path, llm: ScriptedLlm, *more: str) -> list[str]:
-    return ["chat", "--vault", str(vault), "--upstream", llm.url, "--model", "m", *more]
+    shape = [] if "--format" in more else ["--json"]
+    return ["chat", "--vault", str(vault), "--upstream", llm.url, "--model", "m", *shape, *more]
 
 
 def test_one_message_and_what_was_learned_from_it(indexed: Path, scripted_llm: ScriptedLlm) -> None:

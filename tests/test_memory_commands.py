@@ -71,7 +71,8 @@ def vault(make: Make) -> Path:
 
 
 def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
-    return ran(words[0], "--vault", str(vault), *words[1:], given=given)
+    shape = () if "--format" in words else ("--json",)
+    return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
 
 
 def done(vault: Path, *words: str, given: bytes = b"") -> Any:
@@ -970,7 +971,7 @@ def test_contradictions_that_a_dream_finds_are_pending(vault: Path) -> None:
 
 
 def test_processes_write_and_read(vault: Path) -> None:
-    made = process("write", "--vault", str(vault), given=b"Schnee liegt auf dem Dach\n")
+    made = process("write", "--json", "--vault", str(vault), given=b"Schnee liegt auf dem Dach\n")
     assert made.code == 0, made.err
     shown = process("read", made.data["id"], "--format", "text", "--vault", str(vault))
     assert shown.out.endswith("\n\nSchnee liegt auf dem Dach\n")

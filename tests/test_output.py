@@ -63,13 +63,14 @@ def test_json_loses_nothing(value: object) -> None:
 
 def test_format(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
-    assert not Output("auto").as_json
-    assert Output("json").as_json
+    assert not Output().as_json
     Output("json").data({"a": [1]})
     assert terminal.getvalue() == '{\n  "a": [\n    1\n  ]\n}\n'
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert Output("auto").as_json
-    assert not Output("text").as_json
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", plain)
+    assert not Output().as_json
+    Output("json").data({"a": [1]})
+    assert plain.getvalue() == '{"a": [1]}\n'
 
 
 def test_paint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,17 +118,16 @@ def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.Mon
     own = on_terminal(monkeypatch)
     monkeypatch.setattr(sys, "stderr", own)
     out, err = io.StringIO(), io.StringIO()
-    plain = Output("auto", Streams(out, err, terminal=False, colour=False))
-    assert plain.as_json
+    plain = Output("json", Streams(out, err, terminal=False, colour=False))
     assert not plain.bar().shown
     plain.data([1])
     plain.remark("so")
     assert (out.getvalue(), err.getvalue(), own.getvalue()) == ("[1]\n", "so\n", "")
-    theirs = Output("auto", Streams(out, err, terminal=True, colour=True))
+    theirs = Output("text", Streams(out, err, terminal=True, colour=True))
     theirs.line(theirs.paint("red", "red"))
     assert out.getvalue().endswith("\033[31mred\033[0m\n")
     assert own.getvalue() == ""
-    assert Output("auto").bar().shown
+    assert Output().bar().shown
 
 
 def test_a_value_can_be_captured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,8 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(vault: Path, *words: str) -> Ran:
-    return ran("pending", *words, "--vault", str(vault))
+    shape = () if "--format" in words else ("--json",)
+    return ran("pending", *words, *shape, "--vault", str(vault))
 
 
 def value_of(vault: Path, *words: str) -> dict[str, Any]:

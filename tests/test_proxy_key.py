@@ -131,7 +131,7 @@ def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
     assert "proxy.key" in ended.err + ended.out
     assert "sk-secret-itself" not in ended.err + ended.out
     assert one_line(ended).endswith(
-        'proxy.key must be env:NAME, keyring:SERVICE/USER or off, and never the key itself"}'
+        "proxy.key must be env:NAME, keyring:SERVICE/USER or off, and never the key itself"
     )
 
 

@@ -174,16 +174,18 @@ def connect(name: str, *more: str) -> Ran:
 
 @ALL
 def test_it_goes_in_with_the_hook_and_out_with_it(home: Path, vault: Path, name: str) -> None:
-    done = connect(name, "--mcp", "--vault", str(vault)).data
+    done = connect(name, "--mcp", "--vault", str(vault), "--json").data
     file = home / FILES[name]
     assert (done["server"]["path"], done["server"]["changed"]) == (str(file), True)
     entry = entry_in(file.read_text(), HARNESSES[name])
     words = entry["command"] if name == "opencode" else [entry["command"], *entry["args"]]
     assert os.access(words[0], os.X_OK)
     assert words[1:] == ["mcp", "--vault", str(vault)]
-    assert not connect(name, "--vault", str(vault)).data["server"]["changed"]  # known without --mcp
-    assert connect(name, "--remove", "--dry-run").data["server"]["changed"]
-    assert connect(name, "--remove").data["server"]["changed"]
+    assert not connect(name, "--vault", str(vault), "--json").data["server"][
+        "changed"
+    ]  # known without --mcp
+    assert connect(name, "--remove", "--dry-run", "--json").data["server"]["changed"]
+    assert connect(name, "--remove", "--json").data["server"]["changed"]
     assert not [each for each in home.rglob("*") if each.is_file()]
 
 
@@ -208,7 +210,7 @@ def test_it_is_registered_only_when_wanted(home: Path, name: str) -> None:
 def test_the_one_server_of_a_person_stays_and_the_rest_is_done(home: Path) -> None:
     mine = '[mcp_servers.vaultmem]\ncommand = "mine"\n'
     file = put(home, "codex", mine)
-    ended = ran("connect", "codex", "--mcp")
+    ended = ran("connect", "codex", "--mcp", "--json")
     assert ended.code == 1
     assert "was left alone" in ended.err
     assert 'args = ["mcp"]' in ended.err
@@ -245,7 +247,7 @@ def test_a_person_is_asked_once(home: Path, answer: str, wanted: bool) -> None:
 
 
 def test_the_plugin_of_opencode_asks_the_hook(home: Path, vault: Path) -> None:
-    done = connect("opencode", "--vault", str(vault)).data
+    done = connect("opencode", "--vault", str(vault), "--json").data
     file = home / ".config/opencode/plugins/vaultmem.js"
     assert done["path"] == str(file)
     line = next(each for each in file.read_text().splitlines() if each.startswith("const [PROGRAM"))

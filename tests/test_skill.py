@@ -110,11 +110,11 @@ def test_it_goes_in_once_and_out_without_a_trace(home: Path, name: str) -> None:
     assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
     assert context.is_ours(file.read_text())
     once = tree_hash(home)
-    assert not ran("connect", name).data["skill"]["changed"]
+    assert not ran("connect", name, "--json").data["skill"]["changed"]
     assert tree_hash(home) == once
-    assert ran("connect", name, "--remove").data["skill"]["changed"]
+    assert ran("connect", name, "--remove", "--json").data["skill"]["changed"]
     assert not file.parent.parent.exists()
-    assert not ran("connect", name, "--remove").data["skill"]["changed"]
+    assert not ran("connect", name, "--remove", "--json").data["skill"]["changed"]
     assert not [each for each in home.rglob("*") if "skills" in str(each) or ".agents" in str(each)]
 
 
@@ -125,7 +125,7 @@ def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
     files = [str(each.relative_to(home)) for each in home.rglob("SKILL.md")]
     assert files == [SHARED]
     for name in shared[:-1]:
-        ended = ran("connect", name, "--remove")
+        ended = ran("connect", name, "--remove", "--json")
         assert "skill" not in ended.data
         assert "opencode" in ended.err
         assert context.is_ours((home / SHARED).read_text())
@@ -155,7 +155,7 @@ def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path:
 
 @ALL
 def test_a_dry_run_shows_it(home: Path, name: str) -> None:
-    told = ran("connect", name, "--dry-run").data
+    told = ran("connect", name, "--dry-run", "--json").data
     assert "+name: vaultmem" in told["skill"]["diff"]
     assert [*home.iterdir()] == []
     assert "+name: vaultmem" in ran("connect", name, "--dry-run", "--format", "text").out
@@ -166,7 +166,7 @@ def test_an_older_one_of_ours_is_renewed_and_removed(home: Path, older: str) -> 
     file = home / FILES["claude"]
     file.parent.mkdir(parents=True)
     file.write_text(older)
-    assert ran("connect", "claude").data["skill"]["changed"]
+    assert ran("connect", "claude", "--json").data["skill"]["changed"]
     assert context.is_ours(file.read_text())
     assert file.read_text() != older
     file.write_text(older)
@@ -206,7 +206,7 @@ def test_instructions_bring_no_skill_and_bear_the_name(
     home: Path, tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / "AGENTS.md"
-    assert "skill" not in ran("connect", name, "--instructions", str(file)).data
+    assert "skill" not in ran("connect", name, "--instructions", str(file), "--json").data
     assert not list(home.iterdir())
     (line,) = file.read_text().splitlines()
     assert f"--by {name}`" in line

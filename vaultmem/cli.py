@@ -85,8 +85,7 @@ def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         return _help(words[1:2])
     if words[0] in ("-V", "--version"):
-        sys.stdout.write(f"vaultmem {__version__}\n")
-        return 0
+        return _version(as_json="--json" in words)
     if words[0] == _UPKEEP:
         if words[1:2] in ([], ["-h"], ["--help"]):
             rows = "\n".join(_rows(upkeep()))
@@ -117,6 +116,17 @@ def _help(about: list[str]) -> int:
     if about and about != ["all"]:
         return _run([*about, "--help"])
     sys.stdout.write(usage(everything=bool(about)))
+    return 0
+
+
+def _version(*, as_json: bool) -> int:
+    """`vaultmem --version`: of the program, and with --json of what its commands print."""
+    if as_json:
+        from vaultmem.output import JSON_VERSION, Output
+
+        Output("json").data({"vaultmem": __version__, "json": JSON_VERSION})
+    else:
+        sys.stdout.write(f"vaultmem {__version__}\n")
     return 0
 
 

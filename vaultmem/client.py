@@ -236,7 +236,6 @@ def _request(command: str, words: list[str]) -> dict[str, object]:
         "command": command,
         "words": words,
         "cwd": os.getcwd(),
-        "format": "text" if terminal else "json",
         "terminal": terminal,
         "colour": wants_colour(sys.stdout),
         "version": __version__,

@@ -40,16 +40,17 @@ class Streams:
     colour: bool
 
 
+JSON_VERSION = 1  # of what commands print with --json; docs/json.md says when it is raised
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Output:
     """Knows the format, where it is written, and whether there is a terminal that wants colour."""
 
-    def __init__(self, wanted: str = "auto", streams: Streams | None = None) -> None:
+    def __init__(self, wanted: str = "text", streams: Streams | None = None) -> None:
         self._streams = streams
         self._terminal = streams.terminal if streams else is_terminal(sys.stdout)
-        self.as_json = wanted == "json" or (wanted == "auto" and not self._terminal)
+        self.as_json = wanted == "json"
         colour = streams.colour if streams else wants_colour(sys.stdout)
         self.colour = colour and not self.as_json
 

@@ -102,7 +102,7 @@ def _lifespan(door: Door) -> app.Lifespan:
 
 
 def _agent(vault: str) -> list[str]:
-    return [*paths.program(), "serve", "--vault", vault, "--format", "text"]
+    return [*paths.program(), "serve", "--vault", vault]
 
 
 def _address(text: str) -> tuple[str, int]:

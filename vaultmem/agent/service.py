@@ -77,7 +77,7 @@ def service_for(vault: str, platform: str = sys.platform) -> Service:
 
 def agent_command(vault: str) -> list[str]:
     """The command that runs the agent of a vault, for those who start it."""
-    return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault, "--format", "text"]
+    return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault]
 
 
 def kept_environment(environ: dict[str, str]) -> dict[str, str]:

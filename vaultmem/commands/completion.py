@@ -42,8 +42,8 @@ def run(args: Namespace, output: Output) -> int:
 
 def _options(name: str) -> dict[str, str]:
     """The long options of a command, each with the values it knows, in words with blanks between them."""
-    formats = _words(("auto", "text", "json", *resolve(declared(name).formats)))
-    options = {"--help": "", "--vault": "", "--format": formats}
+    formats = _words(("text", "json", *resolve(declared(name).formats)))
+    options = {"--help": "", "--vault": "", "--format": formats, "--json": ""}
     for param in declared(name).of(COMMAND):
         if not param.place:
             known = param.choices or param.known

@@ -87,7 +87,7 @@ class Stage:
     def run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command as a person would, inside the vault."""
         if words[0] == "vaultmem":
-            words = [sys.executable, "-P", "-m", *words, "--format", "text"]
+            words = [sys.executable, "-P", "-m", *words]
         return subprocess.run(
             words, cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
             check=False, encoding="utf-8", errors="replace",

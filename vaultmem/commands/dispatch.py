@@ -235,8 +235,6 @@ class _Stream:
 def _output(parts: Parts, params: Params, wanted: str) -> Output:
     """An Output into parts, for the terminal of the caller."""
     terminal, colour = params.get("terminal") is True, params.get("colour") is True
-    if wanted == "auto":
-        wanted = "text" if params.get("format") == "text" else "json"
     return Output(wanted, Streams(_Stream("out", parts), _Stream("err", parts), terminal, colour))
 
 

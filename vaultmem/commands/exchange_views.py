@@ -90,7 +90,7 @@ def _show_ingested(report: Answer, output: Output) -> None:
         output.remark(f"vaultmem: left out: {one['path']}: {one['reason']}")
     if len(skipped) > MOST_ROWS:
         count = len(skipped) - MOST_ROWS
-        output.remark(f"vaultmem: {count:,} more left out; --format json has all")
+        output.remark(f"vaultmem: {count:,} more left out; --json has all")
     counts = report["counts"]
     totals = [f"{count_of(counts['memories'])} of {plural(counts['new'], 'new file')}"]
     totals += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
@@ -154,7 +154,7 @@ def import_lines(args: Namespace, output: Output) -> int:
     if store:  # name its file instead of the line
         for one in (*report["kept"], *report["failed"]):
             one["reason"] = f"{store.paths[one['line'] - 1]}: {one['reason']}"
-    _show_imported(report, Output() if shape else output)  # a shape is no format of the report
+    _show_imported(report, Output("json") if args.json else output)
     if store and store.settings:
         lines = "\n  ".join(f"{key}: {value}" for key, value in store.settings.items())
         output.remark(f"vaultmem: its settings, for {paths.config_file()}:\n  {lines}")

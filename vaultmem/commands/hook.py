@@ -145,7 +145,7 @@ def _by_agent_elsewhere(args: Namespace) -> int | None:
         args.vault = vault
         prompt = ["--prompt", args.prompt] if args.prompt else []
         words = [args.event, "--harness", args.harness, *prompt, "--vault", vault]
-        return client.ask_agent("hook", [*words, "--format", args.format])
+        return client.ask_agent("hook", words)
     return None
 
 

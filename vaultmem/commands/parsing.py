@@ -78,10 +78,11 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
         shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
     shared.add_argument(
         "--format",
-        choices=("auto", "text", "json", *resolve(one.formats)),
-        default="auto",
-        help="auto: text on a terminal, else json",
+        choices=("text", "json", *resolve(one.formats)),
+        default="text",
+        help="text for people, json for programs",
     )
+    shared.add_argument("--json", action="store_true", help="the same as --format json")
     return made
 
 
@@ -168,7 +169,7 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
 def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:
     """The arguments of a command in the parameters of a request. Raises UsageError."""
     outside = {key.replace("-", "_"): value for key, value in arguments.items()}
-    return _namespace(name, outside, JSON, {"format": "auto"})
+    return _namespace(name, outside, JSON, {"format": "json"})
 
 
 def _namespace(
@@ -181,7 +182,9 @@ def _namespace(
     with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
     empty = {param.name: _default(param) for param in one.params}
-    shared = {name: read.get(name) for name in ("vault", "format") if name not in checked}
+    shared = {name: read.get(name) for name in ("vault", "format", "json") if name not in checked}
+    if shared["json"] and shared["format"] == "text":
+        shared["format"] = "json"
     return Namespace(**{**empty, **shared, **checked}, command=name)
 
 
@@ -216,7 +219,7 @@ def ordered(name: str, words: list[str]) -> list[str]:
     one = declared(name)
     if not any(param.place for param in one.params):
         return words
-    switches = {"-h", "--help"}  # options without a value
+    switches = {"-h", "--help", "--json"}  # options without a value
     for param in one.params:
         if param.kind in ("flag", "switch"):
             switches |= {param.long, f"--no-{param.long[2:]}", param.flag}
@@ -249,4 +252,4 @@ def requested_format(words: list[str]) -> str:
     """The format in the words, for errors in the words themselves."""
     pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
     chosen = [value for option, value in pairs if option == "--format"]
-    return chosen[-1] if chosen and chosen[-1] in ("text", "json") else "auto"
+    return "json" if "--json" in words or chosen[-1:] == ["json"] else "text"

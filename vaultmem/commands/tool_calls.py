@@ -137,7 +137,10 @@ def _carry_out(
         return 0
     results = [_result(tools, one, args.client) for one in calls]
     for result in results:
-        _show(result, output)
+        if output.as_json or _wants_stdin(args):  # a program asks
+            output.record(result)
+        else:
+            _show(result, output)
     return 0 if all(result["ok"] for result in results) else 1
 
 
@@ -248,9 +251,6 @@ def _request(one: Call, name: str) -> tuple[str, dict[str, object]]:
 
 
 def _show(result: dict[str, object], output: Output) -> None:
-    if output.as_json:
-        output.record(result)
-        return
     error = result.get("error")
     if isinstance(error, dict):
         name = f"{result['name']}: " if result["name"] else ""
