@@ -486,3 +486,41 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
 def test_an_assistant_decides_on_no_proposal(proposed: Bench) -> None:
     with pytest.raises(UsageError, match="only you"):
         proposed.answer(question(proposed), by="codex")
+
+
+# --- All of it
+
+
+def boxes(on: Bench) -> list[str]:
+    return [line for line in on.text("vaultmem/pending.md").splitlines() if line.startswith("- [")]
+
+
+def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Write) -> None:
+    write("Many.md", "".join(f"- [ ] thing {n} 📅 2026-11-22\n" for n in range(30)))
+    write("Old.md", "- [ ] old thing 📅 2026-10-01\n")
+    write("Broken.md", "---\na: [\n---\n")
+    on = bench()
+    page = on.folder / "vaultmem" / "pending.md"
+
+    def tick(id_: str, box: str) -> list[str]:
+        text = page.read_text("utf-8")
+        (line,) = (each for each in text.splitlines() if each.endswith(f"^{id_}"))
+        page.write_text(text.replace(line, line.replace("[ ]", f"[{box}]")), "utf-8")
+        on.at += dt.timedelta(minutes=1)
+        on.ask("notify")
+        return boxes(on)
+
+    on.ask("notify")
+    short = boxes(on)
+    assert len(short) == 21
+    assert short[-1] == "- [ ] show all: 13 more, 1 overdue for more than two weeks ^vm-showall"
+    everything = tick("vm-showall", ">")
+    assert len(everything) == 30 + 2 + 1 + 1 + 1
+    assert any("this note's properties cannot be read" in each for each in everything)
+    assert any("old thing" in each for each in everything)
+    assert everything[-1] == "- [ ] show less ^vm-showless"
+    assert tick("vm-showless", "x") == short
+    assert tick("vm-showall", "x") == everything
+    on.at += dt.timedelta(days=1)
+    on.ask("notify")
+    assert boxes(on)[-1].endswith("^vm-showall")

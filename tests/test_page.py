@@ -42,7 +42,7 @@ while len(ticked) < many:
         text = open(path, encoding="utf-8").read()
     except FileNotFoundError:
         continue
-    open_ = [id_ for id_ in re.findall(r"^- \\[ \\] .*\\^(vm-[a-z2-7]+)$", text, re.M) if id_ not in ticked]
+    open_ = [id_ for id_ in re.findall(r"^- \\[ \\] .*\\^(vm-[a-z2-7]{6})$", text, re.M) if id_ not in ticked]
     if not open_:
         continue
     id_ = chance.choice(open_)

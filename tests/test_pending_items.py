@@ -146,7 +146,7 @@ def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
     assert sum(shown.values()) == min(20, len(given))
     assert all(shown[name] >= min(least[name], sections.count(name)) for name in HEADINGS)
     hidden = len(given) - sum(shown.values())
-    assert (f"+{hidden} more" in page) == bool(hidden)
+    assert (f"show all: {hidden} more" in page) == bool(hidden)
 
 
 # --- To review

@@ -15,7 +15,7 @@ from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 
 from vaultmem.memories.item_answers import item_id, item_ids
-from vaultmem.reminders.items import Item, render
+from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
 from vaultmem.reminders.ticks import read
 from vaultmem.vault.frontmatter import split
 
@@ -114,10 +114,10 @@ def many(number: int, text: str, section: str = "overdue") -> list[Item]:
 @pytest.mark.parametrize("text", ["x", "long words " * 30, "笔记" * 200])
 def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> None:
     page = render(many(300, text), style)
-    shown = len(set(re.findall("vm-[a-z2-7]{6,}", page)))
+    shown = len(set(re.findall(r"vm-[a-z2-7]{6,}", page)) - {SHOW_ALL})
     assert 5 < shown <= 20
     assert len(page) <= 4_000
-    assert f"+{300 - shown} more: vaultmem pending --all\n" in page
+    assert f"show all: {300 - shown} more" in page
     assert page.count("2026-11-29") == min(shown, 15)  # the nearest first
 
 
@@ -125,9 +125,19 @@ def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> N
 def test_what_has_been_overdue_for_long_is_one_line_that_stays_ours(style: str) -> None:
     old = many(30, "x", "older")
     page = render([*old, *ITEMS], style, "mine\n")
-    assert "+30 overdue for more than two weeks: vaultmem pending --all\n" in page
+    assert "show all: 30 overdue for more than two weeks" in page
     assert [item.id in page for item in ITEMS] == [True] * len(ITEMS)
     assert "Nothing is pending" not in render(old, style)
+    there = read(page)
+    assert (there.strays, there.notes, there.is_whole) == ([], ["mine\n"], True)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_full_page_lists_what_the_short_one_counts(style: str) -> None:
+    every = many(120, "x", "older")[:30] + many(120, "y")[30:]
+    page = render(every, style, "mine\n", FULL)
+    assert all(item.id in page for item in every)
+    assert "show less" in page
     there = read(page)
     assert (there.strays, there.notes, there.is_whole) == ([], ["mine\n"], True)
 
@@ -160,9 +170,11 @@ def test_editors_read_the_items_as_tasks(style: str) -> None:
         Item(f"vm-{at:a>6}", "today", text, "2026-11-22")
         for at, text in enumerate(HOSTILE_TEXTS[:20])
     ]
-    page = render(items, style, most=20_000)
+    page = render(items, style, extent=FULL)
     found = note(page) if style == "frontmatter" else LOGSEQ.parse("pages/p.md", page, split(page))
-    assert [(task.due, task.done) for task in found.tasks] == [(None, False)] * 20
+    assert [(task.due, task.done) for task in found.tasks] == [
+        (None, False)
+    ] * 21  # and "show less"
     assert not found.links
     assert not found.tags
 

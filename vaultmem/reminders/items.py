@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
 
 from vaultmem.memories.item_answers import (
     DONE,
@@ -22,6 +23,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.times import seconds
 from vaultmem.text.values import plural, value
 
 HEADINGS = {
@@ -36,7 +38,8 @@ OLDER = "older"  # overdue for so long that one line counts it
 DAYS = 7  # of the section "soon"
 RECENT = 14  # days for which what is overdue is listed singly
 PRIVATE = "(private)"
-_ORDER = {section: number for number, section in enumerate((*HEADINGS, OLDER))}
+LISTED = {**HEADINGS, OLDER: "Overdue for more than two weeks"}
+_ORDER = {section: number for number, section in enumerate(LISTED)}
 
 
 @value
@@ -55,6 +58,7 @@ class Item:
     rank: int = 0  # what of one section and day comes first
     author: str = ""  # the assistant that wrote it; "" for the person
     memory: str = ""  # the id of the memory that it tells of
+    counts_others: bool = False  # it stands for more than the page lists
 
 
 def due_items(
@@ -219,8 +223,18 @@ def _completion_question(dues: Sequence[Due]) -> Item:
 
 # --- How the page shows them
 
+
+class Extent(NamedTuple):
+    """How much of what is pending the page shows."""
+
+    items: int
+    characters: int
+    shows_older: bool  # whether what is overdue for long is listed, too
+
+
+SHORT = Extent(20, 4_000, shows_older=False)
+FULL = Extent(500, 200_000, shows_older=True)
 OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
-MOST, MOST_ITEMS = 4_000, 20
 TITLE, NOTES = "Pending", "Notes"
 MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
 # By this property the Tasks plugin takes no item for another task; a person may set it to false.
@@ -233,6 +247,8 @@ HOW_TO_ANSWER_BLOCKS = (
     "Mark what is done as DONE. CANCELED drops an item, and LATER with “until friday” puts it off."
 )
 NOTHING = "Nothing is pending."
+# Boxes below the items: the one extends the page until the day is over, the other takes that back.
+SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
 MORE = "more: vaultmem pending --all"
 OLDER_MORE = "overdue for more than two weeks: vaultmem pending --all"
 WORDS = 300  # characters of the words of an item
@@ -244,18 +260,43 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 
-def render(items: Iterable[Item], style: str, notes: str = "", most: int = MOST) -> str:
-    """The page. It has at most `most` characters unless the notes of the person, which stay as they are, need more:
+def extent(answers: Answers, now: datetime) -> Extent:
+    """All is shown from the tick that asks for it until the day is over, or until another takes it back. `now` has its
+    zone."""
+    shown, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
+    if shown is None or shown.state not in (DONE, SNOOZED):
+        return SHORT
+    at = seconds(shown.at) or 0.0
+    is_today = datetime.fromtimestamp(at, now.tzinfo).date() == now.date()
+    is_over = taken_back is not None and taken_back.at >= shown.at
+    return FULL if is_today and not is_over else SHORT
+
+
+def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = SHORT) -> str:
+    """The page. It has at most so many characters unless the notes of the person, which stay as they are, need more:
     then our part has a quarter of that."""
     every = sorted(items, key=lambda item: (*urgency(item), item.text, item.id))
-    single = [item for item in every if item.section != OLDER]
+    single = [item for item in every if extent.shows_older or item.section != OLDER]
     older = len(every) - len(single)
-    room = max(most - len(notes), most // _LEAST_ROOM)
-    for count in range(min(MOST_ITEMS, len(single)), -1, -1):
-        text = _our_part(_most_urgent(single, count), len(single) - count, older, style)
+    room = max(extent.characters - len(notes), extent.characters // _LEAST_ROOM)
+    for count in range(min(extent.items, len(single)), -1, -1):
+        chosen = _most_urgent(single, count, extent.items)
+        last = _last_line(chosen, len(single) - count, older, extent)
+        text = _our_part(chosen, last, style)
         if len(text) <= room:
             break
     return text + notes
+
+
+def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
+    """What there is that is not shown, and the id of the box that changes that; "" for nothing."""
+    counts = [f"{more:,} more"] if more else []
+    counts += [f"{older:,} overdue for more than two weeks"] if older else []
+    if extent.shows_older:
+        return ": ".join(["show less", *counts]), SHOW_LESS
+    if counts or any(item.counts_others for item in shown):
+        return f"show all{': ' if counts else ''}{', '.join(counts)}", SHOW_ALL
+    return "", ""
 
 
 def shown_text(item: Item) -> str:
@@ -263,11 +304,11 @@ def shown_text(item: Item) -> str:
     return words(item.text, WORDS)
 
 
-def _most_urgent(ordered: Sequence[Item], count: int) -> list[Item]:
+def _most_urgent(ordered: Sequence[Item], count: int, most: int) -> list[Item]:
     """So many of them; each section leaves room for those after it."""
-    sections = {name: [item for item in ordered if item.section == name] for name in HEADINGS}
+    sections = {name: [item for item in ordered if item.section == name] for name in LISTED}
     least = {
-        name: min(len(items), count * _LEAST.get(name, 0) // MOST_ITEMS)
+        name: min(len(items), count * _LEAST.get(name, 0) // most)
         for name, items in sections.items()
     }
     chosen: list[Item] = []
@@ -277,23 +318,23 @@ def _most_urgent(ordered: Sequence[Item], count: int) -> list[Item]:
     return chosen
 
 
-def _our_part(items: Sequence[Item], more: int, older: int, style: str) -> str:
+def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:
     outline = style == OUTLINE
     bullet, gap = ("- ", "") if outline else ("", "\n")
     head = f"{MARKS[1]}\n\n" if outline else f"---\n{MARKS[0]}\n{HIDDEN}\n---\n\n# {TITLE}\n\n"
     parts = [head]
     if items:
         parts.append(f"{bullet}{HOW_TO_ANSWER_BLOCKS if outline else HOW_TO_ANSWER}\n{gap}")
-    for section, heading in HEADINGS.items():
+    for section, heading in LISTED.items():
         lines = [
             _block(item) if outline else _line(item) for item in items if item.section == section
         ]
         if lines:
             parts.append(f"{bullet}## {heading}\n{gap}{''.join(lines)}{gap}")
-    for count, rest in ((older, OLDER_MORE), (more, MORE)):
-        if count:
-            parts.append(f"{bullet}+{count} {rest}\n{gap}")
-    if not (items or older or more):
+    text, id_ = last
+    if id_:
+        parts.append(f"- TODO {text}\n  vm-id:: {id_}\n" if outline else f"- [ ] {text} ^{id_}\n\n")
+    if not (items or id_):
         parts.append(f"{bullet}{NOTHING}\n{gap}")
     return "".join([*parts, f"{bullet}## {NOTES}\n"])
 

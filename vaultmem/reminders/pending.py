@@ -112,7 +112,10 @@ class Pending:
         self, catalog: Catalog, now: datetime, vanished: str = "", days: int = items.DAYS
     ) -> list[Item]:
         """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
-        return self._items(catalog, now, self.answers(now), vanished, days)
+        answers = self.answers(now)
+        review = self._review(catalog, now, answers, vanished)
+        due = self._due_items(catalog, now, answers, days)
+        return items.by_urgency([*due, *review.items(), *review.preferences()])
 
     def chores(self, catalog: Catalog, now: datetime, vanished: str = "") -> list[Item]:
         """All that is to review, which the page only counts."""
@@ -151,14 +154,12 @@ class Pending:
         in_folder = not path or path.startswith(f"{self.folder}/")
         return in_folder or (bool(page) and path.startswith(page))
 
-    def _items(
-        self, catalog: Catalog, now: datetime, answers: Answers, vanished: str, days: int
+    def _due_items(
+        self, catalog: Catalog, now: datetime, answers: Answers, days: int
     ) -> list[Item]:
         dues = self.dues(catalog, now, answers)
         asks = self.config.text("pending.complete_in_notes") == "ask"
-        review = Review(self._context(catalog, now), dues, answers, vanished)
-        due = items.due_items(dues, answers, now.replace(tzinfo=None), days, asks=asks)
-        return items.by_urgency([*due, *review.items(), *review.preferences()])
+        return items.due_items(dues, answers, now.replace(tzinfo=None), days, asks=asks)
 
     def _review(self, catalog: Catalog, now: datetime, answers: Answers, vanished: str) -> Review:
         dues = self.dues(catalog, now, answers)
@@ -194,14 +195,21 @@ class Pending:
     def _refresh_page(self, catalog: Catalog, now: datetime, vanished: str) -> Refreshed:
         assert self.page is not None
         # With what is ticked there, which the page has to know to tell the tick from the item.
-        listed = self._items(catalog, now, self.record.answers(), vanished, items.DAYS)
+        answers = self.record.answers()
+        extent = items.extent(answers, now)
+        review = self._review(catalog, now, answers, vanished)
+        listed = [
+            *self._due_items(catalog, now, answers, items.DAYS),
+            *(review.everything() if extent == items.FULL else review.items()),
+            *review.preferences(),
+        ]
         texts = {item.id: items.shown_text(item) for item in listed}
 
         def record(acks: Mapping[str, Ack]) -> None:
             self.unsettled = self.unsettled or bool(acks)
             self.record.add(self._as_answers(acks, now, texts).values(), [], now.timestamp())
 
-        done = self.page.refresh(listed, now, record)
+        done = self.page.refresh(listed, now, record, extent)
         if done.written:
             page = files.read(self.vault, self.path).text
             self._count_uses((item.memory for item in listed if f"{item.id}\n" in page), now)

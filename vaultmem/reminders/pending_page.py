@@ -17,7 +17,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.memories.item_answers import OPEN
 from vaultmem.reminders import ticks
-from vaultmem.reminders.items import Item, render
+from vaultmem.reminders.items import SHORT, SHOW_ALL, SHOW_LESS, Extent, Item, render
 from vaultmem.reminders.ticks import Ack, Content
 from vaultmem.vault import files, page_copies, write
 from vaultmem.vault.moves import refuse_links
@@ -70,11 +70,14 @@ class Page:
             turn.take(copy.content)
         return turn.acks
 
-    def refresh(self, items: Sequence[Item], now: datetime, record: Recorder) -> Refreshed:
+    def refresh(
+        self, items: Sequence[Item], now: datetime, record: Recorder, extent: Extent = SHORT
+    ) -> Refreshed:
         """Let `record` keep what was answered, then write the page with what is left. `record` may be called more
         than once, also with what it was given before."""
         before = self._remembered()
         turn = _Turn(self.style, items, now, before.recorded, record)
+        turn.extent = extent
         try:
             copies = self._copies()
             for copy in copies:
@@ -214,7 +217,8 @@ class _Turn:
         self.on_page: frozenset[str] | None = None  # answers there that are recorded by now
         self.strangers: set[str] = set()  # items of others on the page
         self.typed: list[str] = []  # lines of a person on copies of the page
-        self.ids = {item.id for item in items}
+        self.ids = {SHOW_ALL, SHOW_LESS, *(item.id for item in items)}
+        self.extent = SHORT
         self._style, self._items, self._now = style, items, now
         self._known, self._record = known, record
 
@@ -237,11 +241,11 @@ class _Turn:
 
     def page(self, content: Content) -> str:
         """The page, with the lines of a person that are on copies alone."""
-        return ticks.compose(content, self.left(), self._style, self.typed)
+        return ticks.compose(content, self.left(), self._style, self.typed, self.extent)
 
     def digest(self) -> str:
         """The digest of what this machine would show."""
-        return _digest([render(self.left(), self._style)])
+        return _digest([render(self.left(), self._style, extent=self.extent)])
 
 
 def _digest(texts: Iterable[str]) -> str:

@@ -130,7 +130,9 @@ class Review:
             key = "\0".join(sorted(item.id for item in rest))
             text = CHORES.format(plural(len(rest), "thing"))
             rank = _RANK[_NOTICED[0]]
-            shown.append(Item(item_id("chores", key), "review", text, rank=rank))
+            shown.append(
+                Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
+            )
         return self._unanswered(shown)
 
     def chores(self) -> list[Item]:
@@ -140,6 +142,10 @@ class Review:
             for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
             for one in (items if kind in PERSONAL else _counted(items, _COUNTED.get(kind, "{}")))
         )
+
+    def everything(self) -> list[Item]:
+        """All that is to review, for the page that shows all."""
+        return [*self.chores(), *self._kinds["proposals"]]
 
     def preferences(self) -> list[Item]:
         """What a person told how to do, the newest first: filed memories of the person and of assistants, and what was

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.reminders.items import (
-    HEADINGS,
     HIDDEN,
     HOW_TO_ANSWER,
     HOW_TO_ANSWER_BLOCKS,
+    LISTED,
     MARKS,
     MORE,
     NOT_FOR_TASKS,
@@ -25,8 +25,10 @@ from vaultmem.reminders.items import (
     NOTHING,
     OLDER_MORE,
     OUTLINE,
+    SHORT,
     TITLE,
     WEEKDAYS,
+    Extent,
     Item,
     day_and_time,
     own_words,
@@ -78,7 +80,7 @@ _COUNTS = "|".join(map(re.escape, (MORE, OLDER_MORE)))
 _SENTENCES = "|".join(map(re.escape, (NOTHING, HOW_TO_ANSWER, HOW_TO_ANSWER_BLOCKS)))
 _GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:\\?\+\d+ (?:{_COUNTS})|{_SENTENCES})[ \t]*")
 _CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
-_HEADINGS = frozenset(each.casefold() for each in (TITLE, *HEADINGS.values()))
+_HEADINGS = frozenset(each.casefold() for each in (TITLE, *LISTED.values()))
 _STATES = {
     **dict.fromkeys(["x", "X", "✓", "✔", "☑", "✅", "DONE"], DONE),
     **dict.fromkeys(["-", "CANCELED", "CANCELLED"], DROPPED),
@@ -282,7 +284,13 @@ def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
     return missing if any(_bare(line).strip() for line in missing) else []
 
 
-def compose(content: Content, items: Iterable[Item], style: str, more: Sequence[str] = ()) -> str:
+def compose(
+    content: Content,
+    items: Iterable[Item],
+    style: str,
+    more: Sequence[str] = (),
+    extent: Extent = SHORT,
+) -> str:
     """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
     front = content.front
     if style == OUTLINE:  # there, a line that is no property would end them
@@ -292,7 +300,7 @@ def compose(content: Content, items: Iterable[Item], style: str, more: Sequence[
     for line in (*lines_elsewhere, *content.strays, *missing_lines(content, more)):
         gap = "" if not notes or notes.endswith(("\n", "\r")) else "\n"
         notes = f"{notes}{gap}{line}"
-    page = render(items, style, notes)
+    page = render(items, style, notes, extent)
     ours = page[: len(page) - len(notes)]
     if front:
         mark = MARKS[style == OUTLINE]
