@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -18,6 +21,7 @@ from tests.index_dump import synced
 from tests.test_verb_table import kept
 from vaultmem.api.verbs import commands, memory_verbs
 from vaultmem.cli import usage
+from vaultmem.commands import demo
 from vaultmem.config import SETTINGS
 
 ROOT = Path(__file__).parents[1]
@@ -167,6 +171,28 @@ def test_the_first_command_shows_what_the_readme_says() -> None:
     for line in told:
         parts = line.split("…")  # what differs from run to run
         assert re.search(".*".join(map(re.escape, parts)), ended.stdout), line
+
+
+def test_the_readme_is_short_and_its_picture_is_of_this_demo() -> None:
+    assert text_of(README).count("\n") <= 150
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text_of(README))
+    shown_in_it = "".join(re.findall(r">([^<]*)<", text_of(ROOT / picture)))
+    for step in demo.STORY:
+        assert escape(shlex.join(step.words)) in shown_in_it, "python docs/screens/record.py"
+        assert escape(step.title) in shown_in_it, "python docs/screens/record.py"
+
+
+def test_a_recording_keeps_colours_columns_and_times() -> None:
+    record = runpy.run_path(str(ROOT / "docs" / "screens" / "record.py"))
+    parts = [(0.5, "\r\n\x1b[2m$ \x1b[0m"), (1.0, "\x1b[1mls <a>\x1b[0m"), (2.0, "\r\n📅 due\r\n")]
+    first, second = record["lines_of"](parts)
+    assert (first.start, first.end, first.spans) == (0.5, 1.0, [("2", "$ "), ("1", "ls <a>")])
+    assert (second.start, second.spans) == (2.0, [("", "📅 due")])
+    assert record["columns_of"]("📅 due") == 6
+    picture = record["draw"]([first, second])
+    ET.fromstring(picture)
+    assert 'keyTimes="0;0.0833;0.1667;1" dur="6.00s"' in picture
+    assert "ls &lt;a&gt;" in picture
 
 
 def test_the_python_of_the_guide_runs(
