@@ -29,6 +29,8 @@ class Scene:
         self.unsettled = False
         self.told: list[datetime] = []
         self.looked = 0
+        self.woke: list[datetime] = []
+        self.exchanged = 0
         self.settled = 0
         self.coming: datetime | None = NOON + timedelta(minutes=5)
         self.fails: list[Exception] = []  # of the looks to come
@@ -48,6 +50,12 @@ class Scene:
             raise self.fails.pop()
         self.told.append(now)
         return Planned([], [], self.coming if self.coming and self.coming > now else None)
+
+    def wake_up(self, now: datetime) -> None:
+        self.woke.append(now)
+
+    def exchange(self, *_: object) -> None:
+        self.exchanged += 1
 
     def close(self) -> None:
         """Nothing is held."""
@@ -135,6 +143,19 @@ def test_after_failures_it_goes_on_as_before(
     until(lambda: scene.told)
     until(lambda: thread._retry == reminders.RETRY)
     assert thread.status()["troubles"] == []
+
+
+def test_it_says_that_it_woke_up_and_exchanges_while_nothing_happens(
+    scene: Scene, running: Callable[[], Reminders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reminders, "EXCHANGE", 0.05)
+    scene.coming = None
+    thread = running()
+    until(lambda: scene.exchanged >= 2)
+    assert (scene.woke, scene.looked) == ([NOON], 1)
+    scene.now = NOON + timedelta(hours=3)
+    thread.woke()
+    until(lambda: scene.woke == [NOON, scene.now])
 
 
 def test_a_dream_at_the_desk_holds_up_no_reminder(

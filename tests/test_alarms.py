@@ -15,6 +15,7 @@ from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
 from vaultmem.reminders.record import union
 from vaultmem.synclog.entries import BASELINE, Notified
+from vaultmem.synclog.turn import Turn
 
 MINUTE = timedelta(minutes=1)
 HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look
@@ -372,6 +373,7 @@ replies = st.builds(
 rules_ = st.builds(
     Rules, st.sampled_from(["00:00", "02:30", "09:00"]), st.sampled_from(["off", "22:00-07:00", "02:15-02:45"]),
     st.sampled_from(["never", "30m", "1d"]), st.sampled_from([1, 3, 1_000]),
+    st.builds(Turn, st.none() | st.integers(0, 600).map(lambda hours: datetime(2026, 3, 19, tzinfo=UTC) + timedelta(hours=hours)), st.booleans()),
 )  # fmt: skip
 nows = st.builds(
     lambda day, at: datetime.combine(day, at, ZoneInfo("Europe/Berlin")), days, st.times()

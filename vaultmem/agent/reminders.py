@@ -22,6 +22,7 @@ QUIET = 1.0  # seconds after a change in the vault before the page is written; a
 AT_LATEST = 10.0
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
+EXCHANGE = 300.0  # seconds until other machines are told of reads, and heard, though nothing else has happened
 UNREACHED = 600.0  # until what could not be done or shown is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
@@ -48,6 +49,8 @@ class Reminders(threading.Thread):
         self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
         self._last_change = 0.0
         self._day: date | None = None
+        self._is_awake = False  # and has said so
+        self._exchanged = time.monotonic()  # with other machines, last
         self._next: datetime | None = None
         self._skipped = False  # what an answer asks for could not be done, and may be possible now
         self._settling: threading.Thread | None = None
@@ -66,7 +69,7 @@ class Reminders(threading.Thread):
     def woke(self) -> None:
         """The clock has jumped."""
         with self._wake:
-            self._day = None
+            self._day, self._is_awake = None, False
             self._wake.notify()
 
     def stop(self) -> None:
@@ -86,7 +89,11 @@ class Reminders(threading.Thread):
         try:
             while self._wait():
                 try:
-                    self._work()
+                    if self._pause_until_work() <= 0:
+                        self._work()
+                    else:
+                        self._pending().exchange(self.now(), self._vanished() or "")
+                    self._exchanged = time.monotonic()
                 except (VaultmemError, OSError) as error:
                     self._back_off(str(error))
                 except Exception as error:  # the border of the thread; it must not end
@@ -117,6 +124,9 @@ class Reminders(threading.Thread):
     def _pause(self) -> float:
         if not self._is_ready():
             return 1.0
+        return min(self._pause_until_work(), self._exchanged + EXCHANGE - time.monotonic())
+
+    def _pause_until_work(self) -> float:
         now = self.now()
         if self._day != now.date():
             return 0.0
@@ -132,6 +142,9 @@ class Reminders(threading.Thread):
         with self._wake:
             self._first_change = None
         now, vanished, pending = self.now(), self._vanished() or "", self._pending()
+        if not self._is_awake:
+            pending.wake_up(now)
+            self._is_awake = True
         if self._skipped or self._day != now.date():
             pending.unsettled = True
         with self._lend() as vault:

@@ -14,6 +14,7 @@ from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_approved
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
 from vaultmem.synclog.entries import BASELINE, Notified
+from vaultmem.synclog.turn import ALONE, Turn
 from vaultmem.text.sanitize import MOST, NO_WORDS, one_line
 from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, seconds, stamp
 from vaultmem.text.values import lazy
@@ -38,6 +39,7 @@ class Rules(NamedTuple):
     quiet: str = "off"  # or 22:00-07:00
     again: str = "1d"  # how long after it was due; or never
     most_single: int = MOST_SINGLE  # more at one moment become one
+    turn: Turn = ALONE  # among the machines of the vault
 
 
 class Alarm(NamedTuple):
@@ -84,8 +86,8 @@ def plan(
     ringing = {due.id: due for due in dues if _may_ring(due, answers)}
     every = (_next_step(due, answers, notified.get(due.id), clock) for due in ringing.values())
     steps = [step for step in every if step]
-    ripe = sorted(step for step in steps if step.when <= clock.now)
-    times = [step.when for step in steps if step.when > clock.now]
+    ripe = sorted(step for step in steps if clock.speaks_at(step.when) <= clock.now)
+    times = [at for step in steps if (at := clock.speaks_at(step.when)) > clock.now]
     silent: list[Notified] = []
     if not notified:
         old = [step for step in ripe if step.when < clock.now - _OLD]
@@ -98,7 +100,7 @@ def plan(
         times.append(clock.end_of_quiet())
     for one in records:
         following = one.id in ringing and _next_step(ringing[one.id], answers, one, clock)
-        times += [following.when] if following else []
+        times += [clock.speaks_at(following.when)] if following else []
     alarms = [] if hushed else _alarms(ripe, clock)
     return Planned(alarms, silent, min(times, default=None))
 
@@ -119,6 +121,7 @@ class _Clock:
         again = rules.again
         self.again = None if again == "never" else timedelta(seconds=duration_seconds(again))
         self.most_single = rules.most_single
+        self._turn = rules.turn
         self._day_at = time.fromisoformat(rules.day_at)
         self._quiet = None
         if rules.quiet != "off":
@@ -154,13 +157,23 @@ class _Clock:
 
     def lateness(self, when: datetime) -> timedelta:
         """How long ago it was time to notify, without the quiet hours that fell in."""
+        return self.now - self._audible(when)
+
+    def speaks_at(self, when: datetime) -> datetime:
+        """From when on this machine notifies of what is to be notified at a moment. While nobody has to be waited for,
+        that is the moment."""
+        at = self._turn.speaks_at(when)
+        return at if at == when else self._turn.speaks_at(self._audible(when))
+
+    def _audible(self, when: datetime) -> datetime:
+        """A moment, or the end of the quiet hours in which it is."""
         local = when.astimezone(self.local.tzinfo)
         if self._quiet and self.is_quiet(local):
             end = datetime.combine(local.date(), self._quiet[1], local.tzinfo)
             if end.time() <= local.time():
                 end += timedelta(days=1)
             when = end.astimezone(UTC)
-        return self.now - when
+        return when
 
 
 def _wall(text: str) -> tuple[date, time | None] | None:

@@ -95,6 +95,10 @@ class Notifier:
                 delivered.append(alarm)
         return delivered
 
+    def can_show(self) -> bool:
+        """Whether the person wants to be notified here, and can be."""
+        return self._method != "none" and self._is_able()
+
     @cached_property
     def desktop(self) -> Desktop:
         """What shows notifications."""

@@ -276,20 +276,32 @@ class Pending:
                     self._follow_renames(catalog, now)
             answers = self.answers(now)
             dues = self.dues(catalog, now, answers)
-            planned = alarms.plan(
-                dues, answers, self.record.notified(), now, self._rules_of_alarms()
-            )
+            turn = self.record.turn(now.timestamp())
+            rules = self._rules_of_alarms()._replace(turn=turn)
+            planned = alarms.plan(dues, answers, self.record.notified(), now, rules)
             planned = planned._replace(next=self._sooner(planned.next, now))
             if dry_run:
                 return planned
             listed = self.notifier.notify(
                 planned, lambda told: self.record.add([], told, now.timestamp())
             )
+            if listed and not turn.is_first:
+                self.record.others_were_silent()
             with self._writing:
                 self._renames.keep(dues, Entries(answers, self.record.notified()))
             ids = {each.id for alarm in listed for each in alarm.records}
             self._count_uses((due.memory for due in dues if due.id in ids), now)
             return planned._replace(alarms=listed)
+
+    def wake_up(self, now: datetime) -> None:
+        """This machine is awake from now on, and notifies if it can; that, others should know."""
+        self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
+
+    def exchange(self, now: datetime, vanished: str = "") -> None:
+        """Hear what other machines have to say, and tell them what is new here, for nothing else has happened."""
+        with self._writing:
+            self.check_vault(vanished)
+            self.record.settle(None, now.timestamp())
 
     def _rules_of_alarms(self) -> alarms.Rules:
         in_file = self.config.text("notify.method") == "file"

@@ -13,7 +13,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger
 from vaultmem.synclog import entries as log_entries
-from vaultmem.synclog.entries import Key, Notified, key_of_entry, merge_entries, of_kind, rank
+from vaultmem.synclog.entries import Key, Notified, Page, key_of_entry, merge_entries, of_kind, rank
 from vaultmem.synclog.ledger_entries import (
     absorb,
     add_answers,
@@ -23,6 +23,7 @@ from vaultmem.synclog.ledger_entries import (
     machine_name,
 )
 from vaultmem.synclog.log_folder import LogFolder
+from vaultmem.synclog.turn import ALONE, Turn, sign_of_life, turn_of
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import SYNC
 
@@ -67,8 +68,9 @@ class Record:
         self.problem = ""
         self.ledger_only = False  # the vault may not be there
         self.awake = ""  # since when this machine is, for the agent to say
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._ledger, self._pages = ledger, pages
+        self._silent: dict[str, str] = {}  # other machines, by their last sign of life
         self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
 
     def answers(self) -> dict[str, Answer]:
@@ -81,7 +83,7 @@ class Record:
 
     def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
         """Keep answers and what was notified: in the ledger first, which may raise StateError, then on the page."""
-        with self._turn:
+        with self._lock:
             before = self.answers()
             later = [_later_than(before.get(each.id), log_entries.plain(each)) for each in answers]
             every: list[log_entries.Entry] = [*later, *notified]
@@ -90,10 +92,24 @@ class Record:
                 add_answers(self._ledger, new, now)
                 self._publish(set())
 
+    def turn(self, now: float) -> Turn:
+        """Whether this machine is the first to notify, among those that are awake."""
+        with self._lock:
+            if self._pages is None or not self.awake:
+                return ALONE
+            own = Page(self._pages.machine, self.awake)
+            return turn_of(own, self._pages.others(), self._silent, now)
+
+    def others_were_silent(self) -> None:
+        """Nobody has notified although it was their turn: do not wait for them until they show a sign of life."""
+        with self._lock:
+            others = self._pages.others() if self._pages is not None else []
+            self._silent |= {page.machine: sign_of_life(page) for page in others}
+
     def settle(self, current: set[str] | None, now: float) -> list[str]:
         """Let the ledger know what the pages say, and this machine's page what the ledger says; of items that are not
         `current`, if it is known which are, what is old is forgotten. What a person should know of it."""
-        with self._turn:
+        with self._lock:
             every = self._all()
             if current is not None:
                 self._forgotten = _outdated(every, current, now)
@@ -111,7 +127,7 @@ class Record:
             return [self.problem] if self.problem else []
 
     def _all(self) -> log_entries.Entries:
-        with self._turn:
+        with self._lock:
             pages = self._pages.everything() if self._pages is not None else {}
             return merge_entries(answers_in(self._ledger), pages)
 
