@@ -199,7 +199,7 @@ def test_a_dialect_imports_the_contract_and_nothing_else_of_the_engine(path: Pat
 
 def requirements() -> set[str]:
     optional = PROJECT["project"]["optional-dependencies"]
-    wanted = (optional[extra] for extra in sorted(optional.keys() - {"test"}))
+    wanted = (optional[extra] for extra in sorted(optional.keys() - {"docs", "test"}))
     listed = [*PROJECT["project"]["dependencies"], *(one for extra in wanted for one in extra)]
     return {re.split(r"[<>=~! ]", one)[0] for one in listed}
 
