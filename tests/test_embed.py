@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem import machine
 from vaultmem.errors import ModelError
-from vaultmem.index import embed, minilm
+from vaultmem.index import bert, embed, minilm
 from vaultmem.index import models as other_models
 from vaultmem.index.embed import BATCH_TOKENS, Embedder, cut_batches
 from vaultmem.index.models import Model, resolve_model
@@ -75,7 +72,7 @@ def test_the_default_model_is_prepared_once(
     assert resolve_model("default", str(models)) == default
     assert default.dimensions == 384
     assert default.sha256 == minilm.SHA256
-    kept = {name for name in os.listdir(default.folder) if not name.startswith("mapped-")}
+    kept = {name for name in os.listdir(default.folder) if name != bert.BYTES}
     assert kept == {*minilm.FILES}
 
 
@@ -189,7 +186,7 @@ for module in ("fastembed.common.model_management", "elsewhere"):
 # What it gives
 
 
-def test_vectors_are_those_of_plain_fastembed_in_the_order_of_the_texts(
+def test_vectors_are_nearly_those_of_plain_fastembed_in_the_order_of_the_texts(
     embedder: Embedder, default: Model
 ) -> None:
     plain = embed.quiet_fastembed()(
@@ -197,7 +194,7 @@ def test_vectors_are_those_of_plain_fastembed_in_the_order_of_the_texts(
     )
     texts = [text for text in TEXTS if text.isprintable()]
     expected = np.array(list(plain.embed(texts)))
-    assert (embedder.embed(texts) * expected).sum(axis=1).min() > 0.9999
+    assert (embedder.embed(texts) * expected).sum(axis=1).min() > 0.97
 
 
 def test_vectors_are_normalised_and_do_not_depend_on_their_neighbours(embedder: Embedder) -> None:
@@ -282,8 +279,6 @@ def test_damage_after_preparing_is_an_error_of_one_line(
     default: Model, tmp_path: Path, lost: str
 ) -> None:
     folder = own_folder(default, tmp_path / "damaged")
-    for mapped in folder.glob("mapped-*"):
-        shutil.rmtree(mapped)
     (folder / lost).write_bytes(b"no longer what it was")
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
         Embedder(default._replace(folder=str(folder))).embed(["text"])
@@ -301,7 +296,7 @@ def test_a_folder_of_ones_own_works_where_it_lies(
     assert (model.folder, model.dimensions, model.pooling) == (str(folder), 384, "mean")
     assert model.sha256 == default.sha256
     assert model.key != default.key
-    assert np.allclose(Embedder(model).embed(TEXTS), embedder.embed(TEXTS), atol=1e-4)
+    assert (Embedder(model).embed(TEXTS) * embedder.embed(TEXTS)).sum(axis=1).min() > 0.97
 
 
 def test_pooling_is_taken_from_the_folder_and_keeps_vectors_apart(
@@ -432,58 +427,42 @@ def test_the_model_leaves_an_agent_room(default: Model, models: Path) -> None:
     done = run(TAKEN, str(models))
     assert not done.returncode, done.stderr
     megabytes, imported = done.stdout.split()
-    assert int(megabytes) < 150  # 200 with all numbers in memory, and fastembed
+    assert int(megabytes) < 120  # 200 with the numbers as float32, and fastembed
     assert imported == "False"
 
 
-def test_a_mapped_model_that_is_damaged_or_cannot_be_kept_is_done_without(
+def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = Embedder(default).query("the roof leaks")
     model = default._replace(folder=str(own_folder(default, tmp_path / "model")))
-    (mapped,) = Path(model.folder).glob("mapped-*")
-    for name in ("numbers.bin", "model.onnx"):
-        with (mapped / name).open("r+b") as file:
-            file.truncate(1_000)
-        np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
-        assert not mapped.exists()
-        np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
-        assert mapped.exists()
-    shutil.rmtree(mapped)
+    (kept,) = Path(model.folder).glob("*8.onnx")
+    with kept.open("r+b") as file:
+        file.truncate(1_000)
+    np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
+    assert kept.stat().st_size > 1_000_000
+    kept.unlink()
 
     def full(**_: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(embed.tempfile, "mkdtemp", full)
+    monkeypatch.setattr(bert.tempfile, "mkdtemp", full)
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
-    assert not mapped.exists()
+    assert not kept.exists()
 
 
-@pytest.mark.parametrize("what", ["comes", "goes"])
-def test_while_memory_is_given_back_no_model_comes_or_goes(
-    default: Model, monkeypatch: pytest.MonkeyPatch, what: str
+def test_where_bytes_are_no_gain_the_exact_graph_is_kept(
+    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a model was, something else may be a moment later; wiped, it aborts the process at some later time."""
-    embedder = Embedder(default)
-    if what == "goes":
-        embedder.query("tea")
-    done = threading.Event()
-
-    def change() -> None:
-        embedder._loaded = None
-        if what == "comes":
-            memory_alone.setattr(machine, "_mapped", lambda: ())
-            embedder.query("tea")
-        done.set()
-
-    def meanwhile() -> Iterator[tuple[int, int]]:
-        thread.start()
-        assert not done.wait(0.5)
-        yield from ()
-
-    thread = threading.Thread(target=change)
-    with monkeypatch.context() as memory_alone:
-        memory_alone.setattr(machine, "_mapped", meanwhile)
-        machine.give_back()
-        assert done.wait(60)
-    thread.join()
+    model = default._replace(folder=str(own_folder(default, tmp_path / "model")))
+    (Path(model.folder) / bert.BYTES).unlink()
+    monkeypatch.setattr(bert, "FAITHFUL", 1.1)
+    exact = Embedder(model)
+    plain = embed.quiet_fastembed()(
+        model.name, specific_model_path=model.folder, cache_dir=model.folder
+    )
+    texts = [text for text in TEXTS if text.isprintable()]
+    cosines = (exact.embed(texts) * np.array(list(plain.embed(texts)))).sum(axis=1)
+    assert cosines.min() > 0.9999
+    assert [one.name for one in Path(model.folder).glob("*t*.onnx")] == [bert.EXACT]
+    assert Embedder(model).query("tea") @ exact.query("tea") > 0.9999

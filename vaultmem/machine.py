@@ -7,7 +7,6 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import psutil
@@ -65,32 +64,12 @@ ARENAS = 2  # by default eight for each processor, and every thread leaves its c
 # Bytes from which a piece has pages of its own, which the system has back when it is free. By default glibc raises
 # this to 32 MB as it goes, and what a batch of texts has used lies between the crumbs for good.
 LARGE = 131_072
-NUMBERS = "numbers.bin"  # the file of a model that is mapped for reading only
-_DONTNEED = 4  # of madvise(2)
-# Held by whoever maps or unmaps the numbers of a model. What takes their place in memory would be wiped by give_back().
-mapping = threading.RLock()
 
 
 def give_back() -> None:
-    """Return what is free to the system, and what can be read again from its file."""
+    """Return what is free to the system."""
     if trim := _call("malloc_trim"):
         trim(0)
-    if advise := _call("madvise"):
-        with mapping:
-            for start, end in _mapped():
-                advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)
-
-
-def _mapped() -> Iterator[tuple[int, int]]:
-    """Where the numbers of a model are."""
-    try:
-        with open("/proc/self/maps", encoding="utf-8") as file:
-            lines = [line.split() for line in file if line.rstrip().endswith(f"/{NUMBERS}")]
-    except OSError:
-        return
-    for place, *_ in lines:
-        start, _, end = place.partition("-")
-        yield int(start, 16), int(end, 16)
 
 
 def keep_together() -> None:

